@@ -296,7 +296,7 @@ def test_print_has_the_figures_in_light_colours_and_no_buttons(browser, report):
 def test_without_scripts_the_page_is_whole(browser, report):
     with browser.page(report, java_script_enabled=False) as page:
         figures = page.get_by_role("img").all()
-        assert len(figures) == 4
+        assert len(figures) == 5
         assert all(one.is_visible() for one in figures)
         assert all(len(one.get_attribute("aria-label")) > 40 for one in figures)
         assert page.locator("button, input, [role=button]").count() == 0

@@ -150,16 +150,16 @@ def test_the_summary_says_what_was_asked_and_found(folder):
     assert "the 3 and 8 of 30 features that correlate best" in text
     assert re.search(r"Of \d+ arms, .* has the lowest AMLP, and is the one to predict by", text)
     found = table(folder, "mine", "summary").set_index("arm")
-    assert found.loc["base rate", "errors: made"] == 16
+    assert found.loc["base rate", "errors: observed"] == 16
     scores = table(folder, "mine", "scores").set_index(["features", "method"])
     for (size, method), row in scores.iterrows():
         mine = found.loc[f"{size} features, {method}"]
         assert mine["error rate: mean"] == pytest.approx(row["error"])
         assert mine["AMLP: mean"] == pytest.approx(row["AMLP"])
-        assert mine["errors: promised"] == pytest.approx(40 * row["expected error"], abs=0.051)
+        assert mine["errors: expected"] == pytest.approx(40 * row["expected error"], abs=0.051)
         assert mine["error rate: low"] < row["error"] < mine["error rate: high"]
     assert "logistic regression (L2) has" in text
-    assert "errors and made" in text
+    assert "were observed: " in text
 
 
 def test_the_data_card_says_what_was_made_binary(folder):
@@ -280,9 +280,9 @@ def test_real_responses_have_a_summary_too(tmp_path):
     square = (own.response - own["median"]) ** 2
     assert row["root mean squared error: mean"] == pytest.approx(np.sqrt(square.mean()))
     outside = (own.response < own["5 %"]) | (own.response > own["95 %"])
-    assert row["outside 90 %: made"] == outside.sum()
-    assert row["outside 90 %: promised"] == 4
-    assert "promised to miss 4.0 of 40 responses" in page(tmp_path, "loci")
+    assert row["outside 90 %: observed"] == outside.sum()
+    assert row["outside 90 %: expected"] == 4
+    assert "are expected to miss 4.0 of 40 responses" in page(tmp_path, "loci")
 
 
 def test_groups_of_features_are_repetitions_of_the_same_cases(tmp_path):
@@ -308,7 +308,7 @@ def test_groups_of_features_are_repetitions_of_the_same_cases(tmp_path):
         auc = roc_auc_score(y[mine.index], mine)
         assert (auc > 0.7) == bool(signal)
     summary = table(tmp_path, "mine", "summary").set_index("arm")
-    assert summary.loc["base rate", "errors: made"] == 3 * 16
+    assert summary.loc["base rate", "errors: observed"] == 3 * 16
     assert "tested several times" in page(tmp_path, "mine")
 
 

@@ -114,6 +114,11 @@ def promised_table(record: Record) -> list[Table]:
     return [Table("summary", "Summary", frame, caption, lead=tuple(filter(None, lead)))]
 
 
+def expected_sentence(record: Record) -> str:
+    """Say what error our arms expect on new cases, where no case is tested."""
+    return _promised(record, _told(record))
+
+
 def _promised(record: Record, found: list[Told]) -> str:
     """Say what error is to be expected, what was believed, and whether that is better than none."""
     if not found:

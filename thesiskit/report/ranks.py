@@ -19,6 +19,7 @@ import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas
 from thesiskit.report.record import Record
+from thesiskit.report.stages import counted
 
 MOST_BINS = 20
 LEVEL = 0.99
@@ -50,6 +51,19 @@ def _about(ranked: list[Ranked]) -> str:
         f"{len(ranked[0].ranks):,} data sets, each drawn with parameters from the prior. The rank "
         f"is the number of {ranked[0].draws} draws from the posterior that are below the true "
         "value; ties are broken at random. If the posterior is right, the ranks are uniform."
+    )
+
+
+def uniform_sentence(record: Record) -> str:
+    """Say whether the ranks of all quantities are uniform, by their distributions."""
+    ranked = _ranked(record)
+    least = min(ecdf_p_value(one.ranks, one.draws) for one in ranked)
+    far = least < (1 - LEVEL) / len(ranked)
+    return (
+        f"Of {counted(len(ranked), 'quantity', 'quantities')}, ranked among posterior draws in "
+        f"{len(ranked[0].ranks):,} data sets, "
+        + ("some have ranks that are not uniform" if far else "none speaks against uniform ranks")
+        + f" (the smallest p-value is {least:.2g})."
     )
 
 
