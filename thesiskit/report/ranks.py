@@ -19,7 +19,7 @@ import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas
 from thesiskit.report.record import Record
-from thesiskit.report.stages import counted
+from thesiskit.report.stages import listed
 
 MOST_BINS = 20
 LEVEL = 0.99
@@ -55,15 +55,15 @@ def _about(ranked: list[Ranked]) -> str:
 
 
 def uniform_sentence(record: Record) -> str:
-    """Say whether the ranks of all quantities are uniform, by their distributions."""
-    ranked = _ranked(record)
-    least = min(ecdf_p_value(one.ranks, one.draws) for one in ranked)
-    far = least < (1 - LEVEL) / len(ranked)
+    """Say of each model how many quantities have ranks that are not uniform."""
+    ranked, far = _ranked(record), dict[str, list[bool]]()
+    for one in ranked:
+        p = ecdf_p_value(one.ranks, one.draws)
+        far.setdefault(one.model, []).append(p < (1 - LEVEL) / len(ranked))
+    told = [f"{sum(mine)} of {len(mine)} with {model}" for model, mine in far.items()]
     return (
-        f"Of {counted(len(ranked), 'quantity', 'quantities')}, ranked among posterior draws in "
-        f"{len(ranked[0].ranks):,} data sets, "
-        + ("some have ranks that are not uniform" if far else "none speaks against uniform ranks")
-        + f" (the smallest p-value is {least:.2g})."
+        f"Ranked among posterior draws in {len(ranked[0].ranks):,} data sets, these quantities are "
+        f"not uniform at a level of {1 - LEVEL:.0%} for all together: {listed(told)}."
     )
 
 

@@ -34,9 +34,9 @@ def listed(words: list[str], last: str = "and") -> str:
     return f" {last} ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
-def counted(number: int, word: str, several: str = "") -> str:
+def counted(number: int, word: str) -> str:
     """Return a number and what it counts."""
-    return f"{number:,} {word if number == 1 else several or f'{word}s'}"
+    return f"{number:,} {word}{'s' * (number != 1)}"
 
 
 def _range(values: np.ndarray) -> str:

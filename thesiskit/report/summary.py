@@ -29,7 +29,7 @@ def answer(record: Record) -> tuple[str, ...]:
     """Say in one to three sentences what was found; the first has the headline number."""
     if record.config["reduction"]:
         ratio = record.reduction["groups"] / record.reduction["patterns"]
-        low, high = (f"{100 * end:.2g}" for end in (ratio.min(), ratio.max()))
+        low, high = (f"{100 * end:.0f}" for end in (ratio.min(), ratio.max()))
         return (f"Of 100 coefficients, compression leaves {low} to {high}, by the setting.",)
     if record.config["data"] is None:
         kind = record.results.load("select", 0, ("kind",))["kind"]
