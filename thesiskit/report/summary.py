@@ -42,10 +42,10 @@ def answer(record: Record) -> tuple[str, ...]:
         return (uniform_sentence(record),)
     if record.tables:
         found = means_over_tables(record)
-        best = min(found, key=lambda name: found[name][-1])
-        error, expected, amlp = found[best]
+        lowest = min(found, key=lambda name: found[name][-1])
+        error, expected, amlp = found[lowest]
         return (
-            f"Of {len(found)} arms, {best} has the lowest AMLP, {amlp:.3f}, a mean over "
+            f"Of {len(found)} arms, {lowest} has the lowest AMLP, {amlp:.3f}, a mean over "
             f"{len(record.tables)} tables, with an error rate of {100 * error:.1f} %.",
             f"It expects an error rate of {100 * expected:.1f} %.",
         )
