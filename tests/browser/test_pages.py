@@ -1,9 +1,23 @@
 """The pages of reports in a real browser: with scripts, without, by keyboard, dark and narrow."""
 
+import re
+
+import numpy as np
 import pandas as pd
 import pytest
 from browser import serious, sideways
 from commands import run, wait_for
+
+OWN = """
+experiment: mine
+title: My expression table
+about: Forty tissues.
+data: { source: file, path: genes.csv, response: status, positive: tumour, id: patient }
+evaluation: { folds: 4 }
+selection: { features: [3, all] }
+model: { methods: [corrected, uncorrected, l2-logistic] }
+report: { parts: [classifier-table, score-table, reliability-figure] }
+"""
 
 
 @pytest.fixture(scope="module")
@@ -296,7 +310,7 @@ def test_print_has_the_figures_in_light_colours_and_no_buttons(browser, report):
 def test_without_scripts_the_page_is_whole(browser, report):
     with browser.page(report, java_script_enabled=False) as page:
         figures = page.get_by_role("img").all()
-        assert len(figures) == 4
+        assert len(figures) == 5
         assert all(one.is_visible() for one in figures)
         assert all(len(one.get_attribute("aria-label")) > 40 for one in figures)
         assert page.locator("button, input, [role=button]").count() == 0
@@ -362,3 +376,89 @@ def test_all_can_be_done_by_keyboard(browser, report):
         assert len(column(page, "timings", 1)) < 14
         page.locator("#status.shown").wait_for()
         assert page.evaluate("navigator.clipboard.readText()").endswith("#timings-row-4")
+
+
+# ---- rows that the page does not show ----
+
+
+@pytest.fixture(scope="module")
+def own(browser, tmp_path_factory):
+    """A table of a user's, with more predictions than its page shows."""
+    folder, rng = tmp_path_factory.mktemp("own"), np.random.default_rng(5)
+    y = rng.permutation(np.repeat([0, 1], 20))
+    frame = pd.DataFrame(rng.normal(size=(40, 12)) + y[:, None], columns=[*"abcdefghijkl"])
+    frame.insert(0, "status", np.where(y, "tumour", "normal"))
+    frame.insert(0, "patient", [f"P-{i:02d}" for i in range(40)])
+    frame.to_csv(folder / "genes.csv", index=False)
+    (folder / "mine.yaml").write_text(OWN)
+    run("run", folder / "mine.yaml", "--results", folder / "r")
+    return folder / "r" / "mine"
+
+
+def test_the_filter_finds_all_rows_and_leaves_those_of_the_page(browser, own):
+    table = pd.read_csv(own / "tables" / "predictions.csv", dtype=str)
+    last = table[(table["features"] == "all") & (table["response"] == "tumour")]
+    name = last["id"].iloc[-1]
+    wanted = [name.lower() in "".join(row).lower() and "all" in "".join(row).lower()
+              for row in table.astype(str).to_numpy()]  # fmt: skip
+    with browser.page(own / "report.html") as page:
+        count, box = page.locator("#predictions output"), page.get_by_label("rows of Predictions")
+        assert count.inner_text() == f"30 of {len(table)} rows"
+        first = column(page, "predictions", 1)
+        assert name not in column(page, "predictions", 1) or "all" not in first
+        box.fill(f"{name} all")
+        wait_for(lambda: count.inner_text() == f"{sum(wanted)} of {len(table)} rows")
+        assert column(page, "predictions", 1).count(name) == sum(wanted) > 0
+        assert set(column(page, "predictions", 4)) == {"all"}
+        row = page.locator("#predictions tbody tr:visible").first
+        row.hover()
+        row.click()
+        assert row.get_attribute("id") is None  # nothing leads to a row that is not there
+        head = page.locator("#predictions thead tr:last-child th").last.get_by_role("button")
+        box.fill("tumour")
+        wait_for(lambda: len(column(page, "predictions", 1)) > 30)
+        head.click()
+        last_column = len(table.columns)
+        values = [float(one) for one in column(page, "predictions", last_column)]
+        assert values == sorted(values)
+        head.click()
+        head.click()
+        box.fill("")
+        wait_for(lambda: count.inner_text() == f"30 of {len(table)} rows")
+        assert column(page, "predictions", 1) == first
+        assert serious(page) == []
+
+
+# ---- on paper ----
+
+
+def sheets(page):
+    """Return how many pages a page has on A4 paper."""
+    return len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4")))
+
+
+@pytest.mark.parametrize("name", ["own", "naive-simulation-smoke", "colon-smoke"])
+def test_paper_has_whole_tables_and_no_empty_pages(browser, results, own, name):
+    folder = own if name == "own" else results / name
+    with browser.page(folder / "report.html", width=718) as page:  # A4 less its margins
+        page.emulate_media(media="print")
+        wide = page.locator(".scroll:visible").all()
+        assert wide
+        for one in wide:
+            assert one.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
+        tall = page.evaluate("document.documentElement.scrollHeight")
+        assert not page.locator(".filter, nav, button.copy, #theme").filter(visible=True).count()
+        # what is kept together leaves less than a third of a page empty, on the average
+        assert sheets(page) <= 1.5 * tall / 1046 + 1
+        small = page.locator("table").first.evaluate("one => getComputedStyle(one).fontSize")
+        assert float(small.removesuffix("px")) > 5
+
+
+def test_the_answer_comes_before_everything_else(browser, results, own):
+    for folder in (own, results / "naive-simulation-smoke", results / "colon-smoke"):
+        with browser.page(folder / "report.html") as page:
+            sentences = page.locator("#answer p").all_inner_texts()
+            assert 1 <= len(sentences) <= 3
+            assert re.search(r"\d", sentences[0])
+            first = page.locator("main > section").first.bounding_box()["y"]
+            assert page.locator("#answer").bounding_box()["y"] < first

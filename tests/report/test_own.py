@@ -1,7 +1,10 @@
 """Reports on tables of the user's own: in names, over all divisions, and in words."""
 
+import base64
 import html
+import json
 import re
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -150,16 +153,16 @@ def test_the_summary_says_what_was_asked_and_found(folder):
     assert "the 3 and 8 of 30 features that correlate best" in text
     assert re.search(r"Of \d+ arms, .* has the lowest AMLP, and is the one to predict by", text)
     found = table(folder, "mine", "summary").set_index("arm")
-    assert found.loc["base rate", "errors: made"] == 16
+    assert found.loc["base rate", "errors: observed"] == 16
     scores = table(folder, "mine", "scores").set_index(["features", "method"])
     for (size, method), row in scores.iterrows():
         mine = found.loc[f"{size} features, {method}"]
         assert mine["error rate: mean"] == pytest.approx(row["error"])
         assert mine["AMLP: mean"] == pytest.approx(row["AMLP"])
-        assert mine["errors: promised"] == pytest.approx(40 * row["expected error"], abs=0.051)
+        assert mine["errors: expected"] == pytest.approx(40 * row["expected error"], abs=0.051)
         assert mine["error rate: low"] < row["error"] < mine["error rate: high"]
     assert "logistic regression (L2) has" in text
-    assert "errors and made" in text
+    assert "were observed: " in text
 
 
 def test_the_data_card_says_what_was_made_binary(folder):
@@ -280,9 +283,9 @@ def test_real_responses_have_a_summary_too(tmp_path):
     square = (own.response - own["median"]) ** 2
     assert row["root mean squared error: mean"] == pytest.approx(np.sqrt(square.mean()))
     outside = (own.response < own["5 %"]) | (own.response > own["95 %"])
-    assert row["outside 90 %: made"] == outside.sum()
-    assert row["outside 90 %: promised"] == 4
-    assert "promised to miss 4.0 of 40 responses" in page(tmp_path, "loci")
+    assert row["outside 90 %: observed"] == outside.sum()
+    assert row["outside 90 %: expected"] == 4
+    assert "are expected to miss 4.0 of 40 responses" in page(tmp_path, "loci")
 
 
 def test_groups_of_features_are_repetitions_of_the_same_cases(tmp_path):
@@ -308,7 +311,7 @@ def test_groups_of_features_are_repetitions_of_the_same_cases(tmp_path):
         auc = roc_auc_score(y[mine.index], mine)
         assert (auc > 0.7) == bool(signal)
     summary = table(tmp_path, "mine", "summary").set_index("arm")
-    assert summary.loc["base rate", "errors: made"] == 3 * 16
+    assert summary.loc["base rate", "errors: observed"] == 3 * 16
     assert "tested several times" in page(tmp_path, "mine")
 
 
@@ -330,6 +333,116 @@ def test_any_names_of_classes_are_shown(tmp_path):
     assert "add l2-logistic to model.methods" in text
     csv = (tmp_path / "r/mine/tables/predictions.csv").read_text()
     assert "'=1+1 <b>" in csv  # no formula
+
+
+# ---- what a page opens with, and the index ----
+
+RARE = """
+experiment: rare
+title: A rare `kind`
+about: Two hundred cases of `status`.
+data: { source: file, path: rare.csv, response: status, positive: ill }
+evaluation: { folds: 4 }
+selection: { features: [3, all] }
+model: { kind: normal, methods: [corrected], temperature: [none], relevant: [some] }
+report: { parts: [summary, data-card, reliability-figure, selected-features] }
+"""
+
+
+def rare(folder, shift):
+    """Run a table with 14 of 200 cases ill, of which features say nothing if shift is 0."""
+    rng = np.random.default_rng(3)
+    y = rng.permutation(np.repeat([0, 1], [186, 14]))
+    X = rng.normal(size=(200, 8))
+    X[:, :3] += shift * y[:, None]
+    X[:, 7] = 1.5
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(8)])
+    frame.insert(0, "status", np.where(y, "ill", "well"))
+    frame.to_csv(folder / "rare.csv", index=False)
+    (folder / "rare.yaml").write_text(RARE)
+    run("run", folder / "rare.yaml", "--results", folder / "r")
+    return html.unescape(page(folder, "rare"))
+
+
+def test_a_rare_class_is_judged_by_auc_and_gain_in_amlp(tmp_path):
+    text = rare(tmp_path, 0.9)
+    summary = text.partition('id="summary"')[2].partition("<table")[0]
+    assert "93 % of the test cases are well, so that error rates tell little here" in summary
+    said = re.search(r"AUC of ([\d.]+) \(95 % interval ([\d.]+) to ([\d.]+)\), and 0.5", summary)
+    area, low, high = map(float, said.groups())
+    assert 0.5 < low < area < high < 1
+    gain = r"is ([\d.]+) lower than that of .* gain (-?[\d.]+) to ([\d.]+)\)"
+    gain, least, most = map(float, re.search(gain, summary).groups())
+    assert (least + most) / 2 == pytest.approx(gain, abs=0.0011)
+    found = table(tmp_path, "rare", "summary").set_index("arm")
+    best = found["AMLP: mean"].drop("base rate").min()
+    assert found.loc["base rate", "AMLP: mean"] - best == pytest.approx(gain, abs=0.0006)
+    assert "may have learnt nothing" not in summary
+    assert "gives an error rate of" not in summary
+    assert f"AUC of {area:.2f}" in text.partition('id="answer"')[2].partition("</div>")[0]
+
+
+def test_a_rare_class_of_which_nothing_is_learnt_is_said_to_be_so(tmp_path):
+    assert re.search("may have learnt nothing|are worth less", rare(tmp_path, 0.0))
+
+
+def test_features_are_counted_alike_and_backticks_are_code(tmp_path):
+    text = rare(tmp_path, 0.9)
+    assert "3 of 7 features that correlate best" in text
+    card = dict(table(tmp_path, "rare", "data-card").to_numpy())
+    assert card["features"] == "8, of which 1 with one value only is left out"
+    assert re.search(r"About \d of 7 features", text)
+    assert "all 7 features" in text
+    assert "<h1>A rare <code>kind</code></h1>" in text
+    assert "Two hundred cases of <code>status</code>." in text
+    assert "<title>A rare kind" in text
+    index = (tmp_path / "r" / "index.html").read_text()
+    assert "cases of <code>status</code>." in index
+
+
+def test_texts_show_no_backticks(folder):
+    for name in ("mine", "loci"):
+        text = re.sub(r"<(script|style|pre).*?</\1>", "", page(folder, name), flags=re.DOTALL)
+        assert "`" not in text
+
+
+def test_the_index_has_a_headline_and_a_small_figure(folder):
+    index = html.unescape((folder / "r" / "index.html").read_text())
+    for name in ("mine", "loci"):
+        answer = html.unescape(page(folder, name)).partition('id="answer"><p>')[2]
+        headline = answer.partition("</p>")[0]
+        assert re.search(r"error rate of [\d.]+ % .* AMLP of 0\.\d{3}", headline)
+        assert f'<p class="headline">{headline}</p>' in index
+    pictures = re.findall(r'src="data:image/webp;base64,([^"]+)"', index)
+    assert len(pictures) == 1  # of the one that has figures
+    assert len(pictures[0]) < 15_000  # so that 50 experiments need less than 1 MB
+    stored = (folder / "r" / "mine" / "thumbnail.webp").read_bytes()
+    assert base64.b64decode(pictures[0]) == stored
+
+
+def test_a_report_without_figures_removes_the_small_one(tmp_path):
+    write(tmp_path)
+    arguments = ("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
+    run(*arguments)
+    assert (tmp_path / "r/mine/thumbnail.webp").exists()
+    run(*arguments, "--set", "report.parts=[score-table]")
+    assert not (tmp_path / "r/mine/thumbnail.webp").exists()
+    assert "<img" not in (tmp_path / "r/index.html").read_text()
+
+
+def test_rows_that_are_not_shown_are_packed_where_there_is_room(folder, monkeypatch, tmp_path):
+    from thesiskit.report import page as pages
+
+    packed = re.findall(r'class="packed">([^<]+)<', page(folder, "mine"))
+    columns = json.loads(zlib.decompress(base64.b64decode(packed[-1])))
+    found = table(folder, "mine", "predictions")
+    assert columns[0] == found.id.tolist()[30:]
+    write(tmp_path)
+    monkeypatch.setattr(pages, "MOST_BYTES", 1000)
+    run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
+    text = page(tmp_path, "mine")
+    assert 'class="packed"' not in text
+    assert f'data-rows="{len(found)}"' in text  # the filter says that it searches those shown
 
 
 # ---- compare ----

@@ -29,6 +29,7 @@ FOLDER = Path(__file__).parent / "templates"
 OURS = ("first division", "fit and predict")  # beside a column that is called "thesis"
 CLASSES = ("probability: ", "said to be: ")  # before the name of a class, which is no term
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
+SMALL, LOSSY = (300, 200), {"quality": 55, "method": 6}  # of thumbnails: pixels at most
 RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
 INK, GREY, PALE, SHADE = "#1f1f1f", "#b4b4b4", "#e6e6e6", "#f6ede4"
 GREEN, RED, BLUE = "#00785a", "#c44e00", "#2f6fb0"
@@ -56,6 +57,14 @@ class Table:
     def visible(self) -> pd.DataFrame:
         """The rows that are shown."""
         return self.frame if self.shown is None else self.frame.iloc[list(self.shown)]
+
+    @property
+    def hidden(self) -> list[list[str]]:
+        """The cells of the rows that are not shown, as people read them."""
+        if self.shown is None:
+            return []
+        left = np.setdiff1d(np.arange(len(self.frame)), self.shown)
+        return display(self.frame.iloc[left])
 
     @property
     def whole_caption(self) -> str:
@@ -99,6 +108,7 @@ class Table:
             "lead": self.lead,
             "quiet": self.quiet,
             "rows": rows,
+            "every": len(self.frame),
             "blocks": 12 < len(rows) >= 2 * len({row[0] for row in rows}),  # of equal first cells
             "columns": names,
             "groups": groups,
@@ -144,6 +154,13 @@ class Figure:
                 with outputs.writing(name) as temporary:
                     kind = name[-3:]
                     self.canvas.savefig(temporary, format=kind, dpi=200, metadata=metadata)
+
+    def thumbnail(self, path: Path) -> None:
+        """Draw it small, once it is written, in a few kilobytes."""
+        dpi = min(SMALL / self.canvas.get_size_inches())
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph", UserWarning)
+            self.canvas.savefig(path, format="webp", dpi=dpi, pil_kwargs=LOSSY)
 
     def item(self) -> dict[str, Any]:
         """Return what the templates need to show it, once it is written."""
@@ -282,6 +299,7 @@ def template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.globals["explain"] = explain
+    environment.filters["plain"] = lambda text: str(text).replace("`", "")
     environment.filters["commands"] = lambda text: Markup(  # `commands` in the letters of code
         re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
     )

@@ -18,8 +18,9 @@ LEAST = float(np.finfo(float).eps)  # of probabilities, as in scikit-learn's log
 NEWTON, SETTLED = 30, 1e-9  # most steps: without a best slope they go on; the last one's size
 MANY = 4096  # from so many terms on, probabilities are convolved by Fourier transforms
 MOST_LINES = 12  # of scores on the terminal
+COMMON = 0.8  # of the cases in one class: with more, another class is rare
 BORDER = 0.01  # p-values below it speak against calibration
-CAREFUL, SURE, WELL = "too careful", "too sure", "nothing against"
+CAREFUL, SURE, WELL = "under-confident", "over-confident", "calibrated"
 
 
 def error_rate(p: np.ndarray, y: np.ndarray) -> float:
@@ -34,7 +35,7 @@ def most_probable(p: np.ndarray) -> np.ndarray:
 
 
 def expected_error(p: np.ndarray) -> float:
-    """The error rate that the predictions promise: of two classes, the mean of min(p, 1 - p)."""
+    """The error rate that the predictions expect: of two classes, the mean of min(p, 1 - p)."""
     return float(np.mean(1 - p.max(axis=1) if p.ndim > 1 else np.minimum(p, 1 - p)))
 
 
@@ -346,7 +347,7 @@ class Score:
     probability : (N, K).
     said, wrong : (N,) the class that is predicted, and whether that is wrong; risk : the
         probability of that, by the arm itself; loss : minus log probability of the actual class.
-    error, expected, amlp : error rate, the one that the predictions promise, and AMLP.
+    error, expected, amlp : error rate, the one that the predictions expect, and AMLP.
     """
 
     def __init__(
@@ -425,6 +426,11 @@ class Score:
         if self.p_value >= BORDER:
             return WELL
         return SURE if self.wrong.sum() > self.risk.sum() else CAREFUL
+
+    @property
+    def rare(self) -> bool:
+        """Whether nearly all cases are of one class, so that error rates tell little."""
+        return bool(np.bincount(self.tested.response).max() > COMMON * len(self.wrong))
 
     def less(self, other: "Score") -> tuple[float, float]:
         """Return the AMLP less that of another arm, and the standard error of the difference."""

@@ -2,7 +2,8 @@
 
 They are recorded before they are written, so that a later report removes only files of an earlier
 one.  The record is `report` in provenance.json.  It holds a key, the digest of what the report was
-made from, and the sha256 of each file.  A file whose sha256 differs is written again.
+made from, the sha256 of each file, and the sentence that the index shows.  A file whose sha256
+differs is written again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,11 +41,12 @@ class Outputs:
         with self.writing(name) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
-    def finish(self, key: str) -> None:
+    def finish(self, key: str, headline: str = "") -> None:
         """Remove what an earlier report wrote and this one did not, and keep the record."""
         for name in self.before.keys() - self.written.keys():
             remove(self.results.folder / name)
-        self.results.update_provenance(report={"key": key, "files": self.written})
+        found = {"key": key, "files": self.written, "headline": headline}
+        self.results.update_provenance(report=found)
 
 
 def recorded(results: Results) -> dict[str, str]:

@@ -7,6 +7,8 @@ what was made from what.  The index of all reports lists the tables and figures 
 import json
 import re
 import unicodedata
+import zlib
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -18,14 +20,19 @@ import pandas as pd
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results, is_our_index, now, sha256, write_text
-from thesiskit.report.layout import Table, csv_text, display, explain, read_yaml, template
-from thesiskit.report.outputs import Outputs, changed
+from thesiskit.report.layout import Figure, Table, csv_text, display, explain, read_yaml, template
+from thesiskit.report.outputs import Outputs, changed, recorded
 from thesiskit.report.parts import PARTS, wanted_parts
 from thesiskit.report.record import THESIS, Record
 from thesiskit.report.stages import notes, warnings
+from thesiskit.report.summary import answer
 
 if TYPE_CHECKING:
     from rocrate.rocrate import ROCrate
+
+THUMBNAIL = "thumbnail.webp"  # of the first figure
+MOST_BYTES = 350_000  # of a page with the rows that only its filters find
+MOST_SEARCHED = 100_000  # rows of such a table
 
 
 def write_report(record: Record, key: str, *, watch: Callable) -> None:
@@ -34,17 +41,22 @@ def write_report(record: Record, key: str, *, watch: Callable) -> None:
     made = {name: PARTS[name].make(record) for name in watch(wanted, len(wanted), "report")}
     parts = list(chain.from_iterable(made.values()))
     names = [name for part in parts for name in part.files]
-    outputs = Outputs(record.results, [*names, "report.html", "numbers.tex", "timings.csv", CRATE])
+    names += [THUMBNAIL, "report.html", "numbers.tex", "timings.csv", CRATE]
+    outputs, told = Outputs(record.results, names), answer(record)
     for part in parts:
         part.write(outputs)
+    first = next((part for part in parts if isinstance(part, Figure)), None)
+    if first is not None:
+        with outputs.writing(THUMBNAIL) as temporary:
+            first.thumbnail(temporary)
     timings = record.timings()
     if timings:
         outputs.write("timings.csv", csv_text(pd.DataFrame(timings)))
     tables = [part for part in parts if isinstance(part, Table)]
     outputs.write("numbers.tex", macros(record.config["experiment"], tables))
-    outputs.write("report.html", render(record, made))
+    outputs.write("report.html", render(record, made, told))
     outputs.write(CRATE, crate_text(record.results, outputs.written))
-    outputs.finish(key)
+    outputs.finish(key, told[0] if told else "")
 
 
 def write_index(root: Path) -> Path:
@@ -55,9 +67,15 @@ def write_index(root: Path) -> Path:
     """
     entries = []
     for page in sorted(Path(root).glob("*/report.html")):
-        config = Results(root, page.parent.name).provenance().get("config")
-        if config:
-            entries.append({"link": f"{page.parent.name}/report.html", "config": config})
+        found, small = Results(root, page.parent.name).provenance(), page.parent / THUMBNAIL
+        if "config" not in found:
+            continue
+        entry = {"link": f"{page.parent.name}/report.html", "config": found["config"]}
+        entry["headline"] = found.get("report", {}).get("headline", "")
+        if THUMBNAIL in recorded(Results(root, page.parent.name)) and small.exists():
+            picture = b64encode(small.read_bytes()).decode()
+            entry["picture"] = f"data:image/webp;base64,{picture}"
+        entries.append(entry)
     index = Path(root) / "index.html"
     if not is_our_index(index):
         raise ResultsError(f"{index}: thesiskit did not make it, and does not write over it")
@@ -71,12 +89,16 @@ def write_index(root: Path) -> Path:
     return index
 
 
-def render(record: Record, made: dict[str, list]) -> str:
+def render(record: Record, made: dict[str, list], told: Sequence[str]) -> str:
     """Return the page as HTML that needs no other file.
 
     made : tables and figures by part; the files of figures are written, and so they are laid out.
+    told : the sentences that the page opens with.
+
+    Rows that tables do not show are there compressed, for their filters, where the page has room.
     """
     items: list[dict[str, Any]] = []
+    hidden: list[tuple[dict[str, Any], Table]] = []
     taken: set[str] = set()
     for part, several in made.items():
         for number, one in enumerate(several):
@@ -87,15 +109,27 @@ def render(record: Record, made: dict[str, list]) -> str:
                 item["name"] += "-figure"
             taken.add(item["name"])
             items.append(item)
+            if isinstance(one, Table) and len(item["rows"]) < len(one.frame) <= MOST_SEARCHED:
+                hidden.append((item, one))
     explain_once(items)
-    return template("page.html.j2").render(
-        config=record.config,
-        items=items,
-        warnings=warnings(record),
-        notes=notes(record),
-        provenance=record.results.provenance(),
-        figures={item["name"]: item["values"] for item in items if "values" in item},
-    )
+    about = {
+        "config": record.config,
+        "answer": told,
+        "items": items,
+        "warnings": warnings(record),
+        "notes": notes(record),
+        "provenance": record.results.provenance(),
+        "figures": {item["name"]: item["values"] for item in items if "values" in item},
+    }
+    page = template("page.html.j2").render(about)
+    for item, table in hidden:
+        columns = [*zip(*table.hidden, strict=True)]
+        text = json.dumps(columns, ensure_ascii=False, separators=(",", ":"))
+        packed = b64encode(zlib.compress(text.encode(), 9)).decode()
+        if len(page.encode()) + len(packed) < MOST_BYTES:
+            item["packed"] = packed
+            page = template("page.html.j2").render(about)
+    return page
 
 
 def explain_once(items: list[dict[str, Any]]) -> None:
@@ -341,7 +375,7 @@ MADE = re.compile(r"[0-9]{4}(-[^/]+)?\.(npz|nc)")  # names of the files of stage
 KINDS = {
     "csv": "text/csv", "html": "text/html", "json": "application/json", "md": "text/markdown",
     "nc": "application/netcdf", "npz": "application/zip", "pdf": "application/pdf",
-    "png": "image/png", "tex": "application/x-tex",
+    "png": "image/png", "tex": "application/x-tex", "webp": "image/webp",
 }  # fmt: skip
 
 

@@ -468,7 +468,10 @@ def relevance_sentence(record: Record) -> str:
     by = f", by the arm with {features_words(record, found[0].arm.label)}, {found[0].arm.words}"
     by = by if len(relevances(record)) > len(found) else ""
     if len(found) == 1:
-        return f"About {found[0].words} seem to be relevant{by}."
+        about = f"About {found[0].words} seem to be relevant{by}."
+        few = found[0].p < record.used and record.config["evaluation"]["groups"] == 1
+        vary = " Features that do not vary in a training set are not among those."
+        return about + (vary if few and not record.config["selection"]["screened"] else "")
     told = [one.words.replace(" features", "") for one in found]
     return (
         f"Of the features before the screening, about {listed(told, 'or')} seem to be relevant{by}."

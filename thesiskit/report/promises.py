@@ -84,13 +84,13 @@ def promised_table(record: Record) -> list[Table]:
         }
         rows.append(row | ({"relevant features": says.get(one.arm, "")} if says else {}))
     caption = (
-        "The promised error is the error rate that an arm expects to have on new cases, which are "
+        "The promised error is the error rate that an arm expects on new cases, which are "
         "drawn from its own posterior distribution; of a tempered arm they are the imitated cases. "
         "'Kept from' is how many features it is told "
         "that there were before the screening; an uncorrected arm is told nothing, and so believes "
         "that the features in the table are all there ever were." + manner_words(record)
     )
-    if not rows:  # the mixture model promises nothing
+    if not rows:  # the mixture model expects nothing
         rows = [{"features": arm.label, "method": arm.words} for arm in record.own]
         caption = "The arms, which predict new cases."
     screened = record.config["selection"]["screened"]
@@ -112,6 +112,11 @@ def promised_table(record: Record) -> list[Table]:
     lead = (why, question(record), _promised(record, found), relevance_sentence(record), NEXT)
     frame = pd.DataFrame(rows)
     return [Table("summary", "Summary", frame, caption, lead=tuple(filter(None, lead)))]
+
+
+def expected_sentence(record: Record) -> str:
+    """Say what error our arms expect on new cases, where no case is tested."""
+    return _promised(record, _told(record))
 
 
 def _promised(record: Record, found: list[Told]) -> str:
@@ -189,9 +194,9 @@ def screened_answers(record: Record) -> list[Figure]:
     figure.legend(*lines, loc="outside upper center", ncols=2, frameon=False)
     title = "What is promised, by the number of features before the screening"
     caption = (
-        "The error rate that each method promises for new cases, by how many features it is "
+        "The error rate that each method expects on new cases, by how many features it is "
         "told that there were before the screening. Uncorrected methods are told nothing, so "
-        f"they promise the same whatever it was. The grey line is the error rate of {always}."
+        f"they expect the same whatever it was. The grey line is the error rate of {always}."
     )
     if any(one.actual is not None for one in found):
         caption += (

@@ -19,6 +19,7 @@ import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.report.layout import GREY, INK, PALE, Figure, Table, canvas
 from thesiskit.report.record import Record
+from thesiskit.report.stages import listed
 
 MOST_BINS = 20
 LEVEL = 0.99
@@ -50,6 +51,19 @@ def _about(ranked: list[Ranked]) -> str:
         f"{len(ranked[0].ranks):,} data sets, each drawn with parameters from the prior. The rank "
         f"is the number of {ranked[0].draws} draws from the posterior that are below the true "
         "value; ties are broken at random. If the posterior is right, the ranks are uniform."
+    )
+
+
+def uniform_sentence(record: Record) -> str:
+    """Say of each model how many quantities have ranks that are not uniform."""
+    ranked, far = _ranked(record), dict[str, list[bool]]()
+    for one in ranked:
+        p = ecdf_p_value(one.ranks, one.draws)
+        far.setdefault(one.model, []).append(p < (1 - LEVEL) / len(ranked))
+    told = [f"{sum(mine)} of {len(mine)} with {model}" for model, mine in far.items()]
+    return (
+        f"Ranked among posterior draws in {len(ranked[0].ranks):,} data sets, these quantities are "
+        f"not uniform at a level of {1 - LEVEL:.0%} for all together: {listed(told)}."
     )
 
 

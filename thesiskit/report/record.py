@@ -239,6 +239,12 @@ class Record:
         """The number of features of a table of chapter 2, in all groups together."""
         return self.results.load("simulate", 0, ("group",))["group"].shape[1]
 
+    @property
+    def used(self) -> int:
+        """The features of the table that a model takes: real ones must vary."""
+        columns = self.simulated.get("columns") if self.real else None
+        return self.width - (0 if columns is None else int(columns[3]))
+
     @cached_property
     def selection(self) -> dict[str, np.ndarray]:
         """Arrays of the stage `select`, with one entry for each split and each size."""

@@ -159,7 +159,7 @@ def score_table(record: Record) -> list[Table]:
     rows = [record.keys(arm) | found for arm, found in measured(record).items()]
     caption = (
         f"Over {len(record.response):,} test cases. The expected error is what the predictions "
-        "themselves promise; AMLP is the average minus log probability of the actual class."
+        "themselves expect; AMLP is the average minus log probability of the actual class."
     )
     if record.n_classes > 2:
         caption += (
@@ -209,7 +209,7 @@ def classifier_table(record: Record) -> list[Table]:
             told.append({"arm": one.name, "class": name} | said)
     caption = _ABOUT_TWO.format(record.class_words(1)) if two else _ABOUT_MORE
     caption += (
-        "a slope below 1 says that it is too sure, one above 1 that it is too careful. A dash: no "
+        "a slope below 1 says that it is over-confident, one above 1 under-confident. A dash: no "
         "slope is best, because the log odds divide these cases without an error. The interval of "
         "AUC is DeLong's, on the scale of log odds; an AUC of 1 has none. All are of 95 % over "
         "cases" + (_ONCE if record.tested.repeat.any() else ".")
@@ -588,8 +588,8 @@ def error_rates(record: Record) -> list[Figure]:
         return figure
 
     caption = (
-        "The expected error rate is the one that the predictions promise. If it is below the "
-        "actual one, the predictions are too confident."
+        "The expected error rate is the mean probability that a prediction is wrong, by itself. "
+        "If it is below the actual one, the predictions are over-confident."
     )
     return _by_variant(record, "error-rates", "Actual and expected error rates", draw, caption)
 
@@ -626,8 +626,8 @@ def null_figure(record: Record) -> list[Figure]:
         p, found = record.of_one(arm)[0], measured(record)[arm]
         axis.hist(p, bins, weights=np.full(len(p), 1 / len(p)), color=GREY, edgecolor=INK,
                   linewidth=0.6)  # fmt: skip
-        promise = f"expects {found['expected error']:.0%} errors, makes {found['error']:.0%}"
-        axis.set_title(promise, fontsize=8, loc="left")
+        rates = f"expects {found['expected error']:.0%} errors, makes {found['error']:.0%}"
+        axis.set_title(rates, fontsize=8, loc="left")
         axis.set_xticks([0, 0.5, 1], ["0", "½", "1"])
 
     of = f" of {record.selection['n_features'][0]:,}"
@@ -653,7 +653,7 @@ def null_figure(record: Record) -> list[Figure]:
     figure.supylabel("fraction of test cases", fontsize=10)
     caption = (
         "Histograms of the predictions for the test cases. Above each is the error rate that "
-        "the predictions promise, and the actual one. Each row has its own scale."
+        "the predictions expect, and the actual one. Each row has its own scale."
     )
     return [Figure("null", "Predictions by method", figure, caption)]
 

@@ -75,7 +75,7 @@ def _asked_of_features(record: Record) -> str:
         text = f"To which class does a case belong: {listed(named, 'or')}"
     column = config["data"].get("response") if config["own"] else None
     text += f" (the column {column} of {config['data']['path']})?" if column else "?"
-    selection, p = config["selection"], record.width
+    selection, p = config["selection"], record.used
     if selection["features"]:
         sizes = [f"{size:,}" for size in selection["features"] if size != "all"]
         kept = f"all {p:,} features"
@@ -174,7 +174,10 @@ def card(record: Record) -> list[tuple[str, str]]:
     if not record.logistic:
         fold = found["fold"][0]
         folds, train = len(np.unique(fold)), int((fold < 0).sum())
-        rows.append(("features", f"{record.width:,}{_screened(record.config['selection'])}"))
+        left = record.width - record.used
+        less = f", of which {left:,} with one value only {'is' if left == 1 else 'are'} left out"
+        less = f"{record.width:,}{less if left else ''}"
+        rows.append(("features", f"{less}{_screened(record.config['selection'])}"))
         rows += _columns(record)
         return [*rows, ("divided", _divided(record, folds, train, len(y) - train))]
     if "histories" in found:
@@ -314,16 +317,22 @@ def headline(record: Record) -> list[str]:
         return aligned(["", "root mean squared error"], best)
     if not record.tables:
         return headline_of(record.scores, *([record.choice[0]] if record.choice else []))
-    found: dict[str, np.ndarray] = {}  # means over tables
-    for several in zip(*(table.scores for table in record.tables.values()), strict=True):
-        means = np.mean([(one.error, one.expected, one.amlp) for one in several], axis=0)
-        if not np.isnan(means[-1]):  # it predicts all tables
-            found[several[0].name] = means
+    found = means_over_tables(record)
     lowest = sorted(found, key=lambda name: found[name][-1])[:MOST_LINES]
     shown = [(name, *(f"{x:.3f}" for x in found[name])) for name in lowest]
     header = [f"means over {len(record.tables)} tables", "error", "expected", "AMLP"]
     more = len(record.arms) - len(shown)
     return aligned(header, shown) + ([f"(and {more} more arms)"] if more else [])
+
+
+def means_over_tables(record: Record) -> dict[str, np.ndarray]:
+    """Return error, expected error and AMLP of the arms that predict all tables of a study."""
+    found: dict[str, np.ndarray] = {}
+    for several in zip(*(table.scores for table in record.tables.values()), strict=True):
+        means = np.mean([(one.error, one.expected, one.amlp) for one in several], axis=0)
+        if not np.isnan(means[-1]):
+            found[several[0].name] = means
+    return found
 
 
 def summary(record: Record, stage: str) -> str:

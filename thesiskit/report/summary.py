@@ -1,4 +1,7 @@
-"""The first part of a report: what was asked, how good the answers are, and what they are worth."""
+"""What a page opens with: its answer in a few sentences, and the summary that explains it.
+
+The summary says what was asked, how good the answers are, and what they are worth.
+"""
 
 from typing import Any
 
@@ -8,10 +11,11 @@ import pandas as pd
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
 from thesiskit.report.metrics import BORDER, CAREFUL, SURE, WELL, Score
-from thesiskit.report.posteriors import relevance_sentence, temperature_sentence
-from thesiskit.report.promises import promised_table
+from thesiskit.report.posteriors import features_words, relevance_sentence, temperature_sentence
+from thesiskit.report.promises import expected_sentence, promised_table
+from thesiskit.report.ranks import uniform_sentence
 from thesiskit.report.record import Record
-from thesiskit.report.stages import counted, manner_words, question, warnings
+from thesiskit.report.stages import counted, manner_words, means_over_tables, question, warnings
 
 MOST_ROWS = 10  # of arms
 NEXT = (
@@ -21,8 +25,77 @@ NEXT = (
 OUTSIDE = 0.1  # of real responses, outside their predictive interval of 90 %
 
 
+def answer(record: Record) -> tuple[str, ...]:
+    """Say in one to three sentences what was found; the first has the headline number."""
+    if record.config["reduction"]:
+        ratio = record.reduction["groups"] / record.reduction["patterns"]
+        low, high = (f"{100 * end:.0f}" for end in (ratio.min(), ratio.max()))
+        return (f"Of 100 coefficients, compression leaves {low} to {high}, by the setting.",)
+    if record.config["data"] is None:
+        kind = record.results.load("select", 0, ("kind",))["kind"]
+        gamma = record.config["lattice"]["gamma"]
+        return (
+            f"Of {kind.size:,} pairs of counts, {int((kind == 2).sum()):,} have an absolute "
+            f"correlation above gamma = {gamma:g}: features with these are kept.",
+        )
+    if record.config["evaluation"]["ranks"]:
+        return (uniform_sentence(record),)
+    if record.tables:
+        found = means_over_tables(record)
+        lowest = min(found, key=lambda name: found[name][-1])
+        error, expected, amlp = found[lowest]
+        return (
+            f"Of {len(found)} arms, {lowest} has the lowest AMLP, {amlp:.3f}, a mean over "
+            f"{len(record.tables)} tables, with an error rate of {100 * error:.1f} %.",
+            f"It expects an error rate of {100 * expected:.1f} %.",
+        )
+    if record.continuous:
+        return _of_real_responses(record).lead[1:]
+    if not record.tests:
+        return (expected_sentence(record),)
+    best = min(record.predicting, key=lambda one: one.amlp)
+    one = record.choice[0] if record.choice else best
+    base = Score(record.tested, "base rate", record.tested.base)
+    rates = f"an error rate of {_rate(one)} and an AMLP of {one.amlp:.3f}"
+    name = f"The arm {one.name}".replace("arm the ", "")
+    of = f"over {counted(len(one.wrong), 'test case')}"
+    told = [
+        f"{name} has {rates}, {of}; the frequencies of the classes have "
+        f"{100 * base.error:.1f} % and {base.amlp:.3f}."
+    ]
+    if one.rare:
+        told = [f"{name} has {_auc_words(one)}, {of}.", f"{_gain_words(one, base)}."]
+    corrected = "" if record.config["own"] or record.logistic else _correction(record)
+    return (corrected, *told) if corrected else (*told, _calibration(one))
+
+
+def _rate(one: Score) -> str:
+    low, high = one.error_interval
+    return f"{100 * one.error:.1f} % (95 % interval {100 * low:.1f} % to {100 * high:.1f} %)"
+
+
+def _correction(record: Record) -> str:
+    """Say what the correction does to the errors that are expected, where it does most."""
+    pairs = []
+    for arm in record.main_arms:
+        other = record.find(arm.label, "corrected", arm.variant, arm.manner)
+        if arm.method == "uncorrected" and other is not None:
+            pairs.append((arm, record.scores[arm.row], record.scores[other.row]))
+    if not pairs:
+        return ""
+    arm, without, with_it = max(pairs, key=lambda pair: pair[1].error - pair[1].expected)
+    one, two = (
+        f"{100 * score.expected:.1f} % and {100 * score.error:.1f} %"
+        for score in (without, with_it)
+    )
+    return (
+        f"With {features_words(record, arm.label)}{arm.manner.words}, the expected and the "
+        f"observed error rates are {one} without the correction for selection, and {two} with it."
+    )
+
+
 def summary(record: Record) -> list[Table]:
-    """What was asked, the best arm beside simple rivals, and whether predictions keep promises."""
+    """What was asked, the best arm beside simple rivals, and expected and observed errors."""
     if record.continuous:
         return [_of_real_responses(record)]
     if not record.tests:
@@ -59,8 +132,8 @@ def _row(one: Score) -> dict:
     error, amlp = one.error_interval, one.amlp_interval
     return {
         "arm": one.name,
-        "errors: made": int(one.wrong.sum()),
-        "errors: promised": f"{one.risk.sum():.1f}",
+        "errors: observed": int(one.wrong.sum()),
+        "errors: expected": f"{one.risk.sum():.1f}",
         "errors: p": p_number(one.p_value),
         "errors: verdict": one.verdict,
         "error rate: mean": one.error,
@@ -81,14 +154,12 @@ def _performance(best: Score, arms: int) -> str:
 
 def _made(one: Score) -> str:
     """Say how often a score is wrong."""
-    low, high = one.error_interval
     first, last = one.amlp_interval
     range_of_amlp = f" ({first:.3f} to {last:.3f})" if last == last else ""  # not of one case
     wrong, of = int(one.wrong.sum()), len(one.wrong)
     return (
         f"is wrong in {wrong:,} of {of:,} test case{'s' * (of > 1)}: an error rate of "
-        f"{100 * one.error:.1f} % (95 % interval {100 * low:.1f} % to {100 * high:.1f} %), with "
-        f"an AMLP of {one.amlp:.3f}{range_of_amlp}"
+        f"{_rate(one)}, with an AMLP of {one.amlp:.3f}{range_of_amlp}"
     )
 
 
@@ -116,11 +187,16 @@ def _against(one: Score, base: Score, linear: Score | None) -> str:
         f"{100 * base.error:.1f} % and an AMLP of {base.amlp:.3f}."
     )
     difference, error = one.less(base)
-    clearly = difference < -2 * error
-    fewer = one.error < base.error and metrics.mcnemar(one.wrong_cases, base.wrong_cases) < 0.05
+    better = difference < -2 * error
+    if one.rare:
+        told = _of_rare_classes(one, base)
+        better |= one.auc_interval[1] > 0.5
+    else:  # where a class is rare, error rates hardly differ whatever is learnt
+        fewer = one.error < base.error
+        better |= fewer and metrics.mcnemar(one.wrong_cases, base.wrong_cases) < 0.05
     if one.amlp > base.amlp:
         told += " So these probabilities are worth less than the frequencies."
-    elif not (clearly or fewer):
+    elif not better:
         told += " So it is not clearly better, and may have learnt nothing about the response."
     if linear is not None and linear is not one:
         name = linear.name.removeprefix("all features, ").replace(", L2", " (L2)")
@@ -129,6 +205,33 @@ def _against(one: Score, base: Score, linear: Score | None) -> str:
             f"{_compared(one, linear)}."
         )
     return told
+
+
+def _of_rare_classes(one: Score, base: Score) -> str:
+    """Say what a score knows of classes of which one has nearly all cases."""
+    counts = np.bincount(one.tested.response)
+    return (
+        f"{100 * counts.max() / counts.sum():.0f} % of the test cases are "
+        f"{one.tested.classes[counts.argmax()]}, so that error rates tell little here. "
+        f"It has {_auc_words(one)}, and 0.5 is guessing. {_gain_words(one, base)}."
+    )
+
+
+def _auc_words(one: Score) -> str:
+    area, low, high = one.auc_interval
+    interval = f" (95 % interval {low:.2f} to {high:.2f})" if low == low else ""
+    return f"an AUC of {area:.2f}{interval}"
+
+
+def _gain_words(one: Score, base: Score) -> str:
+    """Say by how much AMLP is lower than that of the frequencies, with an interval of cases."""
+    difference, error = one.less(base)
+    return (
+        f"Its AMLP is {one.amlp:.3f}, which is {abs(difference):.3f} "
+        f"{'lower' if difference < 0 else 'higher'} than that of the frequencies of the classes "
+        f"(95 % interval of the paired gain {-difference - 1.96 * error:.3f} to "
+        f"{-difference + 1.96 * error:.3f})"
+    )
 
 
 def _compared(best: Score, rival: Score) -> str:
@@ -143,16 +246,15 @@ def _compared(best: Score, rival: Score) -> str:
 
 
 def _calibration(one: Score) -> str:
-    """Say whether an arm keeps its promises."""
+    """Compare the errors that an arm expects with those observed."""
     told, meaning = {
-        SURE: ("too sure", " Take its probabilities as less certain than they look."),
-        CAREFUL: ("too careful", " It knows more than its probabilities admit."),
-        WELL: ("nothing speaks against its probabilities", ""),
+        SURE: ("it is over-confident", " Take its probabilities as less certain than they look."),
+        CAREFUL: ("it is under-confident", " It knows more than its probabilities say."),
+        WELL: ("nothing speaks against its calibration", ""),
     }[one.verdict]
-    made = counted(int(one.wrong.sum()), "error")
     return (
-        f"Its predictions promised {one.risk.sum():.1f} errors and made {made}: {told} "
-        f"({p_words(one.p_value)}).{meaning}"
+        f"Its probabilities expect {one.risk.sum():.1f} errors, and {int(one.wrong.sum()):,} were "
+        f"observed: {told} ({p_words(one.p_value)}).{meaning}"
     )
 
 
@@ -171,11 +273,11 @@ def _explained(record: Record) -> str:
     tested, count = record.tested, record.n_classes
     many = "two" if count == 2 else f"{count}"
     text = (
-        "A prediction of 80 % admits that it is wrong in one case of five. Added up over all test "
-        "cases, this is the number of errors that an arm promises. An arm that makes many more is "
-        "too sure of itself, and one that makes many fewer is too careful. p is the probability "
-        "that predictions which keep their promises are off by so much or more by chance. An "
-        f"arm is called too sure or too careful where p is below {BORDER:g}. "
+        "A prediction of 80 % is expected to be wrong in one case of five. Added up over all test "
+        "cases, this is the number of errors that an arm expects. If many more are observed, it is "
+        "over-confident, and if many fewer are, under-confident. p is the probability that the "
+        "errors of a calibrated arm are by so much or more off by chance. An arm is called "
+        f"calibrated unless p is below {BORDER:g}; few cases cannot tell much. "
     )
     if tested.repeat.max() > 0:
         text += "Cases are tested several times, so p is twice the median of the repetitions. "
@@ -201,7 +303,7 @@ def _explained(record: Record) -> str:
 def _of_real_responses(record: Record) -> Table:
     y, found = record.tested.response, record.predictions
     rows: list[dict[str, Any]] = []
-    promises, error = {}, "root mean squared error"
+    outside, error = {}, "root mean squared error"
     for arm in record.arms:
         name = record.name(arm)
         median, low, high = (found[end][arm.row] for end in ("median", "low", "high"))
@@ -216,13 +318,13 @@ def _of_real_responses(record: Record) -> Table:
         if np.isfinite(low).all():
             out = int(((y < low) | (y > high)).sum())
             p = metrics.errors_p_value(np.full(len(y), OUTSIDE), out)
-            row |= {"outside 90 %: made": out, "outside 90 %: promised": OUTSIDE * len(y)}
-            promises[name] = (out, p)
+            row |= {"outside 90 %: observed": out, "outside 90 %: expected": OUTSIDE * len(y)}
+            outside[name] = (out, p)
         rows.append(row)
     best = min(
-        (row for row in rows if row["arm"] in promises), key=lambda row: row[f"{error}: mean"]
+        (row for row in rows if row["arm"] in outside), key=lambda row: row[f"{error}: mean"]
     )
-    out, p = promises[best["arm"]]
+    out, p = outside[best["arm"]]
     spread = float(np.sqrt(np.mean((y - record.base_rate[0]) ** 2)))
     verdict = "nothing speaks against its intervals"
     if p < BORDER:
@@ -233,14 +335,14 @@ def _of_real_responses(record: Record) -> Table:
         f"Of our arms, {best['arm']} has the smallest error: its {error} is {mean:.4g} "
         f"(95 % interval {low:.4g} to {high:.4g}). Always predicting the mean of the "
         f"training cases gives {spread:.4g}" + (", which is better." if spread <= mean else "."),
-        f"Its intervals of 90 % promised to miss {OUTSIDE * len(y):.1f} of {len(y):,} responses, "
-        f"and missed {out:,}: {verdict} ({p_words(p)}).",
+        f"Its intervals of 90 % are expected to miss {OUTSIDE * len(y):.1f} of {len(y):,} "
+        f"responses, and missed {out:,}: {verdict} ({p_words(p)}).",
     )
     caption = (
         "Errors are those of the predictive median, in the units of the response; their intervals "
         "are normal ones over test cases. Of responses, one in ten should be outside its "
-        "predictive interval of 90 %. An arm with many more is too sure of itself, and one with "
-        "many fewer is too careful. p, above, is the probability that chance alone gives such a "
+        "predictive interval of 90 %. An arm with many more is over-confident, and one with many "
+        "fewer is under-confident. p, above, is the probability that chance alone gives such a "
         "number."
     )
     return Table("summary", "Summary", pd.DataFrame(rows), caption, lead=lead)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 INCH = 72  # units of SVG; the page shows an inch of the figure with WIDE pixels
 WIDE = 100
-DOTS = 150  # per inch, of what stays an image: clouds of many points, and squares of colours
+DOTS = 100  # per inch, of what stays an image: clouds of many points, and squares of colours
 ROOM = 40_000  # characters for the points of a figure: the largest clouds become images
 POINT, PLACE = 60, 14  # characters of a point with a shape of its own, and of a place of a line
 MOST_VALUES = 2_500  # points of a figure that tell their values: of more, each so many-th one

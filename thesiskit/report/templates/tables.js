@@ -2,6 +2,7 @@
 (() => {
   "use strict";
   const MANY = 12;  // a table of more rows can be filtered
+  const MOST = 300;  // rows that a filter adds to those of the page
   const {make, say, copyLink, tip} = window.thesiskit;
 
   // a cell as a number; NaN if it is none
@@ -22,14 +23,17 @@
       this.table = table;
       this.body = table.tBodies[0];
       this.rows = [...this.body.rows];
+      this.added = [];  // that a filter found among those that the page does not show
       this.section = table.closest("section");
       this.title = this.section?.querySelector("h2")?.textContent.trim() || "this table";
       this.heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
       this.simple = this.rows.every(row => row.cells.length === this.heads.length);
       this.texts = this.rows.map(row => row.textContent.toLowerCase());
+      this.packed = this.section?.querySelector("script.packed");
+      this.total = Number(table.dataset.rows || this.rows.length);
       this.first = this.rows[0]?.cells[0]?.textContent;
       if (this.simple && this.rows.length > 1) this.heads.forEach((head, i) => this.sortable(head, i));
-      if (this.rows.length > MANY) this.filterable();
+      if (this.rows.length > MANY || this.packed) this.filterable();
       if (this.section?.id && this.simple) this.linkable();
       this.pairs = this.heads.flatMap((head, i) => head.dataset.with ? [[i, Number(head.dataset.with)]] : []);
       if (this.pairs.length && this.simple) this.paired();
@@ -38,7 +42,7 @@
     // the text that a row sorts by; an empty first cell means that of the row above
     keys(column) {
       let above = "";
-      return this.rows.map(row => {
+      return [...this.rows, ...this.added].map(row => {
         const text = row.cells[column].dataset.said ?? row.cells[column].textContent.trim();
         above = column === 0 && !text ? above : text;
         return {row, key: above};
@@ -57,30 +61,61 @@
         const order = next[head.getAttribute("aria-sort")];
         this.heads.forEach(one => one.setAttribute("aria-sort", "none"));
         head.setAttribute("aria-sort", order);
-        const keys = this.keys(column);
-        const known = keys.filter(one => !["", "–"].includes(one.key));
-        const numeric = known.length > 0 && known.every(one => !isNaN(numberOf(one.key)));
-        if (order !== "none") keys.sort(compare(numeric, order === "ascending" ? 1 : -1));
-        this.table.classList.toggle("sorted", order !== "none");
-        this.body.append(...keys.map(one => one.row));
+        this.arrange();
         say(order === "none" ? "In the order of the page" : `Sorted by ${name}, ${order}`);
       });
     }
 
+    arrange() {
+      const column = this.heads.findIndex(one => /ing$/.test(one.getAttribute("aria-sort")));
+      const order = this.heads[column]?.getAttribute("aria-sort");
+      const keys = this.keys(Math.max(0, column));
+      const known = keys.filter(one => !["", "–"].includes(one.key));
+      const numeric = known.length > 0 && known.every(one => !isNaN(numberOf(one.key)));
+      if (order) keys.sort(compare(numeric, order === "ascending" ? 1 : -1));
+      this.table.classList.toggle("sorted", Boolean(order));
+      this.body.append(...keys.map(one => one.row));
+    }
+
+    // the rows that the page does not show: texts, column after column, compressed
+    async unpack() {
+      const bytes = Uint8Array.from(atob(this.packed.textContent), one => one.charCodeAt(0));
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+      const columns = await new Response(stream).json();
+      this.hidden = columns[0].map((_, i) => columns.map(column => column[i]));
+    }
+
+    rowOf(cells) {
+      const row = this.rows[0].cloneNode(true);
+      row.removeAttribute("id");
+      Object.assign(row, {className: "", hidden: false, tabIndex: -1});
+      cells.forEach((text, i) => { row.cells[i].textContent = text; });
+      return row;
+    }
+
     filterable() {
-      const input = make("input", {type: "search", placeholder: "Filter rows"});
+      const whole = this.packed || this.total === this.rows.length;
+      const input = make("input", {type: "search", placeholder: `Filter ${whole ? "all" : "these"} rows`});
       input.setAttribute("aria-label", `Filter the rows of ${this.title}`);
-      const count = make("output", {textContent: `${this.rows.length} rows`});
+      const all = `${this.rows.length}${whole && this.packed ? ` of ${this.total}` : ""} rows`;
+      const count = make("output", {textContent: all});
       const box = make("div", {className: "filter"}, input, count);
       (this.table.closest(".scroll") || this.table).before(box);
-      input.addEventListener("input", () => {
+      input.addEventListener("input", async () => {
+        if (this.packed && !this.hidden) await this.unpack();
         const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+        const has = text => words.every(word => text.includes(word));
         const data = this.rows.filter(row => row.cells.length === this.heads.length);
-        this.rows.forEach((row, i) => {
-          row.hidden = words.length > 0 && !words.every(word => this.texts[i].includes(word));
-        });
-        const shown = data.filter(row => !row.hidden).length;
-        count.textContent = words.length ? `${shown} of ${data.length} rows` : `${data.length} rows`;
+        this.rows.forEach((row, i) => { row.hidden = !has(this.texts[i]); });
+        const more = words.length && this.hidden
+          ? this.hidden.filter(cells => has(cells.join("").toLowerCase())) : [];
+        this.added.forEach(row => row.remove());
+        this.added = more.slice(0, MOST).map(cells => this.rowOf(cells));
+        if (this.packed) this.arrange();
+        const found = data.filter(row => !row.hidden).length + more.length;
+        const left = more.length - this.added.length;
+        count.textContent = !words.length ? all
+          : `${found} of ${this.packed ? this.total : data.length} rows${left ? `, the first ${found - left} below` : ""}`;
         this.rove();
       });
     }
@@ -110,7 +145,7 @@
         const row = event.target.closest("tr");
         const open = [...this.body.rows].filter(one => !one.hidden);
         const steps = {ArrowDown: 1, ArrowUp: -1, Home: -open.length, End: open.length};
-        if (event.key === "Enter" && event.target === row) copyLink(row.id);
+        if (event.key === "Enter" && event.target === row && row.id) copyLink(row.id);
         if (!(event.key in steps)) return;
         event.preventDefault();
         const place = Math.min(open.length - 1, Math.max(0, open.indexOf(row) + steps[event.key]));
@@ -122,7 +157,7 @@
     rove(row) {
       if (!this.section?.id || !this.simple) return;
       const open = [...this.body.rows].filter(one => !one.hidden);
-      this.rows.forEach(one => { one.tabIndex = -1; });
+      [...this.rows, ...this.added].forEach(one => { one.tabIndex = -1; });
       const reached = row || open[0];
       if (reached) reached.tabIndex = 0;
     }
