@@ -13,6 +13,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from thesiskit.datasets import SOURCES
+from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import Source
 from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
@@ -119,8 +120,34 @@ class FittedModel:
         """
         return self.source.read_new(path, self.inputs.like)
 
+    def gaps(self, table: Any) -> list[str]:
+        """Say how cases are predicted that lack columns of the training table.
+
+        Raises
+        ------
+        DataError: an arm keeps one of them, and takes no missing value.
+        """
+        told: dict[str, list[str]] = {}
+        for column, hint in getattr(table, "lacking", {}).items():
+            names = self.inputs.like.features_of(column)
+            places = [self.inputs.names.index(name) for name in names]
+            arms = [arm for arm in self.arms.values() if np.isin(places, arm.keeps).any()]
+            for arm in arms:
+                if not arm.takes_missing:
+                    raise DataError(
+                        f"{table.source}: it lacks {quoted(column)}, which {arm.name} keeps, and "
+                        f"the {arm.kind} model takes no missing values{hint or '; add it'}"
+                    )
+            how = "kept by no arm: nothing is lost"
+            if arms:
+                how = f"kept by {few([arm.name for arm in arms], 2)}: counted as missing"
+            told.setdefault(how, []).append(f"{quoted(column, 30)}{hint and f' ({hint[2:]})'}")
+        return [f"{table.source}: it lacks {few(names, MOST_NAMED, 90)}, {how}"
+                for how, names in told.items()]  # fmt: skip
+
     def frame(self, table: Any) -> pd.DataFrame:
         """Return the predictions of the cases that `read` returned, by each arm, as a table."""
+        self.gaps(table)
         cases = table.inputs
         ids = table.ids or [str(number + 1) for number in range(len(cases))]
         frames = []

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.errors import DataError, quoted
-from thesiskit.fitted.inputs import Inputs
+from thesiskit.fitted.inputs import NONE, Inputs
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import LARGEST, Model, PatternTraining, check
 from thesiskit.models.chains import Arrays, marked
@@ -32,6 +32,9 @@ class FittedArm(ABC):
     kind : of the model.
     warning : why its predictions should not be relied on; empty if they can be.
     """
+
+    takes_missing = True
+    keeps = NONE  # the features that it needs, of the family `table`
 
     def __init__(self, name: str, kind: str, warning: str = ""):
         self.name, self.kind, self.warning = name, kind, warning
@@ -65,6 +68,7 @@ class SelectedArm(FittedArm):
         super().__init__(name, model.kind, model.warning(posterior))
         self.selected, self.model, self.posterior = selected, model, posterior
         self.softened = softened
+        self.keeps, self.takes_missing = selected, model.takes_missing
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         table = inputs.table(cases, self.selected, bits=self.model.takes == "bits")
@@ -109,6 +113,7 @@ class PeerArm(FittedArm):
     def __init__(self, name: str, method: str, task: Task, columns: np.ndarray, learnt: Arrays):
         super().__init__(name, "peer")
         self.method, self.task, self.columns, self.learnt = method, task, columns, learnt
+        self.keeps = columns
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         table = inputs.table(cases, self.columns, bits=self.task.kind == BITS)

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import FeatureTable, Sequences, Table
+from thesiskit.datasets.tables import of_frame
 from thesiskit.errors import DataError, few, quoted
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
@@ -51,12 +53,18 @@ class Inputs:
         names = self.names
         if isinstance(X, pd.DataFrame) and names:
             columns = [str(name) for name in X.columns]
-            lacking = [name for name in names if name not in columns]
+            coding = getattr(self.like, "coding", {})
+            # of words that were coded, the column of words, or the features made of it
+            coded = {name for name in coding if name in columns}
+            wanted = self.like.in_file if coded else names
+            lacking = [name for name in wanted if name not in columns]
             if lacking:
                 raise DataError(
-                    f"the table has no column {few([quoted(name) for name in lacking])}"
+                    f"the table has no column {few([quoted(name) for name in lacking], MOST_NAMED)}"
                 )
-            X = X.iloc[:, [columns.index(name) for name in names]]
+            X = X.iloc[:, [columns.index(name) for name in wanted]]
+            if coded:
+                X = of_frame(X.set_axis(wanted, axis=1), self.like)
         X = X.to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.width:
             raise DataError(f"the model has {self.width:,} columns; got a table of shape {X.shape}")
@@ -108,7 +116,7 @@ class Inputs:
         if self.family == "sequences":
             return about | {"states": like.states, "length": self.width}, {}
         arrays = {"columns": self.columns, "thresholds": self.thresholds}
-        return about | {"names": like.names, "width": self.width}, arrays
+        return about | {"names": like.names, "width": self.width, "coding": like.coding}, arrays
 
     @classmethod
     def restore(cls, family: str, about: Mapping[str, Any], arrays: Arrays) -> "Inputs":
@@ -135,5 +143,9 @@ class Inputs:
             raise ValueError("its columns are damaged")
         if len(classes) < 2 or (names and len(names) != width):
             raise ValueError("its names are damaged")
-        like = Table(np.empty((0, width)), codes, names, classes=tuple(classes))
+        coding = {str(name): [*map(str, words)] for name, words in about.get("coding", {}).items()}
+        like = Table(np.empty((0, width)), codes, names, tuple(classes), coding=coding)
+        made = {name for column in coding for name in like.features_of(column)}
+        if not made <= set(names) or any(len(words) < 2 for words in coding.values()):
+            raise ValueError("its words are damaged")
         return cls(like, columns, thresholds)
