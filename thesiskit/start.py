@@ -614,6 +614,8 @@ def _choose_model(
     by_numbers = NORMAL if classes > 2 or measured else NAIVE
     if len(coarse) < len(features):
         return by_numbers
+    if any(column.kind == "text" for column in features):
+        return PATTERNS
     several = any(len(column.counts) > 2 for column in features)
     small = several and len(features) <= MOST_PATTERNED
     return PATTERNS if classes > 2 or small else by_numbers

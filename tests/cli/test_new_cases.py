@@ -204,8 +204,8 @@ def test_what_cannot_be(mine):
 @pytest.mark.parametrize(
     ("kind", "content", "words"),
     [
-        ("naive", "gene 1,gene 2\n1,2\n", ["gene 0"]),
-        ("naive", "gene 1,gene 2\n", ["gene"]),
+        ("naive", "gen 1,gen 2\n1,2\n", ["lacks 12 of the 12", "gene 0"]),
+        ("naive", "gene 1,gene 2\n", ["no cases"]),
         ("features", "name,form\na,round\n", ["colour"]),
         ("two-states", "a b a\n", ["line 1 has 3 states", "5"]),
         ("two-states", "", ["no cases"]),
