@@ -54,8 +54,10 @@ class Inputs:
         if isinstance(X, pd.DataFrame) and names:
             columns = [str(name) for name in X.columns]
             coding = getattr(self.like, "coding", {})
-            # of words that were coded, the column of words, or the features made of it
-            coded = {name for name in coding if name in columns}
+            numeric = pd.api.types.is_numeric_dtype
+            # of words that were coded, columns of words, or the features made of them
+            coded = any(name in columns and not numeric(X.dtypes.iloc[columns.index(name)])
+                        for name in coding)  # fmt: skip
             wanted = self.like.in_file if coded else names
             lacking = [name for name in wanted if name not in columns]
             if lacking:
