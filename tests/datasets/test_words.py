@@ -55,6 +55,10 @@ def test_new_cases_have_the_codes_of_the_training_table(tmp_path):
     said = "'stage' is IV in 1 case, which no training case has (I, II, III); it counts as missing"
     assert any(note.endswith(said) for note in new.notes)
     assert any("'sex' is 1 in 1 case, which no training" in note for note in new.notes)
+    path = written(tmp_path, "new.csv", sex=["M"] * 3, stage=["II"] * 3)
+    path.write_text(path.read_text().replace("0.5", "x").replace("1.0", "x"))
+    with pytest.raises(DataError, match=r"categorical: g .*the training table has numbers there"):
+        source().read_new(path, table)
     # all cases have one word: it has the code of the training table
     path = written(tmp_path, "new.csv", sex=["M"] * 3, stage=["II"] * 3)
     assert source().read_new(path, table).features[:, 1:].tolist() == [[1, 0, 1, 0]] * 3
@@ -125,7 +129,7 @@ def test_marks_that_cannot_be(tmp_path):
     with pytest.raises(ValueError, match=r"both '\.'; perhaps decimal is ','"):
         source(thousands=".")
     np.savez(tmp_path / "t.npz", X=np.eye(4), y=[0, 1, 0, 1])
-    with pytest.raises(DataError, match="data.decimal is for text and Parquet"):
+    with pytest.raises(DataError, match=r"data\.decimal is for text and Parquet"):
         read_table(tmp_path / "t.npz", "y", decimal=",")
 
 

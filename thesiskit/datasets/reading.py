@@ -704,7 +704,7 @@ class Numbers:
             raise DataError(
                 f"{where}: {counted(len(self._words), 'column is', 'columns are')} categorical: "
                 f"{few(list(self._words), MOST_NAMED)} (for example {quoted(words[0])}{place}); "
-                f"{_remedy(name, words, len(values))}"
+                f"{_remedy(name, words, len(values), coded=self._known is not None)}"
             )
         return values
 
@@ -770,7 +770,8 @@ def plain_numbers(decimal: str, thousands: str | None) -> Callable[[str], str] |
     return plain
 
 
-def _remedy(name: str, words: list[str], cases: int) -> str:
+def _remedy(name: str, words: list[str], cases: int, *, coded: bool) -> str:
+    """Say what to do about a column of words; coded : whether the training table has the codes."""
     first = words[0]
     remedies = (
         (GROUPED.fullmatch(first), "write numbers with a decimal point, and nothing between "
@@ -778,6 +779,7 @@ def _remedy(name: str, words: list[str], cases: int) -> str:
         (DATE.match(first), "a date is no feature: data.ignore it, or make it a number, such as "
          "days"),
         (WITH_UNIT.fullmatch(first), "write the numbers alone, without units or signs"),
+        (coded, "the training table has numbers there: mend it"),
         (len(set(words)) == cases > 2, "it differs in all cases, as names do: write data.id: "
          f"{cut(name)}, or data.ignore it"),
         (True, f"words are coded where a column has {MOST_WORDS} of them at most, {EACH} cases "

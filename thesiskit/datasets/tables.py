@@ -267,7 +267,9 @@ def _coded(table: Table) -> list[str]:
              for name, words in table.coding.items() if len(words) == 2]  # fmt: skip
     more = [f"{cut(name, 30)} ({few(words, 3, 20)})"
             for name, words in table.coding.items() if len(words) > 2]  # fmt: skip
-    said = [f"words as numbers: {few(pairs, reading.MOST_NAMED, 80)}"] if pairs else []
+    shown, rest = pairs[: reading.MOST_NAMED], len(pairs) - reading.MOST_NAMED
+    shown += [f"and {rest:,} more"] if rest > 0 else []
+    said = [f"words as numbers: {'; '.join(shown)}"] if pairs else []
     if more:
         said.append(f"a feature of 0 and 1 for each word of {few(more, reading.MOST_NAMED, 110)}")
     return said

@@ -127,20 +127,22 @@ class FittedModel:
         ------
         DataError: an arm keeps one of them, and takes no missing value.
         """
+        lacking: dict[str, str] = getattr(table, "lacking", {})
+        like: Any = self.inputs.like
+        kept = {arm.name: {self.inputs.names[j] for j in arm.keeps} if lacking else set()
+                for arm in self.arms.values()}  # fmt: skip
         told: dict[str, list[str]] = {}
-        for column, hint in getattr(table, "lacking", {}).items():
-            names = self.inputs.like.features_of(column)
-            places = [self.inputs.names.index(name) for name in names]
-            arms = [arm for arm in self.arms.values() if np.isin(places, arm.keeps).any()]
-            for arm in arms:
+        for column, hint in lacking.items():
+            features = like.features_of(column)
+            arms = [name for name in self.arms if not kept[name].isdisjoint(features)]
+            for arm in (self.arms[name] for name in arms):
                 if not arm.takes_missing:
                     raise DataError(
                         f"{table.source}: it lacks {quoted(column)}, which {arm.name} keeps, and "
                         f"the {arm.kind} model takes no missing values{hint or '; add it'}"
                     )
-            how = "kept by no arm: nothing is lost"
-            if arms:
-                how = f"kept by {few([arm.name for arm in arms], 2)}: counted as missing"
+            how = f"kept by {few(arms, 2)}: counted as missing"
+            how = how if arms else "kept by no arm: nothing is lost"
             told.setdefault(how, []).append(f"{quoted(column, 30)}{hint and f' ({hint[2:]})'}")
         return [f"{table.source}: it lacks {few(names, MOST_NAMED, 90)}, {how}"
                 for how, names in told.items()]  # fmt: skip

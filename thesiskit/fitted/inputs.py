@@ -52,21 +52,20 @@ class Inputs:
             X = X.to_df()
         names = self.names
         if isinstance(X, pd.DataFrame) and names:
-            columns = [str(name) for name in X.columns]
-            coding = getattr(self.like, "coding", {})
+            columns, like = [str(name) for name in X.columns], self.like
             numeric = pd.api.types.is_numeric_dtype
             # of words that were coded, columns of words, or the features made of them
-            coded = any(name in columns and not numeric(X.dtypes.iloc[columns.index(name)])
-                        for name in coding)  # fmt: skip
-            wanted = self.like.in_file if coded else names
-            lacking = [name for name in wanted if name not in columns]
+            coded = isinstance(like, Table) and any(
+                name in columns and not numeric(X.dtypes.iloc[columns.index(name)])
+                for name in like.coding
+            )
+            wanted = like.in_file if isinstance(like, Table) and coded else names
+            lacking = [quoted(name) for name in wanted if name not in columns]
             if lacking:
-                raise DataError(
-                    f"the table has no column {few([quoted(name) for name in lacking], MOST_NAMED)}"
-                )
+                raise DataError(f"the table has no column {few(lacking, MOST_NAMED)}")
             X = X.iloc[:, [columns.index(name) for name in wanted]]
-            if coded:
-                X = of_frame(X.set_axis(wanted, axis=1), self.like)
+            if isinstance(like, Table) and coded:
+                X = of_frame(X.set_axis(wanted, axis=1), like)
         X = X.to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.width:
             raise DataError(f"the model has {self.width:,} columns; got a table of shape {X.shape}")
