@@ -25,7 +25,7 @@ def models(tmp_path_factory):
     for kind in kinds:
         path = folder / f"{kind}.model"
         config = write_config(folder, kind)
-        run("export", config, path, "--results", folder / "results")
+        run("export", config, path, "--all-arms", "--results", folder / "results")
         found[kind] = path
     return found
 

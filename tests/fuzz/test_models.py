@@ -64,7 +64,7 @@ def models(tmp_path_factory):
     found = {}
     for kind in KINDS:
         path = folder / f"{kind}.model"
-        run("export", write_config(folder, kind), path, "--results", folder / "results")
+        run("export", write_config(folder, kind), path, "--all-arms", "--results", folder / "results")
         found[kind] = (folder / NEW[kind], *read_model(path))
     return found
 

@@ -225,7 +225,7 @@ def test_new_cases_are_predicted_by_those_that_took_part_in_the_screening(folder
     text = text.replace("[400, 4000]", "400, threshold: 0.29")
     text = text.replace("experiment: screened", "experiment: y").replace("[summary", "[score-table")
     (folder / "y.yaml").write_text(text)
-    printed = run("predict", folder / "y.yaml", "--new", folder / "new.csv",
+    printed = run("predict", folder / "y.yaml", "--new", folder / "new.csv", "--all-arms",
                   "--output", folder / "p.csv", "--results", folder / "r")  # fmt: skip
     assert f"9 arms, {CASES} cases" in printed  # one is a method of others
     assert "report.parts" not in printed

@@ -81,9 +81,9 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
         X is 0, 1 or NaN for models of binary features, else real, with NaN where a value is missing
         (a mixture takes none).  groups (n,), such as patients with several samples each, are kept
-        together wherever cases are divided, for a temperature or in a pool.  Raises ValueError for other values, a label of one value (of three
-        or more, for models of two classes), n_features outside 1..p, and a table that cannot have
-        been screened as `screened` says.
+        together wherever cases are divided, for a temperature or in a pool.  Raises ValueError for
+        other values, a label of one value (of three or more, for models of two classes), n_features
+        outside 1..p, and a table that cannot have been screened as `screened` says.
         """
         self._model = self._as_model()
         bits = self._model_class.takes == "bits"

@@ -297,6 +297,7 @@ class Tested:
     division : for each column that tells how cases were divided, (N,) numbers from 1.
     classes : what the classes are called; none of real responses.
     base : (N, K) frequencies of the classes in the training cases.
+    group : (N,) numbers of groups of cases that belong together, None where each is alone.
     """
 
     response: np.ndarray
@@ -305,6 +306,7 @@ class Tested:
     division: dict[str, np.ndarray]
     classes: list[str]
     base: np.ndarray
+    group: np.ndarray | None = None
 
     @cached_property
     def repeat(self) -> np.ndarray:
@@ -315,6 +317,24 @@ class Tested:
         """Return the mean of values (N,) for each distinct case."""
         _, place, counts = np.unique(self.unit, return_inverse=True, return_counts=True)
         return np.bincount(place, values) / counts
+
+    def independent(self, values: np.ndarray) -> np.ndarray:
+        """Return what is independent, with the mean of values (N,): of each case, or group.
+
+        Of groups these are sums in units of the mean number of cases of a group.
+        """
+        mean = self.by_case(values)
+        if self.group is None:
+            return mean
+        group = self.group[np.unique(self.unit, return_index=True)[1]]
+        _, place = np.unique(group, return_inverse=True)
+        sums = np.bincount(place, mean)
+        return sums * len(sums) / len(mean)
+
+    @cached_property
+    def many(self) -> int:
+        """How many cases, or groups, there are that are independent."""
+        return len(np.unique(self.unit if self.group is None else self.group))
 
 
 class Score:
@@ -343,13 +363,13 @@ class Score:
 
     @cached_property
     def error_interval(self) -> tuple[float, float]:
-        """Wilson's interval of 95 % of the error rate, over distinct cases."""
-        return wilson(self.error, len(np.unique(self.tested.unit)))
+        """Wilson's interval of 95 % of the error rate, over distinct cases, or groups."""
+        return wilson(self.error, self.tested.many)
 
     @cached_property
     def amlp_error(self) -> float:
         """The standard error of AMLP, over distinct cases."""
-        return standard_error(self.tested.by_case(self.loss))
+        return standard_error(self.tested.independent(self.loss))
 
     @cached_property
     def amlp_interval(self) -> tuple[float, float]:
@@ -408,7 +428,7 @@ class Score:
 
     def less(self, other: "Score") -> tuple[float, float]:
         """Return the AMLP less that of another arm, and the standard error of the difference."""
-        difference = self.tested.by_case(self.loss - other.loss)
+        difference = self.tested.independent(self.loss - other.loss)
         return float(difference.mean()), standard_error(difference)
 
 

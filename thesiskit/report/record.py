@@ -401,6 +401,7 @@ class Record:
         found, drawn = self.predictions, self.config["drawn"]
         division = {"data set" if drawn else "replicate": found["replicate"]}
         division |= {name: found[name] for name in ("fold", "group")}
+        groups = None if self.logistic else self.simulated.get("case_groups")
         ids, unit = self._cases_of_blocks() if self.logistic else self._cases_of_table()
         return Tested(
             response=found["response"] if self.logistic else found["response"].astype(np.int64),
@@ -409,6 +410,7 @@ class Record:
             division={name: place + 1 for name, place in division.items() if place.any()},
             classes=self.classes,
             base=self._base_rate(),
+            group=None if groups is None else groups[found["case"].astype(np.int64)],
         )
 
     def _cases_of_table(self) -> tuple[np.ndarray, np.ndarray]:

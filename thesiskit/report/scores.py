@@ -236,7 +236,7 @@ def differences_table(record: Record) -> list[Table]:
     for one in scored:
         if one is best:
             continue
-        difference = metrics.student(one.tested.by_case(one.loss - best.loss))
+        difference = metrics.student(one.tested.independent(one.loss - best.loss))
         only = [(a & ~b).sum() for a, b in permutations((one.wrong_cases, best.wrong_cases))]
         rows.append(
             {"arm": one.name}

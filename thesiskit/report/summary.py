@@ -15,7 +15,7 @@ from thesiskit.report.stages import counted, manner_words, question, warnings
 
 MOST_ROWS = 10  # of arms
 NEXT = (
-    "To predict new cases with the models of this page: "
+    "To predict new cases with the best model of this page: "
     "`thesiskit predict CONFIG --new TABLE`, where CONFIG is the file that you ran."
 )
 OUTSIDE = 0.1  # of real responses, outside their predictive interval of 90 %
@@ -179,6 +179,11 @@ def _explained(record: Record) -> str:
     )
     if tested.repeat.max() > 0:
         text += "Cases are tested several times, so p is twice the median of the repetitions. "
+    if tested.group is not None:
+        text += (
+            f"The cases are of {counted(tested.many, 'group')}, which are in one fold each; "
+            "intervals take groups as independent, but p takes cases so. "
+        )
     if "fold" in tested.division:
         text += "The cases of a cross-validation share training cases, so p is approximate. "
     text += (

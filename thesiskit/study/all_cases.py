@@ -81,13 +81,19 @@ class AllCases(Experiment):
         return {record.name(arm): name for arm, name in zip(record.arms, names, strict=True)}
 
     def recommended(self, *, watch: Watch) -> list[str]:
-        """Return the arm that predicts test cases best, by its name; none if no case is tested.
+        """Return the arm that predicts test cases best, by its name.
 
-        What the experiment lacks up to its predictions is made.
+        What the experiment lacks up to its predictions is made.  Where no case is tested, because
+        all took part in a screening, it is the first that is corrected and has a temperature.
         """
         fitted, tested = self.graph.work.arms("fit"), self._tested
-        if len(fitted) == 1 or "predict" not in tested.stages:
+        if len(fitted) == 1:
             return []
+        if "predict" not in tested.stages:
+            own = self._work.own_arms.items()
+            corrected = [name for name, arm in own if arm.method != "uncorrected"]
+            tempered = [name for name, arm in own if name in corrected and arm.tempered]
+            return [*tempered, *corrected][:1]
         try:
             for stage in tested.stages:
                 tested.run(stage, watch=watch)

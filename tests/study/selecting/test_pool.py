@@ -94,12 +94,12 @@ def test_it_is_exported_and_predicts_new_cases(tmp_path, table, kind):
     path = write(tmp_path, OWN, model=model, selection={"features": sizes}, data=data)
     results = tmp_path / "results"
     assert invoke("run", path, "--results", results, "--jobs", 0).exit_code == 0
-    done = invoke("export", path, tmp_path / "m.thesiskit", "--results", results)
+    done = invoke("export", path, tmp_path / "m.thesiskit", "--all-arms", "--results", results)
     assert done.exit_code == 0, done.output
     new = tmp_path / "new.csv"
     for where in (["--model", tmp_path / "m.thesiskit"], [path, "--results", results]):
         answer = tmp_path / "answers.csv"
-        done = invoke("predict", *where, "--new", new, "--output", answer)
+        done = invoke("predict", *where, "--new", new, "--all-arms", "--output", answer)
         assert done.exit_code == 0, done.output
         rows = pd.read_csv(answer)
         arm = "all complete exact" if kind == "pool" else "all pool"

@@ -98,7 +98,7 @@ def test_imitated_cases_have_the_temperature_of_the_estimator(tmp_path, copies, 
     p, y = found["predict"]["probability"], found["predict"]["response"]
     loss = -np.log(np.where(y == 1, p, 1 - p)).mean(axis=1)
     assert loss[1] < loss[0]
-    run("export", tmp_path / "small.yaml", tmp_path / "m", "--results", tmp_path / "results")
+    run("export", tmp_path / "small.yaml", tmp_path / "m", "--all-arms", "--results", tmp_path / "results")
     table = pd.read_csv(tmp_path / "t.csv")
     table.to_csv(tmp_path / "new.csv", index=False)
     run("predict", "--model", tmp_path / "m", "--new", tmp_path / "new.csv",
