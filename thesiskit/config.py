@@ -115,7 +115,7 @@ class Evaluation(Block):
     @classmethod
     def _older_name(cls, value: Any) -> Any:
         """Read `groups`, as configs before version 0.3 call it."""
-        if not isinstance(value, dict) or "groups" not in value:
+        if "groups" not in getattr(value, "keys", tuple)():  # also of what is no mapping
             return value
         if "feature_groups" in value:
             raise ValueError("groups is the old name of feature_groups; leave out groups")

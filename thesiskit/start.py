@@ -534,10 +534,8 @@ def _look_at_table(path: Path, asked: Hints) -> Found:
         data["ignore"] = ([(column.name, reasons[column.name]) for column in ignored], "")
     unknown = {text for column in features if column.numeric for text in column.unknown}
     more = sorted(unknown.union(asked.missing) - set(MISSING_TEXTS))
-    if asked.missing and not patterned:
-        data["missing"] = ([*asked.missing], "stands for a missing value, as NA and ? do")
-    if patterned and more:
-        data["missing"] = ([*MISSING_TEXTS, *more], "what stands for a missing value")
+    if missing := [*MISSING_TEXTS, *more] if patterned and more else [*asked.missing]:
+        data["missing"] = (missing, "what stands for a missing value")
     return Found(
         "features" if patterned else "table",
         data,

@@ -679,9 +679,7 @@ def _read_cells(path: Path, wanted: Wanted) -> Cells:
                             for cell in column)  # fmt: skip
             if plain is not None and j != columns.id:
                 pairs = zip(held[j], column, strict=True)
-                held[j] = tuple(
-                    (isinstance(raw, str) and plain(cell)) or cell for cell, raw in pairs
-                )
+                held[j] = tuple((type(raw) is str and plain(cell)) or cell for cell, raw in pairs)
     ids = (
         [] if columns.id is None else reading.check_ids(held[columns.id], names[columns.id], where)
     )

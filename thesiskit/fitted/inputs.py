@@ -5,7 +5,7 @@ in Python from a DataFrame or an array.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -52,19 +52,19 @@ class Inputs:
             X = X.to_df()
         names = self.names
         if isinstance(X, pd.DataFrame) and names:
-            columns, like = [str(name) for name in X.columns], self.like
-            numeric = pd.api.types.is_numeric_dtype
+            columns, like = [str(name) for name in X.columns], cast(Table, self.like)
             # of words that were coded, columns of words, or the features made of them
-            coded = isinstance(like, Table) and any(
-                name in columns and not numeric(X.dtypes.iloc[columns.index(name)])
+            coded = self.family == "table" and any(
+                name in columns
+                and not pd.api.types.is_numeric_dtype(X.dtypes.iloc[columns.index(name)])
                 for name in like.coding
             )
-            wanted = like.in_file if isinstance(like, Table) and coded else names
+            wanted = like.in_file if coded else names
             lacking = [quoted(name) for name in wanted if name not in columns]
             if lacking:
                 raise DataError(f"the table has no column {few(lacking, MOST_NAMED)}")
             X = X.iloc[:, [columns.index(name) for name in wanted]]
-            if isinstance(like, Table) and coded:
+            if coded:
                 X = of_frame(X.set_axis(wanted, axis=1), like)
         X = X.to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.width:
