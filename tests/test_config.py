@@ -279,3 +279,20 @@ def test_the_small_form_has_a_name_of_its_own(write):
 def test_a_missing_file(tmp_path):
     with pytest.raises(ConfigError, match="no such config"):
         load_config(tmp_path / "none.yaml")
+
+
+def test_the_old_name_of_groups_of_features_is_read(write):
+    old, new = (
+        load_config(write(f"{GOOD}evaluation: {{ {key}: 3 }}\n"))
+        for key in ("groups", "feature_groups")
+    )
+    assert old.evaluation.feature_groups == 3
+    assert old.evaluation == new.evaluation
+    # results are found by the name that they always had
+    assert new.evaluation.model_dump()["groups"] == 3
+    assert "feature_groups" not in new.evaluation.model_dump()
+    with pytest.raises(ConfigError, match="groups is the old name of feature_groups"):
+        load_config(write(f"{GOOD}evaluation: {{ groups: 3, feature_groups: 2 }}\n"))
+    path = write(f"{GOOD}evaluation: {{ groups: 0 }}\n")
+    with pytest.raises(ConfigError, match=r"evaluation.feature_groups"):
+        load_config(path)

@@ -27,6 +27,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_serializer,
     model_validator,
 )
 from pydantic.fields import FieldInfo
@@ -98,8 +99,9 @@ class Evaluation(Block):
     """
     test_fraction: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.3
     """The fraction of test cases with `holdout`."""
-    groups: Positive = 1
-    """Number of random groups of features; each group is analysed separately."""
+    feature_groups: Positive = 1
+    """Number of random groups of features; each group is analysed separately. Groups of cases are
+    `data.case_groups`."""
     choose: StrictBool = False
     """Whether to choose the best arm inside the training cases of each fold, by the log loss of
     cases that are left out; a quarter of its standard error is added, and where no arm is better
@@ -108,6 +110,22 @@ class Evaluation(Block):
     ranks: StrictBool = False
     """Simulation-based calibration, for data drawn from the model's own prior: the true values are
     ranked among 99 draws from the posterior (fewer if the chains keep fewer)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_name(cls, value: Any) -> Any:
+        """Read `groups`, as configs before version 0.3 call it."""
+        if "groups" not in getattr(value, "keys", tuple)():  # also of what is no mapping
+            return value
+        if "feature_groups" in value:
+            raise ValueError("groups is the old name of feature_groups; leave out groups")
+        return {"feature_groups" if key == "groups" else key: one for key, one in value.items()}
+
+    @model_serializer(mode="wrap")
+    def _as_results_have_it(self, handler: Any) -> dict[str, Any]:
+        """Results keep the old name, by which they are found and compared."""
+        dumped = handler(self)
+        return {"groups" if key == "feature_groups" else key: one for key, one in dumped.items()}
 
 
 class ScreenedBlock(Block):
@@ -588,8 +606,8 @@ def _misfits(config: Config) -> Iterator[str | None]:
 def _misfits_of_ranks(config: Config) -> Iterator[str]:
     """Yield why the truth is not a draw from the model's prior."""
     data, model = config.data, config.model
-    if config.evaluation.groups != 1:
-        yield "evaluation.ranks: needs evaluation.groups: 1"
+    if config.evaluation.feature_groups != 1:
+        yield "evaluation.ranks: needs evaluation.feature_groups: 1"
     if data is None or data.prior_of != model.kind:
         need = RANKS_NEED.get(model.kind, "needs data that are drawn from the model's own prior")
         yield f"evaluation.ranks: {need}"
@@ -658,7 +676,7 @@ def two_classes(kind: str, count: int) -> str:
 
 def too_many(config: Config, p: int) -> str:
     """Say which key asks for more of p features or groups than there are; nothing if none does."""
-    groups, screened = config.evaluation.groups, config.screened
+    groups, screened = config.evaluation.feature_groups, config.screened
     if screened is not None:
         if screened.keep is not None and screened.keep > p:
             return f"selection.screened.keep: cannot keep {screened.keep} of {p} features"
@@ -668,7 +686,7 @@ def too_many(config: Config, p: int) -> str:
         except ValueError as error:
             return f"selection.screened.of: {error}"
     if groups > p:
-        return f"evaluation.groups: cannot make {groups} groups of {p} features"
+        return f"evaluation.feature_groups: cannot make {groups} groups of {p} features"
     for k in (config.selection and config.selection.features) or []:
         if k != "all" and k > p // groups:
             each = " in a group" if groups > 1 else ""
@@ -678,9 +696,9 @@ def too_many(config: Config, p: int) -> str:
 
 def _misfits_of_screening(config: Config, screened: ScreenedBlock) -> Iterator[str]:
     """Yield what cannot be done with a table that was screened before."""
-    if config.evaluation.groups != 1:
+    if config.evaluation.feature_groups != 1:
         yield (
-            "evaluation.groups: it is not known to which group the features belong that were "
+            "evaluation.feature_groups: it is not known to which group features belong that were "
             "screened away; leave it out"
         )
     if screened.keep is not None:
@@ -726,8 +744,8 @@ def _misfits_of_patterns(config: Config) -> Iterator[str | None]:
         tests = config.usual_scheme == "test-set"
         has = "come with a test set" if tests else "are divided by k-fold"
         yield f"evaluation.scheme: {what} {has}; leave it out"
-    if config.evaluation.groups != 1:
-        yield "evaluation.groups: a logistic model takes all features; leave it out"
+    if config.evaluation.feature_groups != 1:
+        yield "evaluation.feature_groups: a logistic model takes all features; leave it out"
     if sequences and model.min_cases > 1:
         yield "model.min_cases: is for discrete features; leave it out"
     kind = SEQUENCES if sequences else RESPONSES if model.continuous else FEATURES

@@ -10,7 +10,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from thesiskit import defaults
-from thesiskit.config import load_config
+from thesiskit.config import Config, load_config
 from thesiskit.datasets import reading, sequences, tables
-from thesiskit.datasets.checking import LEVEL, follows_order
+from thesiskit.datasets.checking import LEVEL, follows_order, grouping
 from thesiskit.datasets.features import MISSING_TEXTS
 from thesiskit.datasets.reading import REAL, Rows, Wanted, shown
 from thesiskit.datasets.source import Table
@@ -37,7 +37,7 @@ ABOUT = {  # what features are, by model
 }
 UNFIT = {  # why a column is left out, where the model takes discrete features, and where numbers
     True: "a real number: cut it into intervals to use it",
-    False: "words: make it columns of 0 and 1 to use it",
+    False: "words of too many kinds, or beside numbers",
 }
 
 # columns of a table
@@ -80,10 +80,13 @@ LEAST_CASES = 200
 MOST_FLAT = 500  # columns of one number that a config names, to leave them out
 FOLLOWED = 50  # columns of a large table of which all cases are looked at, from either end
 MOST_PATTERNED = 30  # features: of more numbers, pairs are too many
-TOLD = 4  # columns that a note names
 TURNED = "each line a feature, each column a case"
 LOOKED_AT = 1 << 22  # values of features in arrays
 Keys = dict[str, tuple[Any, str]]  # of the block `data`: the value of each, and why it has this one
+# a decimal comma, not one between thousands; a decimal point; both marks, as in 1.234,5
+COMMA = re.compile(r"[+-]?([0-9]*,([0-9]{1,2}|[0-9]{4,})|(0|[0-9]{4,}),[0-9]+)([eE][+-]?[0-9]+)?")
+POINT = re.compile(r"[+-]?([0-9]*\.([0-9]{1,2}|[0-9]{4,})|(0|[0-9]{4,})\.[0-9]+)([eE][+-]?[0-9]+)?")
+BOTH = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+")
 
 # sequences
 LEAST_WORD = 4  # letters of a line that is a sequence of one-letter states
@@ -132,27 +135,60 @@ class Found:
     real: bool = False  # whether features are, of the family `table`
 
 
-def begin(path: Path, response: str | None, folder: Path) -> tuple[str, list[str], list[str]]:
+@dataclass(frozen=True)
+class Hints:
+    """What the user says of a file.
+
+    response : the column to predict; None to guess.
+    missing : texts that stand for a missing value.
+    decimal, thousands : how numbers are written; without both, a decimal comma is found.
+    """
+
+    response: str | None = None
+    missing: tuple[str, ...] = ()
+    decimal: str | None = None
+    thousands: str | None = None
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of `data` that say so."""
+        said = {"decimal": self.decimal, "thousands": self.thousands}
+        keys: Keys = {key: (value, "asked for") for key, value in said.items() if value}
+        return keys | ({"missing": ([*self.missing], "asked for")} if self.missing else {})
+
+
+def begin(path: Path, asked: Hints, folder: Path) -> tuple[str, list[str], list[str]]:
     """Return a config for a file, as YAML that runs as it stands, with findings and guesses.
 
     Findings are those of a check of the table, a line each, and so are guesses and remarks.
 
-    response : the column (of `.npz` the array, of `.npy` the file) to predict; None to guess.
+    asked : what the user says; of `.npz` the response is an array, of `.npy` a file.
     folder : where the config will be saved, from which its path is written.
 
     Raises DataError also where no model takes what the file holds.
     """
-    found = look(path, response)
+    found = look(path, asked)
+    # what the reader of the table refuses or remarks is said now, not when the config is run
+    text, config, cases = _drafted(path, found, folder)
+    if hasattr(config.data, "case_groups") and "orientation" not in found.data:
+        names = grouping(cases[0])
+        if names and (path.suffix.lower() == ".parquet" or reading.text_suffix(path)):
+            found = _together(path, found, names[0], cases[0])
+            text, config, cases = _drafted(path, found, folder)
+    notes = [*found.notes, *_left_out(found), *(note for table in cases for note in table.notes)]
+    notes += _small(found, cases[0].classes, cases[0].response)
+    return text, config.check_tables(cases), notes
+
+
+def _drafted(path: Path, found: Found, folder: Path) -> tuple[str, Config, list[Any]]:
+    """Return the config for a file, as text and read, and the cases that it reads."""
     text = starting_config(path, found, folder)
     with tempfile.TemporaryDirectory() as own:
         draft = Path(own) / "config.yaml"
         draft.write_text(text, encoding="utf-8")
         config = load_config(draft)
     assert config.data is not None
-    # what the reader of the table refuses or remarks is said now, not when the config is run
-    cases = config.data.read(folder, continuous=found.continuous)
-    notes = [*found.notes, *(note for table in cases for note in table.notes)]
-    return text, config.check_tables(cases), notes
+    return text, config, config.data.read(folder, continuous=found.continuous)
 
 
 def check(path: Path) -> list[str]:
@@ -170,16 +206,69 @@ def check(path: Path) -> list[str]:
     return found
 
 
-def look(path: Path, response: str | None) -> Found:
+def _together(path: Path, found: Found, name: str, table: Any) -> Found:
+    """Return what a file holds where cases of one group stay together.
+
+    If a class has one group alone, which cannot train and be tested, it is left as it was.
+    """
+    header = found.data.get("header", (True, ""))[0]
+    groups = np.array(reading.case_groups(path, name, header=header)[0])
+    codes = np.zeros(len(groups)) if found.continuous else table.response
+    smallest = min(len({*groups[codes == k]} - {""}) for k in set(codes.tolist()))
+    if smallest < 2:
+        return found
+    data, ignored = dict(found.data), dict(found.data.get("ignore", ([], ""))[0])
+    of_it = 0 if name in ignored else len(table.features_of(name)) if found.family == "table" else 1
+    if ignored.pop(name, None) and not ignored:
+        del data["ignore"]
+    elif ignored:
+        data["ignore"] = (list(ignored.items()), "")
+    known = f"{len({*groups}):,} groups of cases, such as patients"
+    data["case_groups"] = (name, f"{known}: each is in one fold")
+    notes = [*found.notes, f"{quoted(name)} has {known}: each stays in one fold (case_groups)"]
+    width = max(1, found.width - of_it)
+    return replace(found, data=data, notes=notes, smallest=smallest, width=width)
+
+
+def _left_out(found: Found) -> list[str]:
+    """Say which columns are left out, by the reason."""
+    return [
+        f"left out: {few([quoted(name, 30) for name in names], reading.MOST_NAMED)} ({why})"
+        for why, names in _by_reason(found.data.get("ignore", ([], ""))[0]).items()
+    ]
+
+
+def _small(found: Found, names: Sequence[str], y: np.ndarray) -> list[str]:
+    """Say what a class of few cases, or groups of cases, left out of the config."""
+    if found.continuous or found.family == "sequences" or found.smallest >= LEAST_CHOSEN:
+        return []
+    rarest = names[int(np.bincount(y, minlength=len(names)).argmin())]
+    what = "groups of cases" if "case_groups" in found.data else "cases"
+    without = [f"{max(2, found.smallest)} folds"]
+    if found.family == "table":
+        without.append("no choice of an arm inside folds")
+        without += ["no temperatures"] if found.real and found.smallest < LEAST_TEMPERED else []
+    few_of = f"class {quoted(rarest, 30)} has {found.smallest} {what} only"
+    return [f"{few_of}, so that there are {', '.join(without)}"]
+
+
+def look(path: Path, asked: Hints) -> Found:
     """Return what a file holds."""
-    suffix, where = path.suffix.lower(), shown(path)
+    suffix, where, response = path.suffix.lower(), shown(path), asked.response
     with reading.opened(path) as file:
         start = file.read(512).lstrip()
     arrays = {".npz": _look_at_npz, ".npy": _look_at_npy, ".bed": _look_at_bed,
-              ".h5ad": _look_at_h5ad, ".parquet": _look_at_table}  # fmt: skip
+              ".h5ad": _look_at_h5ad}  # fmt: skip
+    fasta = sequences.is_fasta(path)
+    if asked.keys and (suffix in arrays or fasta):
+        raise DataError(
+            f"{where}: --missing, --decimal and --thousands are for text tables and Parquet; leave "
+            "them out"
+        )
     if suffix in arrays:
         return arrays[suffix](path, response)
-    fasta = sequences.is_fasta(path)
+    if suffix == ".parquet":
+        return _look_at_table(path, asked)
     json_suffix = suffix in (".json", ".jsonl")
     kinds = ", ".join((*tables.KINDS, *sequences.FASTA[:2]))
     refused = (
@@ -211,21 +300,25 @@ def look(path: Path, response: str | None) -> Found:
     for is_so, fault in refused:
         if is_so:
             raise DataError(f"{where}: {fault}")
-    if response is None and (fasta or _holds_states(path)):
+    if response is None and not asked.keys and (fasta or _holds_states(path)):
         return _look_at_sequences(path, response)
-    return _look_at_table(path, response)
+    return _look_at_table(path, asked)
 
 
 # ---- what a column seems to be ----
 
 
 class Column:
-    """The cells of a column, and what they seem to be."""
+    """The cells of a column, and what they seem to be.
 
-    def __init__(self, name: str, cells: Sequence[str]):
+    missing : texts that stand for a missing value, besides the usual ones.
+    """
+
+    def __init__(self, name: str, cells: Sequence[str], missing: Sequence[str] = ()):
         self.name, self.cells = name, len(cells)
         self.counts = Counter(cells)  # of each value, without what stands for a missing one
-        self.unknown = sorted(text for text in self.counts if text in reading.UNKNOWN)
+        held_none = reading.UNKNOWN.union(missing)
+        self.unknown = sorted(text for text in self.counts if text in held_none)
         for text in self.unknown:
             del self.counts[text]
         values, held = len(self.counts), sum(self.counts.values())
@@ -234,6 +327,7 @@ class Column:
         self.kind = kind = _kind(self.counts, numbers, held)
         self.numeric = kind in ("truth", "whole", "real")  # numbers or truth values
         self.of_numbers = len(numbers) == values  # whatever its kind
+        self.words = reading.categories(self.counts) if kind == "text" and not numbers else []
         whole = self.numeric and (kind == "truth" or self.of_numbers)  # no words among numbers
         # text, of which most cells have words of their own
         self.wordy = kind == "text" and values > max(FEW_VALUES, held // 2)
@@ -388,11 +482,11 @@ def _classes(response: Column, where: str) -> tuple[Keys, str]:
 # ---- tables of columns: text between delimiters, and Parquet ----
 
 
-def _look_at_table(path: Path, response: str | None) -> Found:
+def _look_at_table(path: Path, asked: Hints) -> Found:
     """Return what a table holds; raise DataError where no model here takes it."""
-    where = shown(path)
+    where, response = shown(path), asked.response
     read = _parquet_columns if path.suffix.lower() == ".parquet" else _text_columns
-    columns, form, rows, notes = read(path)
+    columns, form, rows, notes = read(path, asked)
     turned = "orientation" in form
     if response is None:
         _check_classes(columns, where)
@@ -417,18 +511,16 @@ def _look_at_table(path: Path, response: str | None) -> Found:
     numbers = y.kind in ("whole", "real") and len(y.counts) > 2 and not y.class_like
     model = _choose_model(y, features, numbers, turned, where)
     patterned = model == PATTERNS
-    unfit = [column for column in features
-             if (not column.coarse if patterned else column.kind == "text")]  # fmt: skip
+    unfit = [
+        column
+        for column in features
+        if (not column.coarse if patterned else column.kind == "text" and not column.words)
+    ]
     ignored = [*(column for column in others if reasons[column.name]), *unfit]
     reasons |= dict.fromkeys([column.name for column in unfit], UNFIT[patterned])
     features = [column for column in features if not reasons[column.name]]
     said = f"{why}: {y.held}"
     notes.append(f"the response is {quoted(y.name)}, {said}")
-    told: dict[str, list[str]] = {}
-    for column in ignored:
-        reason = "all cases alike" if column.kind == "constant" else reasons[column.name]
-        told.setdefault(reason, []).append(quoted(column.name, 30))
-    notes += [f"left out: {few(names, TOLD)} ({reason})" for reason, names in told.items()]
     source = "table" if patterned else "file"
     data: Keys = {"source": (source, ABOUT[model]), **form, "response": (y.name, said)}
     if not patterned:
@@ -441,15 +533,17 @@ def _look_at_table(path: Path, response: str | None) -> Found:
     if ignored:
         data["ignore"] = ([(column.name, reasons[column.name]) for column in ignored], "")
     unknown = {text for column in features if column.numeric for text in column.unknown}
-    more = sorted(unknown - set(MISSING_TEXTS))
-    if patterned and more:
-        data["missing"] = ([*MISSING_TEXTS, *more], "what stands for a missing value")
+    more = sorted(unknown.union(asked.missing) - set(MISSING_TEXTS))
+    if missing := [*MISSING_TEXTS, *more] if patterned and more else [*asked.missing]:
+        data["missing"] = (missing, "what stands for a missing value")
     return Found(
         "features" if patterned else "table",
         data,
         notes,
         cases=rows,
-        width=len(features),
+        width=sum(
+            1 if patterned or len(column.words) < 3 else len(column.words) for column in features
+        ),
         values=max(len(column.counts) for column in features),
         smallest=rows if numbers else min(y.counts.values()),
         response=y.name,
@@ -516,10 +610,10 @@ def _choose_model(
         )
     measured = any(column.measured for column in features)
     by_numbers = NORMAL if classes > 2 or measured else NAIVE
-    if any(column.kind == "text" for column in features):
-        return PATTERNS if 2 * len(coarse) >= len(features) else by_numbers
     if len(coarse) < len(features):
         return by_numbers
+    if any(column.kind == "text" for column in features):
+        return PATTERNS
     several = any(len(column.counts) > 2 for column in features)
     small = several and len(features) <= MOST_PATTERNED
     return PATTERNS if classes > 2 or small else by_numbers
@@ -528,15 +622,18 @@ def _choose_model(
 Looked = tuple[list[Column], Keys, int, list[str]]  # columns, how they stand, cases and notes
 
 
-def _text_columns(path: Path) -> Looked:
+def _text_columns(path: Path, asked: Hints) -> Looked:
     """Return the columns of a text table; of a large one, most from its first cases alone."""
     _, rows = reading.read_cells(path, header=False)
     _, first = next(rows)
     most = max(LEAST_CASES, MOST_CELLS // len(first))
     cases = [[cell.strip() for cell in cells] for _, cells in islice(rows, most)]
     first = [cell.strip() for cell in first]
-    form: Keys = {}
-    notes = []
+    form, notes = _numbers_of(cases, asked)
+    marks = {key: value for key, (value, _) in form.items()}
+    if plain := reading.plain_numbers(marks.get("decimal", "."), marks.get("thousands")):
+        first, *cases = [[plain(cell) or cell for cell in row] for row in (first, *cases)]
+        rows = ((line, [plain(cell.strip()) or cell for cell in row]) for line, row in rows)
     if _names_columns(first, cases):
         names = reading.name_columns(first, shown(path))
     else:
@@ -545,23 +642,42 @@ def _text_columns(path: Path) -> Looked:
         notes.append("the first line is a case, so that columns are called x1, x2, ...")
     if not cases:
         raise DataError(f"{shown(path)}: a line of names but no cases")
-    columns = [Column(name, [row[j] for row in cases]) for j, name in enumerate(names)]
+    columns = [
+        Column(name, [row[j] for row in cases], asked.missing) for j, name in enumerate(names)
+    ]
     looked_at = len(cases)
     if looked_at >= most:
-        number = _follow(columns, cases, rows)
+        number = _follow(columns, cases, rows, asked.missing)
         if number > looked_at:
             notes.append(f"of most columns only the first {looked_at:,} cases were looked at")
         return columns, form, number, notes
-    if not form and len(columns) > 3 and looked_at > 1 and columns[0].names_cases:
-        turned = [Column(cells[0], cells[1:]) for cells in cases]
+    if "header" not in form and len(columns) > 3 and looked_at > 1 and columns[0].names_cases:
+        turned = [Column(cells[0], cells[1:], asked.missing) for cells in cases]
         words = [column for column in turned if not column.numeric]
         if len(words) == 1 and words[0].class_like:  # one row holds classes, others numbers
             notes.append(f"features are in rows ({TURNED})")
-            return turned, {"orientation": ("genes-in-rows", TURNED)}, len(names) - 1, notes
+            form["orientation"] = ("genes-in-rows", TURNED)
+            return turned, form, len(names) - 1, notes
     return columns, form, looked_at, notes
 
 
-def _follow(columns: list[Column], cases: list[list[str]], rows: Rows) -> int:
+def _numbers_of(cases: list[list[str]], asked: Hints) -> tuple[Keys, list[str]]:
+    """Return the keys that say how numbers are written, and a note where that was found."""
+    keys: Keys = {key: value for key, value in asked.keys.items() if key != "missing"}
+    commas = [] if keys else [cell for row in cases for cell in row if "," in cell]
+    example = next((cell for cell in commas if COMMA.fullmatch(cell)), "")
+    if not example or any(POINT.fullmatch(cell) for row in cases for cell in row if "." in cell):
+        return keys, []
+    keys["decimal"] = (",", f"numbers such as {example}")
+    large = next((cell for cell in commas if BOTH.fullmatch(cell)), "")
+    if large:
+        keys["thousands"] = (".", f"numbers such as {large}")
+    return keys, [f"numbers have a decimal comma, such as {large or example}"]
+
+
+def _follow(
+    columns: list[Column], cases: list[list[str]], rows: Rows, missing: Sequence[str]
+) -> int:
     """Look at the other cases of a large table, in columns that could be responses or names.
 
     These columns are put in the place of those that were looked at.  Returns the number of cases.
@@ -575,7 +691,7 @@ def _follow(columns: list[Column], cases: list[list[str]], rows: Rows) -> int:
         for j in places:
             cells[j].append(row[j].strip())
     for j in places:
-        columns[j] = Column(columns[j].name, cells[j])
+        columns[j] = Column(columns[j].name, cells[j], missing)
     return number
 
 
@@ -598,14 +714,14 @@ def _names_columns(first: list[str], cases: list[list[str]]) -> bool:
     return not all(any(row[j] == first[j] for row in cases) for j in words)
 
 
-def _parquet_columns(path: Path) -> Looked:
+def _parquet_columns(path: Path, asked: Hints) -> Looked:
     frame, _ = reading.read_frame(path, Wanted(None, new=True, features=[]))
     columns = [
         Column(str(name), ["" if value is None or value != value else str(value)
-                           for value in frame[name].tolist()])
+                           for value in frame[name].tolist()], asked.missing)
         for name in frame.columns
     ]  # fmt: skip
-    return columns, {}, len(frame), []
+    return columns, {k: v for k, v in asked.keys.items() if k != "missing"}, len(frame), []
 
 
 # ---- files of arrays: NPZ, NPY with another NPY beside it, PLINK .bed, AnnData ----
@@ -895,13 +1011,18 @@ def _ignored(columns: list[tuple[str, str]]) -> list[str]:
     lines = ["  ignore:"]
     if len(columns) <= LISTED:
         return [*lines, *(f"    - {_value(name)} # {cut(why, 80)}" for name, why in columns)]
+    for why, names in _by_reason(columns).items():
+        lines += [f"    # {cut(why, 80)}", *(f"    - {_value(name)}" for name in names)]
+    return lines
+
+
+def _by_reason(columns: list[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the names of columns that are left out, by the reason."""
     reasons: dict[str, list[str]] = {}
     for name, why in columns:
         reason = "the same in all cases" if "in all cases" in why else why
         reasons.setdefault(reason, []).append(name)
-    for why, names in reasons.items():
-        lines += [f"    # {cut(why, 80)}", *(f"    - {_value(name)}" for name in names)]
-    return lines
+    return reasons
 
 
 def _selection(found: Found) -> str:

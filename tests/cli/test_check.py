@@ -77,7 +77,7 @@ def test_shipped_tables_are_checked(monkeypatch):
         (["t.csv", "--response", "z"], "'z'"),
         (["bad.csv"], "bad.csv"),
         (["sheet.xlsx"], "save its sheet as .csv"),
-        (["colon", "--response", "y"], "a config says what the response is"),
+        (["colon", "--response", "y"], "a config says what its table holds"),
     ],
 )
 def test_what_cannot_be_checked(table, arguments, words):

@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -205,8 +206,8 @@ def test_what_cannot_be(mine):
 @pytest.mark.parametrize(
     ("kind", "content", "words"),
     [
-        ("naive", "gene 1,gene 2\n1,2\n", ["gene 0"]),
-        ("naive", "gene 1,gene 2\n", ["gene"]),
+        ("naive", "gen 1,gen 2\n1,2\n", ["lacks 12 of the 12", "gene 0"]),
+        ("naive", "gene 1,gene 2\n", ["no cases"]),
         ("features", "name,form\na,round\n", ["colour"]),
         ("two-states", "a b a\n", ["line 1 has 3 states", "5"]),
         ("two-states", "", ["no cases"]),
@@ -384,3 +385,89 @@ def test_a_file_of_an_older_version_compares_no_cases(mine):
     _, said = by_config("features")
     assert "unlike" not in said
     assert "compare" not in said
+
+
+# ---- columns of words, and columns that new cases lack ----
+
+CLINIC = """
+experiment: clinic
+title: Mine
+about: A test.
+data: { source: file, path: clinic.csv, response: y }
+evaluation: { folds: 2 }
+selection: { features: [3] }
+model: { kind: KIND, methods: [corrected]MORE }
+report: { parts: [score-table] }
+"""
+
+
+@pytest.fixture
+def clinic(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    y = np.arange(40) % 2
+    stage = np.where(rng.random(40) < 0.8, np.array(["I", "II"])[y], "III")
+    frame = pd.DataFrame({"sex": rng.choice(list("MF"), 40), "stage": stage,
+                          "g": rng.normal(size=40) + 3 * y, "h": rng.normal(size=40)})  # fmt: skip
+    frame.assign(y=y).to_csv("clinic.csv", index=False)
+
+    def fitted(kind, more=""):
+        text = CLINIC.replace("KIND", kind).replace("MORE", more)
+        text = text.replace("[3]", "[1]") if kind == "mixture" else text
+        (tmp_path / "clinic.yaml").write_text(text)
+        run("export", "clinic.yaml", "clinic.model")
+        return thesiskit.load_model("clinic.model")
+
+    return frame, fitted
+
+
+def predicted(frame, *how):
+    frame.to_csv("new.csv", index=False)
+    return invoke("predict", *how, "--new", "new.csv", "--jobs", "0")
+
+
+def test_words_have_their_codes_in_a_model_file(clinic):
+    frame, fitted = clinic
+    model = fitted("normal")
+    kept = np.array(model.inputs.names)[model.arm().selected]
+    assert "g" in kept
+    assert any(name.startswith("stage=") for name in kept)
+    by_config = predicted(frame.iloc[:3], "clinic.yaml")
+    frame.iloc[:3].to_csv("new.csv", index=False)
+    by_model = invoke("predict", "--model", "clinic.model", "--new", "new.csv")
+    assert by_config.exit_code == 0, by_config.output
+    assert by_model.stdout == by_config.stdout
+    p = model.predict_proba("new.csv")
+    whole = model.predict_proba("clinic.csv")
+    np.testing.assert_array_equal(p, whole[:3])  # alone as among others
+    np.testing.assert_array_equal(model.predict_proba(frame), whole)
+    coded = model.read(Path("clinic.csv")).features
+    named = pd.DataFrame(coded, columns=model.inputs.names)
+    np.testing.assert_array_equal(model.predict_proba(named), whole)
+
+
+def test_columns_that_new_cases_lack(clinic):
+    frame, fitted = clinic
+    model = fitted("normal")
+    whole = model.predict_proba("clinic.csv")
+    kept = {name.partition("=")[0] for name in np.array(model.inputs.names)[model.arm().selected]}
+    assert kept == {"g", "stage"}
+    how = ("--model", "clinic.model")
+    done = predicted(frame.drop(columns=["sex", "h"]), *how)
+    assert done.exit_code == 0, done.output
+    assert "new.csv: it lacks 'sex', 'h', kept by no arm: nothing is lost" in done.stderr
+    found = pd.read_csv(io.StringIO(done.stdout))["probability: 1"]
+    np.testing.assert_array_equal(found, whole[:, 1])
+    done = predicted(frame.drop(columns="stage"), *how)
+    assert done.exit_code == 0, done.output
+    assert "it lacks 'stage', kept by 3 corrected" in done.stderr
+    assert "counted as missing" in done.stderr
+    model = fitted("mixture", ", samplers: [enumeration], collapsed: { alpha_points: 8 }")
+    names = np.array(model.inputs.names)[model.arm().selected]
+    column = str(names[0]).partition("=")[0]
+    done = predicted(frame.drop(columns=column), *how)
+    must_fail(done, f"it lacks '{column}', which ", "takes no missing values; add it")
+    others = [one for one in frame if one not in {str(n).partition("=")[0] for n in names}]
+    done = predicted(frame.drop(columns=others), *how)
+    assert done.exit_code == 0, done.output
+    assert "kept by no arm" in done.stderr

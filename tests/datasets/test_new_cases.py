@@ -93,8 +93,11 @@ def test_new_cases_are_matched_by_name(tmp_path):
     frame = pd.DataFrame({"g2": [1.0], "more": ["x"], "g1": [4.0]})
     frame.to_parquet(tmp_path / "new.parquet")
     assert data.read_new(tmp_path / "new.parquet", table).features.tolist() == [[4, 1]]
-    with pytest.raises(DataError, match=r"lacks 1 of the 2 features .*: g2; .*'g22'"):
-        data.read_new(write(tmp_path, "g1,g22\n1,2\n"), table)
+    gap = data.read_new(write(tmp_path, "g1,g22\n1,2\n"), table)
+    assert gap.lacking == {"g2": "; is its column 'g22' one of these?"}
+    np.testing.assert_array_equal(gap.features, [[1, np.nan]])
+    with pytest.raises(DataError, match=r"lacks 2 of the 2 features .*: g1, g2; .*'g11'"):
+        data.read_new(write(tmp_path, "g11,g22\n1,2\n"), table)
 
 
 def test_new_cases_in_arrays(tmp_path):

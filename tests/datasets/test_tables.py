@@ -80,7 +80,7 @@ def test_labels_become_classes(tmp_path):
             r"7 values .*for 12 cases.*gauss",
         ),
         (lambda f: f.assign(y=[None, *[0, 1] * 5, 1]), "response is missing in case 1"),
-        (lambda f: f.assign(g1=["a", "b"] * 6), r"categorical: g1 .*'a'.*get_dummies"),
+        (lambda f: f.assign(g1=list("abcdef") * 2), r"categorical: g1 .*'a'.*20 of them at most"),
         (lambda f: f.rename(columns={"y": "yy"}), "no column 'y'; did you mean 'yy'"),
         (lambda f: f[["y"]], "no features"),
     ],

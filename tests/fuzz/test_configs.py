@@ -218,7 +218,7 @@ KEYS = {
         "selection.features": Listed(either(Whole(1), Word(words=("all",)))),
         "model.class_prior": PAIR,
         "model.alpha_prior": PAIR,
-        "evaluation.groups": Whole(1, (1,)),
+        "evaluation.feature_groups": Whole(1, (1,)),
         "evaluation.test_fraction": Number(0, 1 - 1e-16),
         "evaluation.ranks": Flag(),
     },
@@ -285,7 +285,7 @@ KEYS = {
         "model.noise": lambda value: EITHER if value is None else REFUSED,  # there are classes
         "model.split_draws": either(Whole(1, (1,)), Word(("exact",))),
         "selection.features": lambda value: REFUSED,
-        "evaluation.groups": Whole(1, (1,), most=1),
+        "evaluation.feature_groups": Whole(1, (1,), most=1),
     },
     "sequences": {
         "data.states": Whole(2, (2, 3)),
@@ -317,7 +317,7 @@ KEYS = {
     },
     "table": {
         "evaluation.scheme": Word(("leave-one-out", "k-fold", "holdout"), good=("k-fold",)),
-        "evaluation.groups": Whole(1, (1, 2), most=10),
+        "evaluation.feature_groups": Whole(1, (1, 2), most=10),
         "selection.features": Listed(either(Whole(1, most=30), Word(words=("all",)))),
         "data.binarise": Word(("all-medians", "training-medians"), good=("all-medians",)),
     },

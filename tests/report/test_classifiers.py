@@ -14,7 +14,7 @@ from thesiskit.files import Results
 from thesiskit.models import peers
 from thesiskit.report import scores
 from thesiskit.report.parts import wanted_parts
-from thesiskit.start import begin
+from thesiskit.start import Hints, begin
 from thesiskit.study.experiment import Experiment
 
 PARTS = ["classifier-table", "differences-table", "reliability-figure"]
@@ -163,7 +163,7 @@ def test_every_arm_has_a_diagram_with_exact_intervals(folder, experiment):
 
 @pytest.mark.parametrize("experiment", MODELS)
 def test_what_init_writes_begins_with_them(folder, experiment):
-    text, _ = begin(folder / f"{experiment}.csv", None, folder)
+    text, *_ = begin(folder / f"{experiment}.csv", Hints(), folder)
     path = folder / "begun.yaml"
     path.write_text(text)
     config = load_config(path)

@@ -291,7 +291,7 @@ def test_real_responses_have_a_summary_too(tmp_path):
 def test_groups_of_features_are_repetitions_of_the_same_cases(tmp_path):
     """Logistic regression of a group takes the columns of the group, and no others."""
     write(tmp_path)
-    text = GENES.replace("folds: 4", "folds: 4, groups: 3").replace("[3, 8, all]", "[3]")
+    text = GENES.replace("folds: 4", "folds: 4, feature_groups: 3").replace("[3, 8, all]", "[3]")
     (tmp_path / "mine.yaml").write_text(text)
     run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
     found = table(tmp_path, "mine", "predictions")

@@ -144,7 +144,7 @@ title: T
 about: T.
 replicates: 2
 data: {source: naive-bayes, features: 30, alpha: 5, train: [10, 10], test: [6, 6]}
-evaluation: {groups: 2}
+evaluation: {feature_groups: 2}
 selection: {SELECTION}
 model: {methods: METHODS, quadrature: QUADRATURE}
 report: {parts: [PART]}

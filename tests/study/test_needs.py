@@ -70,7 +70,7 @@ TABLE = (
     HEAD
     + """\
 data: {source: file, path: t.csv, response: y, positive: b}
-evaluation: {scheme: leave-one-out, groups: 2}
+evaluation: {scheme: leave-one-out, feature_groups: 2}
 selection: {features: [1, 2]}
 report: {parts: [score-table]}
 """
@@ -222,7 +222,7 @@ MUCH = [
     ("naive", "data.train=[1000000000, 5]", "about .* of memory"),
     ("naive", "data.test=1000000000000", "about .* of memory"),
     ("naive", "model.alpha_points=1000000000", "must be at most 10,000"),
-    ("naive", "evaluation.groups=1000000000", "cannot make 1000000000 groups"),
+    ("naive", "evaluation.feature_groups=1000000000", "cannot make 1000000000 groups"),
     ("mixture", "model.collapsed.chains=1000000000", "cells"),
     ("mixture", "model.collapsed.iterations=1000000000000", "iterations"),
     ("mixture", "model.collapsed.replicas=1000000000", "iterations"),

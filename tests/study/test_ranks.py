@@ -538,7 +538,7 @@ LOGISTIC = {"kind": "logistic", "orders": [1]}
     ("changes", "words"),
     [
         ({"data": NAIVE["data"] | {"alpha": 3.0}}, "data.alpha: prior"),
-        ({"evaluation": {"ranks": True, "groups": 2}}, "needs evaluation.groups: 1"),
+        ({"evaluation": {"ranks": True, "feature_groups": 2}}, "evaluation.feature_groups: 1"),
         ({"data": NAIVE["data"] | {"relevant": 0.5}}, "data.relevant: all or some"),
         ({"data": NAIVE["data"] | {"relevant": "some"}}, "needs model.relevant: [some]"),
         ({"model": {"relevant": ["all", "some"]}}, "needs model.relevant: [all]"),

@@ -59,18 +59,42 @@ def show(name) -> None:
 
 
 TABLE = click.argument("table", type=click.Path(path_type=Path))
-RESPONSE = click.option(
-    "--response",
-    metavar="COLUMN",
-    help="The column to predict; of .npz an array, of .npy another file. Default: a guess.",
-)
+
+
+def asks(command: Any) -> Any:
+    """Give a command the options that say what a table holds."""
+    for option in (
+        click.option(
+            "--thousands",
+            metavar="SEP",
+            help="What stands between thousands of numbers, such as . or '.",
+        ),
+        click.option(
+            "--decimal",
+            type=click.Choice([".", ","]),
+            help="What stands before decimals. Default: a comma is found where it is plain.",
+        ),
+        click.option(
+            "--missing",
+            multiple=True,
+            metavar="TEXT",
+            help="A text that stands for a missing value, such as a single point. May be repeated.",
+        ),
+        click.option(
+            "--response",
+            metavar="COLUMN",
+            help="The column to predict; of .npz an array, of .npy another file. Default: a guess.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 @click.command()
 @TABLE
-@RESPONSE
+@asks
 @VERBOSE
-def check(table: Path, response: str | None) -> None:
+def check(table: Path, **asked: Any) -> None:
     """Say what of a table could spoil predictions, before any model: a line for each finding.
 
     TABLE is a file as `thesiskit init` takes it, or a config whose table is read. Findings are
@@ -80,15 +104,16 @@ def check(table: Path, response: str | None) -> None:
 
     Example:  thesiskit data show colon > colon.csv && thesiskit check colon.csv
     """
-    from thesiskit.start import begin
+    from thesiskit.start import Hints, begin
     from thesiskit.start import check as check_config
 
     if table.suffix in (".yaml", ".yml") or str(table) in shipped():
-        if response is not None:
-            raise click.UsageError("a config says what the response is; leave out --response")
+        for name, value in asked.items():
+            if value:
+                raise click.UsageError(f"a config says what its table holds; leave out --{name}")
         found = check_config(shipped().get(str(table), table))
     else:
-        _, found, notes = begin(table, response, Path())
+        _, found, notes = begin(table, Hints(**asked), Path())
         for note in notes:
             click.echo(f"Note: {note}", err=True)
     for line in found:
@@ -98,7 +123,7 @@ def check(table: Path, response: str | None) -> None:
 
 @click.command()
 @TABLE
-@RESPONSE
+@asks
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -106,7 +131,7 @@ def check(table: Path, response: str | None) -> None:
     help="Write the config to this file, which must not exist. Default: print it.",
 )
 @VERBOSE
-def init(table: Path, response: str | None, output: Path | None) -> None:
+def init(table: Path, output: Path | None, **asked: Any) -> None:
     """Look at a table and print a config for it, which runs as it stands.
 
     TABLE is text (.csv, .tsv, .txt, also packed as .gz), Parquet, .npz, .npy, PLINK .bed, AnnData
@@ -116,13 +141,13 @@ def init(table: Path, response: str | None, output: Path | None) -> None:
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv > mine.yaml
     """
-    from thesiskit.start import begin
+    from thesiskit.start import Hints, begin
 
     if output is not None and os.path.lexists(output):
         raise UserError(f"{output}: it exists already; choose another name, or remove it")
     if output is not None and not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}; make it first")
-    text, found, notes = begin(table, response, Path() if output is None else output.parent)
+    text, found, notes = begin(table, Hints(**asked), Path() if output is None else output.parent)
     for note in (*found, *notes):
         click.echo(f"Note: {note}", err=True)
     if output is None:
@@ -227,7 +252,7 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
         raise click.UsageError("give a CONFIG, or a model with --model FILE")
     else:
         fitted, table = _fitted(asked, config, force, arms, new, all_arms=all_arms)
-    for note in table.notes:
+    for note in (*table.notes, *fitted.gaps(table)):
         click.echo(f"Note: {note}", err=True)
     _warn(fitted)
     frame = fitted.frame(table)

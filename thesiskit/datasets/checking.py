@@ -51,12 +51,10 @@ def findings(
     first : whether the first cases train and the others are tested.
     grouped : the column whose cases of one value are kept together.
     """
-    table, y = tables[0], np.asarray(tables[0].response)  # type: ignore[attr-defined]
+    table = tables[0]
     classes: Sequence[str] = table.classes  # type: ignore[attr-defined]
-    codes = np.unique(y, return_inverse=True)[1].reshape(-1)
-    halves = codes if len(classes) else (y > np.median(y)).astype(np.intp)  # of real responses
+    looks, codes, halves = _looks(table)
     about = [*_order(halves, first, folds), *_rare(codes, classes, folds)]
-    looks = Looks(table, codes, halves) if table.inputs.size <= LARGE else None
     groups, columns = _columns(table, looks, codes, halves, grouped)
     if looks is None:
         return [*columns, *about, f"more than {LARGE:,} values: features were not looked at"]
@@ -66,6 +64,21 @@ def findings(
     found = [*_alone(looks, groups, len(classes) == 0), *repeats, *columns, *about]
     found += [*_missing(looks, halves), *_idle(looks), *_naming(table, looks)]
     return found + (_sizes(looks) if table.family == "table" else [])
+
+
+def grouping(table: Cases) -> list[str]:
+    """Return the columns that have groups of cases, such as patients."""
+    return _columns(table, *_looks(table), None)[0]
+
+
+def _looks(table: Cases) -> tuple["Looks | None", np.ndarray, np.ndarray]:
+    """Return what features hold, unless they are too many; codes of responses, and halves."""
+    y = np.asarray(table.response)  # type: ignore[attr-defined]
+    codes = np.unique(y, return_inverse=True)[1].reshape(-1)
+    real = not len(table.classes)  # type: ignore[attr-defined]
+    halves = (y > np.median(y)).astype(np.intp) if real else codes
+    looks = Looks(table, codes, halves) if table.inputs.size <= LARGE else None
+    return looks, codes, halves
 
 
 # ---- what chance can do ----
@@ -459,8 +472,9 @@ def _columns(
     asked.pop(grouped or "", None)
     groups = [name for name in asked if _has_groups(name, asked[name], codes, len(asked))]
     told, batches = [], []
+    features = {*(looks.names if looks else ()), *getattr(table, "coding", ())}
     for name in (name for name in asked if name not in groups):
-        if name not in (looks.names if looks else ()) or BATCH.search(name.lower()):
+        if name not in features or BATCH.search(name.lower()):
             p = goes_with(asked[name], halves) * len(asked)
             batches += [f"{quoted(name, 30)} ({small(p)})"] if p < LEVEL else []
     if groups:

@@ -480,6 +480,16 @@ class TableData(Source):
     """The texts that stand for a missing value. A pattern that fixes a missing value is not present
     in the case."""
 
+    decimal: Literal[".", ","] = "."
+    """What stands before the decimals of numbers in text: `,` reads `1,5` as 1.5."""
+    thousands: Literal[".", ",", "'", "’", " ", "_"] | None = None
+    """What stands between thousands of numbers in text: with `'`, `1'000` is 1000."""
+
+    @model_validator(mode="after")
+    def _differ(self):
+        reading.check_marks(self.decimal, self.thousands)
+        return self
+
     @field_validator("ignore", "missing")
     @classmethod
     def _each_once(cls, value):
@@ -500,6 +510,7 @@ class TableData(Source):
     def _read(self, path: Path, **how: Any) -> FeatureTable:
         ignore = self.ignore if how.get("new") else left_out(self.ignore, self.case_groups)
         keys: dict[str, Any] = {"ignore": tuple(ignore), "missing": tuple(self.missing)}
+        keys |= {"decimal": self.decimal, "thousands": self.thousands}
         return read_features(path, self.response, id=self.id, header=self.header, **keys, **how)
 
 
@@ -658,6 +669,7 @@ def _read_cells(path: Path, wanted: Wanted) -> Cells:
         columns = reading.find_columns(names, wanted, where)
         lines, cases = zip(*rows, strict=True)
         places = [f"line {line}" for line in lines]
+    plain = reading.plain_numbers(wanted.decimal, wanted.thousands)
     held: dict[int, tuple[str, ...]] = {}
     aside = map(names.index, wanted.set_aside)
     for j in (*columns.features, columns.response, columns.id, *aside):
@@ -665,6 +677,9 @@ def _read_cells(path: Path, wanted: Wanted) -> Cells:
             column = frame.iloc[:, j].tolist() if parquet else [row[j] for row in cases]
             held[j] = tuple(NULL if cell is None or cell != cell else str(cell).strip()
                             for cell in column)  # fmt: skip
+            if plain is not None and j != columns.id:
+                pairs = zip(held[j], column, strict=True)
+                held[j] = tuple((type(raw) is str and plain(cell)) or cell for cell, raw in pairs)
     ids = (
         [] if columns.id is None else reading.check_ids(held[columns.id], names[columns.id], where)
     )

@@ -62,6 +62,8 @@ GROUPED = re.compile(r"[+-]?[0-9]+([., ][0-9]+)+")  # 1,000.5 or 1,5
 WITH_UNIT = re.compile(r"[<>=~$€£]*\s*[+-]?[0-9]+(\.[0-9]+)?\s*[^0-9.,:/-]{0,12}")
 DATE = re.compile(r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4}")
 MOST_ASIDE = 50  # columns that are no features, for the check of a table
+MOST_NAMED = 8  # columns that a message names
+MOST_WORDS, EACH = 20, 3  # words of a category, and cases for each of them on average
 
 
 # ---- files ----
@@ -323,6 +325,9 @@ def _cases(rows: Rows, width: int, delimiter: str, where: str, header: bool) -> 
 # ---- columns ----
 
 
+Coding = dict[str, list[str]]  # the words of a column, in the order of their codes
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What is to be read of a table."""
@@ -336,6 +341,10 @@ class Wanted:
     features: list[str] | None = None  # of new cases, those of the training table; None: all others
     header: bool = True  # whether the first line of a text table names the columns
     missing: tuple[str, ...] = ()  # texts that stand for a missing value, besides the usual ones
+    decimal: str = "."  # what stands before decimals
+    thousands: str | None = None  # what stands between thousands
+    coding: Coding | None = None  # columns of words of the training table; None: they are found
+    gaps: bool = False  # whether new cases may lack features of the training table
 
     @property
     def own_response(self) -> str | None:
@@ -361,6 +370,7 @@ class Columns(NamedTuple):
     response: int | None
     id: int | None
     notes: list[str]
+    lacking: dict[str, str] = {}  # features that new cases lack, and a column that one perhaps is
 
 
 def find_columns(
@@ -417,23 +427,27 @@ def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
     place = {name: j for j, name in enumerate(names)}
     known = {*features, *others}
     extra = [name for name in names if name not in known]
-    missing = [name for name in features if name not in place]
-    if missing:
+    lacking = dict.fromkeys([name for name in features if name not in place], "")
+    if lacking:
         by_letters = {name.casefold(): name for name in extra[:LOOKED_AT]}
-        near = difflib.get_close_matches(missing[0].casefold(), by_letters, 1)
+        near = difflib.get_close_matches(next(iter(lacking)).casefold(), by_letters, 1)
         hint = f"; is its column {quoted(by_letters[near[0]])} one of these?" if near else ""
-        raise DataError(
-            f"{where}: it lacks {len(missing):,} of the {len(features):,} features of the "
-            f"training table: {few(missing)}{hint}"
-        )
+        if not wanted.gaps or len(lacking) == len(features):
+            raise DataError(
+                f"{where}: it lacks {len(lacking):,} of the {len(features):,} features of the "
+                f"training table: {few(list(lacking), MOST_NAMED)}{hint}"
+            )
+        lacking[next(iter(lacking))] = hint
+        features = [name for name in features if name in place]
     notes = []
     if wanted.response in place and wanted.response not in features:
         notes.append(f"{where}: the response {quoted(wanted.response)} of new cases is not used")
     if extra:
         columns = counted(len(extra), "column", "columns")
-        notes.append(f"{where}: {columns} left out, which the training table has not: {few(extra)}")
+        notes.append(f"{where}: {columns} left out, which the training table has not: "
+                     f"{few(extra, MOST_NAMED)}")  # fmt: skip
     places = [place[name] for name in features]
-    return Columns(places, list(features), None, place.get(wanted.id or ""), notes)
+    return Columns(places, list(features), None, place.get(wanted.id or ""), notes, lacking)
 
 
 def need_response(wanted: Wanted, where: str) -> None:
@@ -601,15 +615,23 @@ def read_frame(path: Path, wanted: Wanted) -> tuple[pd.DataFrame, Columns]:
 class Numbers:
     """Cells as numbers, row by row; what is none is told at the end.
 
-    missing : texts that stand for a missing value, besides UNKNOWN.
+    wanted : what stands for a missing value besides UNKNOWN, how numbers are written, and the words
+        of columns that are coded.
     unit : what a row of the file is.
+    coding : of the columns of words, in `table`: the code of a word is its place.
+    texts : the words of these columns, of each case.
+    notes : on words that have no code.
     """
 
-    def __init__(self, names: list[str], missing: Collection[str] = (), unit: str = "line"):
-        self.names, self._missing, self._unit = names, set(missing), unit
+    def __init__(self, names: list[str], wanted: Wanted, unit: str = "line"):
+        self.names, self._missing, self._unit = names, set(wanted.missing), unit
+        self._known, self._plain = wanted.coding, plain_numbers(wanted.decimal, wanted.thousands)
+        self.coding: Coding = {}
+        self.texts: dict[str, list[str]] = {}
+        self.notes: list[str] = []
         self._cells: list[str] = []
         self._values, self._lines = array("d"), array("q")
-        self._words: dict[str, list[str]] = {}  # by column, texts that are no numbers
+        self._words: dict[str, dict[int, str]] = {}  # by column and row, texts that are no numbers
         self._places: dict[str, str] = {}  # where the first of them is, such as "line 7"
         self._booleans = np.zeros(len(names), dtype=int)
 
@@ -624,7 +646,7 @@ class Numbers:
         whole = "".join(self._cells)
         try:
             # what is a number in Python, and nowhere else, or stands for a missing value
-            if not whole.isascii() or "_" in whole or self._missing:
+            if not whole.isascii() or "_" in whole or self._missing or self._known or self._plain:
                 raise ValueError
             values = [float(cell) for cell in self._cells]
         except ValueError:
@@ -638,58 +660,130 @@ class Numbers:
         cell = cell.strip()
         if cell in self._missing:
             return math.nan
-        if REAL.fullmatch(cell) or cell.lower().lstrip("+-") in INFINITE:
-            return float(cell)
-        if cell in TRUE or cell in FALSE:
-            self._booleans[column] += 1
-            return float(cell in TRUE)
+        if self.names[column] not in (self._known or ()):
+            number = cell if self._plain is None else self._plain(cell)
+            if (number and REAL.fullmatch(number)) or cell.lower().lstrip("+-") in INFINITE:
+                return float(number or cell)
+            if cell in TRUE or cell in FALSE:
+                self._booleans[column] += 1
+                return float(cell in TRUE)
         if cell not in UNKNOWN:
-            self._words.setdefault(self.names[column], []).append(cell)
+            self._words.setdefault(self.names[column], {})[row] = cell
             self._places.setdefault(self.names[column], f"{self._unit} {self._lines[row]:,}")
         return math.nan
 
     def table(self, where: str) -> np.ndarray:
-        """Return the numbers, or say which columns have others: single cells, or throughout."""
+        """Return numbers, and codes of words; say where others are: in cells, or throughout."""
         self._convert()
         values = np.frombuffer(self._values).reshape(-1, len(self.names))
         known = np.isfinite(values).sum(axis=0)
+        for j in np.flatnonzero(known == 0) if self._known is None else ():
+            if words := categories(Counter(self._words.get(self.names[j], {}).values())):
+                self.coding[self.names[j]] = words
+        for name, words in (self._known or self.coding).items():
+            if name in self._words:
+                self._code(values[:, self.names.index(name)], name, words, where)
         for j in np.flatnonzero((self._booleans > 0) & (self._booleans < known)):
-            mixed = ["true and false beside other values"] * len(values)
+            mixed = dict.fromkeys(range(len(values)), "true and false beside other values")
             self._words.setdefault(self.names[j], mixed)
-        for name, words in self._words.items():
-            cell, more = words[0], len(words) - 1
+        for name, cells in self._words.items():
+            cell, more = next(iter(cells.values())), len(cells) - 1
             if 2 * (more + 1) < len(values) and not GROUPED.fullmatch(cell):
                 there = counted(more, "more such cell", "more such cells")
                 there = f" ({there} there)" if more else ""
-                others = few([other for other in self._words if other != name])
+                others = few([other for other in self._words if other != name], MOST_NAMED)
                 others = f", as in {others}" if others else ""
                 raise DataError(
                     f"{where}: {self._places[name]}: {quoted(cell)} in column {quoted(name)} is no "
-                    f"number{there}{others}; mend it, name it in data.missing if it stands for a "
-                    "missing value, or data.ignore the column"
+                    f"number{there}{others}; mend it, name it in data.missing (init --missing) if "
+                    "it stands for a missing value, or data.ignore the column"
                 )
         if self._words:
-            name, words = next(iter(self._words.items()))
+            name, words = next((name, [*cells.values()]) for name, cells in self._words.items())
             place = f" in {self._places[name]}" if name in self._places else ""
             raise DataError(
                 f"{where}: {counted(len(self._words), 'column is', 'columns are')} categorical: "
-                f"{few(list(self._words))} (for example {quoted(words[0])}{place}); "
-                f"{_remedy(name, words, len(values))}"
+                f"{few(list(self._words), MOST_NAMED)} (for example {quoted(words[0])}{place}); "
+                f"{_remedy(name, words, len(values), coded=self._known is not None)}"
             )
         return values
 
+    def _code(self, column: np.ndarray, name: str, words: list[str], where: str) -> None:
+        """Put codes in the place of words; one that no training case has counts as missing."""
+        cells, code = self._words.pop(name), {word: float(k) for k, word in enumerate(words)}
+        self.texts[name] = [cells.get(row, "") for row in range(len(column))]
+        column[list(cells)] = [code.get(cell, math.nan) for cell in cells.values()]
+        unseen = [cell for cell in cells.values() if cell not in code]
+        if unseen:
+            have = counted(len(unseen), "case", "cases")
+            self.notes.append(
+                f"{where}: {quoted(name, 30)} is {few([*dict.fromkeys(unseen)], 3)} in {have}, "
+                f"which no training case has ({few(words, 3)}); it counts as missing"
+            )
 
-def _remedy(name: str, words: list[str], cases: int) -> str:
+
+def categories(counts: Counter) -> list[str]:
+    """Return the words of a column that are categories, in order; none where it has other texts.
+
+    Two words are always categories; several are, if they have some cases each on average.
+
+    counts : of the texts of a column that has no numbers, without what stands for a missing value.
+    """
+    several, held = len(counts) > 2, sum(counts.values())
+    if not 2 <= len(counts) <= MOST_WORDS or held < (EACH if several else 2) * len(counts):
+        return []
+    if any(GROUPED.fullmatch(word) or DATE.match(word) for word in counts) or (
+        several and all(WITH_UNIT.fullmatch(word) for word in counts)
+    ):
+        return []
+    return sorted(counts)
+
+
+def check_marks(decimal: str, thousands: str | None) -> None:
+    """Raise ValueError where one mark would stand for both."""
+    if thousands == decimal:
+        other = "," if decimal == "." else "."
+        raise ValueError(
+            f"thousands and decimal are both {decimal!r}; perhaps decimal is {other!r}"
+        )
+
+
+def plain_numbers(decimal: str, thousands: str | None) -> Callable[[str], str] | None:
+    """Return what writes a number with a decimal point alone, None where tables do so.
+
+    It returns nothing for a text that is no number as the table writes them, as 1.5 is not where
+    the point stands between thousands.
+    """
+    if decimal == "." and thousands is None:
+        return None
+    whole, between = "[0-9]+", re.escape(thousands or "")
+    if thousands is not None:
+        whole = f"(?:[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|[0-9]+)"
+    mark = re.escape(decimal)
+    number = re.compile(rf"[+-]?(?:{whole}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+    def plain(cell: str) -> str:
+        if not number.fullmatch(cell):
+            return ""
+        return (cell.replace(thousands, "") if thousands else cell).replace(decimal, ".")
+
+    return plain
+
+
+def _remedy(name: str, words: list[str], cases: int, *, coded: bool) -> str:
+    """Say what to do about a column of words; coded : whether the training table has the codes."""
     first = words[0]
     remedies = (
         (GROUPED.fullmatch(first), "write numbers with a decimal point, and nothing between "
-         "thousands"),
+         "thousands, or say how they are written: data.decimal, data.thousands (init --decimal)"),
         (DATE.match(first), "a date is no feature: data.ignore it, or make it a number, such as "
          "days"),
         (WITH_UNIT.fullmatch(first), "write the numbers alone, without units or signs"),
+        (coded, "the training table has numbers there: mend it"),
         (len(set(words)) == cases > 2, "it differs in all cases, as names do: write data.id: "
          f"{cut(name)}, or data.ignore it"),
-        (True, "make each category a 0/1 column (pandas.get_dummies), or data.ignore it"),
+        (True, f"words are coded where a column has {MOST_WORDS} of them at most, {EACH} cases "
+         "each, and no numbers; make them so, or data.ignore it"),
     )  # fmt: skip
     return next(remedy for is_so, remedy in remedies if is_so)
 

@@ -42,7 +42,7 @@ class Cases:
     ids : what the cases are called, or empty: their numbers from 1.
     notes : what the user should know about the data, a line each.
     groups : of which group each case is, or empty where every case is alone; so is one without.
-    aside : columns of the file that are no features, as text: for the check of the table alone.
+    aside : columns of the file that are no features, or words, as text: for the check of the table.
     """
 
     family: ClassVar[str]
@@ -72,6 +72,10 @@ class Table(Cases):
     names : feature names, or empty where there are none.
     classes : what the classes are called.
     missing : how many values are missing; a memory-mapped table is not looked at.
+    coding : columns of words of the file, and their words. Of two the column has the codes, of more
+        each word has a feature of 0 and 1.
+    lacking : columns of the training table that new cases have not, all of whose values are
+        missing; and a hint, where one is perhaps called otherwise.
     """
 
     family, predictors = "table", "features"
@@ -81,10 +85,23 @@ class Table(Cases):
     names: list[str] = field(default_factory=list)
     classes: tuple[str, ...] = ("0", "1")
     missing: int = 0
+    coding: dict[str, list[str]] = field(default_factory=dict)
+    lacking: dict[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> list[str]:  # type: ignore[override]
         return self.names
+
+    @property
+    def in_file(self) -> list[str]:
+        """The columns of a file that the features are from, in order."""
+        words = {name: column for column in self.coding for name in self.features_of(column)}
+        return list(dict.fromkeys(words.get(name, name) for name in self.names))
+
+    def features_of(self, column: str) -> list[str]:
+        """Return the features that are made of a column of a file."""
+        words = self.coding.get(column, ())
+        return [f"{column}={word}" for word in words] if len(words) > 2 else [column]
 
     def coded(self, X: np.ndarray) -> np.ndarray:
         """Return values of cases (T, p) as these cases have them: numbers."""

@@ -5,6 +5,7 @@ cases, and mostly no names of classes.  NPY is memory-mapped.
 """
 
 import hashlib
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,11 +15,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from thesiskit.blocks import Text
 from thesiskit.datasets import reading
-from thesiskit.datasets.reading import REAL, Numbers, Result, Rows, Wanted, shown
+from thesiskit.datasets.reading import REAL, Columns, Numbers, Result, Rows, Wanted, shown
 from thesiskit.datasets.source import Source, Table
 from thesiskit.errors import DataError, cut, few, memory_text, quoted
 from thesiskit.files import BOMB_TIMES, DAMAGES, read_npy, read_npz, sha256
@@ -69,6 +70,10 @@ class FileData(Source):
     missing: list[Annotated[str, Field(strict=True)]] = []
     """Texts that stand for a missing value in a text table or in Parquet, besides empty cells,
     `NA`, `?` and the like. Naive Bayes leaves missing values out; the mixture model takes none."""
+    decimal: Literal[".", ","] = "."
+    """What stands before the decimals of numbers in text: `,` reads `1,5` as 1.5."""
+    thousands: Literal[".", ",", "'", "’", " ", "_"] | None = None
+    """What stands between thousands of numbers in text: with `'`, `1'000` is 1000."""
     orientation: Literal["cases-in-rows", "genes-in-rows"] = "cases-in-rows"
     """`genes-in-rows` is for a text table that has a feature in each row: first its name, then its
     value in each case. The first line names the cases. The response is the row that `data.response`
@@ -82,6 +87,11 @@ class FileData(Source):
     """`training-medians`: a real feature becomes 1 where it exceeds its median over the training
     cases; `all-medians`: over all cases. A column with two values is split between them."""
 
+    @model_validator(mode="after")
+    def _differ(self):
+        reading.check_marks(self.decimal, self.thousands)
+        return self
+
     @property
     def _keys(self) -> dict[str, Any]:
         """What is to be read of a table besides the response, but for labels."""
@@ -91,6 +101,8 @@ class FileData(Source):
             "genes_in_rows": self.orientation == "genes-in-rows",
             "header": self.header,
             "missing": tuple(self.missing),
+            "decimal": self.decimal,
+            "thousands": self.thousands,
         }
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
@@ -99,7 +111,8 @@ class FileData(Source):
         train = read_table(folder / self.path, self.response, **keys)
         if self.test_path is None:
             return [self._grouped(train, folder / self.path)]
-        test = read_table(folder / self.test_path, self.response, known=train.classes, **keys)
+        keys |= {"known": train.classes, "coding": train.coding}
+        test = read_table(folder / self.test_path, self.response, **keys)
         tables = (train, folder / self.path), (self._like(train, test), folder / self.test_path)
         return [self._grouped(*one) for one in tables]
 
@@ -139,17 +152,25 @@ class FileData(Source):
     def read_new(self, path: Path, like: Table) -> Table:
         """Return new cases with the features of the training table."""
         where = shown(path)
-        keys = self._keys | {"new": True, "features": list(like.names) or None}
+        keys = self._keys | {"new": True, "features": like.in_file or None, "coding": like.coding}
         keys["ignore"] = tuple(self.ignore) if like.names else ()
-        table = _read(path, Wanted(self.response, **keys))
+        table = _read(path, Wanted(self.response, gaps=True, **keys))
         width, named = table.features.shape[1], table.names
-        if width != like.features.shape[1]:
+        if width != like.features.shape[1] and not table.lacking:
             raise DataError(
                 f"{where}: it has {width:,} features, the training table "
                 f"{like.features.shape[1]:,}; make them the same"
             )
-        table = _looked_at(replace(table, names=list(like.names)), path, train=False)
+        if not (named and like.names):
+            table = replace(table, names=list(like.names))
+        table = _looked_at(table, path, train=False)
         notes = table.notes
+        if table.lacking:
+            place = {name: j for j, name in enumerate(table.names)}
+            gap = np.full(len(table.features), np.nan)
+            columns = [table.features[:, place[name]] if name in place else gap
+                       for name in like.names]  # fmt: skip
+            table = replace(table, features=np.column_stack(columns), names=list(like.names))
         if like.names and not named:
             notes = [*notes, f"{where}: it names no features; taken in the training table's order"]
         none = np.zeros(len(table.features), dtype=np.uint8)
@@ -206,8 +227,10 @@ def _read(path: Path, wanted: Wanted) -> Table:
     reader = _read_text if reading.text_suffix(path) else READERS.get(path.suffix.lower())
     if wanted.genes_in_rows:
         reader = _read_matrix
-    if wanted.missing and reader not in (_read_text, _read_matrix, read_parquet):
-        raise DataError(f"{where}: data.missing is for text and Parquet; leave it out")
+    for key, given in (("missing", wanted.missing), ("decimal", wanted.decimal != "."),
+                       ("thousands", wanted.thousands)):  # fmt: skip
+        if given and reader not in (_read_text, _read_matrix, read_parquet):
+            raise DataError(f"{where}: data.{key} is for text and Parquet; leave it out")
     if not wanted.header and reader is not _read_text:
         what = "orientation: genes-in-rows" if wanted.genes_in_rows else "a file that is no text"
         raise DataError(f"{where}: data.header is not for {what}; leave it out")
@@ -218,11 +241,38 @@ def _read(path: Path, wanted: Wanted) -> Table:
             f"{where}: cannot read {cut(path.suffix) or 'this'}; use {', '.join(KINDS)}, or "
             f"text packed as .gz{hint}"
         )
-    table = reader(path, wanted)
+    table = _indicators(reader(path, wanted), where)
     if table.features.ndim != 2 or 0 in table.features.shape:
         shape = table.features.shape
         raise DataError(f"{where}: no cases or no features; the table has shape {shape}")
     return table
+
+
+def _indicators(table: Table, where: str) -> Table:
+    """Return a table in which each word of a column of several has a feature of 0 and 1."""
+    if all(len(words) < 3 for words in table.coding.values()):
+        return table
+    columns, names = [], []
+    for j, name in enumerate(table.names):
+        own, x = table.features_of(name), table.features[:, j]
+        columns += [x] if own == [name] else [np.where(x == x, x == k, x) for k in range(len(own))]
+        names += own
+    names = reading.name_columns(names, where)
+    return replace(table, features=np.column_stack(columns), names=names)
+
+
+def _coded(table: Table) -> list[str]:
+    """Say how words of columns became numbers."""
+    pairs = [f"{cut(name, 30)}: {cut(words[0], 20)} is 0, {cut(words[1], 20)} is 1"
+             for name, words in table.coding.items() if len(words) == 2]  # fmt: skip
+    more = [f"{cut(name, 30)} ({few(words, 3, 20)})"
+            for name, words in table.coding.items() if len(words) > 2]  # fmt: skip
+    shown, rest = pairs[: reading.MOST_NAMED], len(pairs) - reading.MOST_NAMED
+    shown += [f"and {rest:,} more"] if rest > 0 else []
+    said = [f"words as numbers: {'; '.join(shown)}"] if pairs else []
+    if more:
+        said.append(f"a feature of 0 and 1 for each word of {few(more, reading.MOST_NAMED, 110)}")
+    return said
 
 
 def _looked_at(table: Table, path: Path, *, train: bool) -> Table:
@@ -251,6 +301,7 @@ def _looked_at(table: Table, path: Path, *, train: bool) -> Table:
             )
         missing = np.isnan(X)
         count, told = int(missing.sum()), reading.missing_values(missing)
+    told += _coded(table) if train else []
     # notes are kept: they do not depend on folders
     notes = [*table.notes, *(f"{cut(path.name)}: {remark}" for remark in told)]
     return replace(table, source=path.name, notes=notes, missing=count)
@@ -407,7 +458,7 @@ def _read_text(path: Path, wanted: Wanted) -> Table:
         columns = reading.find_columns(names, wanted, where)
     except DataError as error:
         raise DataError(f"{error}{_transposed_hint(names, rows, wanted)}") from None
-    numbers = Numbers(columns.names, wanted.missing)
+    numbers = Numbers(columns.names, wanted)
     labels, ids = [], []
     aside: dict[str, list[str]] = {name: [] for name in wanted.set_aside}
     places = [names.index(name) for name in aside]
@@ -430,7 +481,20 @@ def _read_text(path: Path, wanted: Wanted) -> Table:
     if columns.id is not None:
         reading.check_ids(ids, wanted.id or "", where)
     response = NO_RESPONSE if columns.response is None else reading.typed(labels)
-    return RawTable(features, response, numbers.names, ids=ids, notes=columns.notes, aside=aside)
+    return _raw(features, response, columns, numbers, wanted, ids=ids, aside=aside)
+
+
+def _raw(
+    features: np.ndarray, response: np.ndarray, columns: Columns, numbers: Numbers, wanted: Wanted,
+    **more: Any,
+) -> Table:  # fmt: skip
+    coding = numbers.coding if wanted.coding is None else wanted.coding
+    notes = [*columns.notes, *numbers.notes]
+    more["aside"] = more["aside"] | (numbers.texts if wanted.coding is None else {})
+    return RawTable(
+        features, response, columns.names, notes=notes, coding=coding, lacking=columns.lacking,
+        **more,
+    )  # fmt: skip
 
 
 def _transposed_hint(names: list[str], rows: Rows, wanted: Wanted) -> str:
@@ -478,7 +542,8 @@ def _read_matrix(path: Path, wanted: Wanted) -> Table:
     ids = reading.check_ids([name.strip() for name in header[1:]], "the first line", where)
     others = {wanted.own_response, *wanted.ignore}
     features = None if wanted.features is None else set(wanted.features)
-    numbers, labels = Numbers(ids, wanted.missing), None
+    wanted = replace(wanted, coding={})  # a column is a case
+    numbers, labels = Numbers(ids, wanted), None
     names: list[str] = []
     aside: dict[str, list[str]] = {}
     kept: list[int] = []  # places of the rows that are numbers
@@ -508,7 +573,7 @@ def _read_matrix(path: Path, wanted: Wanted) -> Table:
     row[kept] = np.arange(len(kept))
     values = np.ascontiguousarray(numbers.table(where)[row[columns.features]].T)
     response = NO_RESPONSE if labels is None or wanted.new else reading.typed(labels)
-    return RawTable(values, response, columns.names, ids=ids, notes=columns.notes, aside=aside)
+    return _raw(values, response, columns, numbers, wanted, ids=ids, aside=aside)
 
 
 # ---- Parquet ----
@@ -518,7 +583,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Table:
     """Read a table of numbers from a Parquet file."""
     where = shown(path)
     frame, columns = reading.read_frame(path, wanted)
-    features = _as_numbers(frame.iloc[:, columns.features], wanted.missing, where)
+    features, numbers = as_numbers(frame.iloc[:, columns.features], wanted, where)
     response, ids = NO_RESPONSE, []
     if columns.response is not None:
         response = frame.iloc[:, columns.response].to_numpy(object)
@@ -528,28 +593,38 @@ def read_parquet(path: Path, wanted: Wanted) -> Table:
         reading.check_ids(ids, wanted.id or "", where)
     others = frame[list(wanted.set_aside)]
     aside = others.astype(str).mask(others.isna(), "").to_dict("list")
-    return RawTable(features, response, columns.names, ids=ids, notes=columns.notes, aside=aside)
+    return _raw(features, response, columns, numbers, wanted, ids=ids, aside=aside)
 
 
-def _as_numbers(frame: pd.DataFrame, missing: tuple[str, ...], where: str) -> np.ndarray:
+def as_numbers(frame: pd.DataFrame, wanted: Wanted, where: str) -> tuple[np.ndarray, Numbers]:
     """Return a table as numbers; columns of text are read as those of a text table."""
     numeric = frame.dtypes.map(pd.api.types.is_numeric_dtype)
-    texts = list(frame.columns[~numeric])
-    codes = [float(text) for text in missing if REAL.fullmatch(text)]
+    texts = list(frame.columns[~numeric | frame.columns.isin([*(wanted.coding or ())])])
+    codes = [float(text) for text in wanted.missing if REAL.fullmatch(text)]
+    numbers = Numbers(texts, wanted, "row")
     if not texts and not codes:
-        return frame.to_numpy(dtype=float, na_value=np.nan)
+        return frame.to_numpy(dtype=float, na_value=np.nan), numbers
     result = np.empty(frame.shape)
     for j, name in enumerate(frame.columns):
         if name not in texts:
             column = frame[name].to_numpy(dtype=float, na_value=np.nan)
             result[:, j] = np.where(np.isin(column, codes), np.nan, column)
     if texts:
-        numbers = Numbers(texts, missing, "row")
         columns = [frame[name].tolist() for name in texts]
         for row, cells in enumerate(zip(*columns, strict=True), start=1):
             numbers.add(["" if cell is None or cell != cell else str(cell) for cell in cells], row)
         result[:, frame.columns.get_indexer(texts)] = numbers.table(where)
-    return result
+    return result, numbers
+
+
+def of_frame(frame: pd.DataFrame, like: Table) -> np.ndarray:
+    """Return cases with the columns of the training table's file, as its features."""
+    wanted = Wanted(None, new=True, coding=like.coding)
+    features, numbers = as_numbers(frame, wanted, "the table")
+    for note in numbers.notes:
+        warnings.warn(note, stacklevel=4)
+    table = Table(features, NO_RESPONSE, list(frame.columns), coding=like.coding)
+    return _indicators(table, "the table").features
 
 
 # ---- arrays ----

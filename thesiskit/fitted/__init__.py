@@ -13,6 +13,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from thesiskit.datasets import SOURCES
+from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import Source
 from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
@@ -133,8 +134,36 @@ class FittedModel:
         """
         return self.source.read_new(path, self.inputs.like)
 
+    def gaps(self, table: Any) -> list[str]:
+        """Say how cases are predicted that lack columns of the training table.
+
+        Raises
+        ------
+        DataError: an arm keeps one of them, and takes no missing value.
+        """
+        lacking: dict[str, str] = getattr(table, "lacking", {})
+        like: Any = self.inputs.like
+        kept = {arm.name: {self.inputs.names[j] for j in arm.selected} if lacking else set()
+                for arm in self.arms.values()}  # fmt: skip
+        told: dict[str, list[str]] = {}
+        for column, hint in lacking.items():
+            features = like.features_of(column)
+            arms = [name for name in self.arms if not kept[name].isdisjoint(features)]
+            for arm in (self.arms[name] for name in arms):
+                if not arm.takes_missing:
+                    raise DataError(
+                        f"{table.source}: it lacks {quoted(column)}, which {arm.name} keeps, and "
+                        f"the {arm.kind} model takes no missing values{hint or '; add it'}"
+                    )
+            how = f"kept by {few(arms, 2)}: counted as missing"
+            how = how if arms else "kept by no arm: nothing is lost"
+            told.setdefault(how, []).append(f"{quoted(column, 30)}{hint and f' ({hint[2:]})'}")
+        return [f"{table.source}: it lacks {few(names, MOST_NAMED, 90)}, {how}"
+                for how, names in told.items()]  # fmt: skip
+
     def frame(self, table: Any) -> pd.DataFrame:
         """Return the predictions of the cases that `read` returned, by each arm, as a table."""
+        self.gaps(table)
         cases = table.inputs
         ids = table.ids or [str(number + 1) for number in range(len(cases))]
         frames = []

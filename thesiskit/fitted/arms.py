@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.errors import DataError, quoted
-from thesiskit.fitted.inputs import Inputs
+from thesiskit.fitted.inputs import NONE, Inputs
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import LARGEST, Model, PatternTraining, check
 from thesiskit.models.chains import Arrays, marked
@@ -34,7 +34,8 @@ class FittedArm(ABC):
     selected : of a table, the columns that it takes.
     """
 
-    selected: np.ndarray
+    takes_missing = True
+    selected = NONE
 
     def __init__(self, name: str, kind: str, warning: str = ""):
         self.name, self.kind, self.warning = name, kind, warning
@@ -68,6 +69,7 @@ class SelectedArm(FittedArm):
         super().__init__(name, model.kind, model.warning(posterior))
         self.selected, self.model, self.posterior = selected, model, posterior
         self.softened = softened
+        self.takes_missing = model.takes_missing
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         table = inputs.table(cases, self.selected, bits=self.model.takes == "bits")

@@ -24,7 +24,8 @@ from thesiskit.files import BOMB_BYTES, BOMB_TIMES, DAMAGES, open_regular, read_
 from thesiskit.models.chains import Arrays
 
 WHAT = "thesiskit fitted model"
-# 1 had no temperatures and no normal models, 2 no methods of others, 3 no offsets, 4 no likeness
+# 1 had no temperatures and no normal models, 2 no methods of others, 3 no offsets, 4 no words as
+# codes, and no likeness
 FORMAT = 5
 EXPORT = "export it again with `thesiskit export CONFIG FILE`"
 

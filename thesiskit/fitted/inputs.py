@@ -5,12 +5,14 @@ in Python from a DataFrame or an array.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
+from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import FeatureTable, Sequences, Table
+from thesiskit.datasets.tables import of_frame
 from thesiskit.errors import DataError, few, quoted
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
@@ -50,13 +52,20 @@ class Inputs:
             X = X.to_df()
         names = self.names
         if isinstance(X, pd.DataFrame) and names:
-            columns = [str(name) for name in X.columns]
-            lacking = [name for name in names if name not in columns]
+            columns, like = [str(name) for name in X.columns], cast(Table, self.like)
+            # of words that were coded, columns of words, or the features made of them
+            coded = self.family == "table" and any(
+                name in columns
+                and not pd.api.types.is_numeric_dtype(X.dtypes.iloc[columns.index(name)])
+                for name in like.coding
+            )
+            wanted = like.in_file if coded else names
+            lacking = [quoted(name) for name in wanted if name not in columns]
             if lacking:
-                raise DataError(
-                    f"the table has no column {few([quoted(name) for name in lacking])}"
-                )
-            X = X.iloc[:, [columns.index(name) for name in names]]
+                raise DataError(f"the table has no column {few(lacking, MOST_NAMED)}")
+            X = X.iloc[:, [columns.index(name) for name in wanted]]
+            if coded:
+                X = of_frame(X.set_axis(wanted, axis=1), like)
         X = X.to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.width:
             raise DataError(f"the model has {self.width:,} columns; got a table of shape {X.shape}")
@@ -108,7 +117,7 @@ class Inputs:
         if self.family == "sequences":
             return about | {"states": like.states, "length": self.width}, {}
         arrays = {"columns": self.columns, "thresholds": self.thresholds}
-        return about | {"names": like.names, "width": self.width}, arrays
+        return about | {"names": like.names, "width": self.width, "coding": like.coding}, arrays
 
     @classmethod
     def restore(cls, family: str, about: Mapping[str, Any], arrays: Arrays) -> "Inputs":
@@ -135,5 +144,9 @@ class Inputs:
             raise ValueError("its columns are damaged")
         if len(classes) < 2 or (names and len(names) != width):
             raise ValueError("its names are damaged")
-        like = Table(np.empty((0, width)), codes, names, classes=tuple(classes))
+        coding = {str(name): [*map(str, words)] for name, words in about.get("coding", {}).items()}
+        like = Table(np.empty((0, width)), codes, names, tuple(classes), coding=coding)
+        made = {name for column in coding for name in like.features_of(column)}
+        if not made <= set(names) or any(len(words) < 2 for words in coding.values()):
+            raise ValueError("its words are damaged")
         return cls(like, columns, thresholds)

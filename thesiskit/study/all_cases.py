@@ -163,7 +163,8 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         arms[arm.name] = SelectedArm(arm.name, selected, model, posterior, softened)
         kept += [selected] if model.takes == "bits" else []
     columns = np.unique(np.concatenate(kept)).astype(np.intp)
-    about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1]}
+    about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1],
+             "coding": table.coding}  # fmt: skip
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
     of_tables = ([one.features, one.response] for one in design.tables)

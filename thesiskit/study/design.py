@@ -353,7 +353,7 @@ class Design:
 
     def _groups(self, p: int, replicate: int) -> np.ndarray:
         """Divide the features at random into groups as equal as can be."""
-        groups = self.config.evaluation.groups
+        groups = self.config.evaluation.feature_groups
         if groups == 1:
             return np.zeros(p, dtype=np.int32)
         rng = generator(self.config.seed, "groups", groups, replicate)
@@ -390,7 +390,7 @@ class Design:
         divided: Callable[[np.ndarray, np.ndarray], Divided] = each_fold,
     ) -> Iterator[Split]:
         """Yield the splits of a block, in the order of replicate, fold and group."""
-        groups = self.config.evaluation.groups
+        groups = self.config.evaluation.feature_groups
         for b, replicate in enumerate(replicates):
             response, fold, group = (drawn[name][b] for name in ("response", "fold", "group"))
             words = drawn["words"][b] if "words" in drawn else None
@@ -466,7 +466,7 @@ class Design:
         rows = []
         divided = zip(replicates, drawn["response"], drawn["fold"], strict=True)
         for replicate, response, fold in divided:
-            for f, g in product(folds_of(fold), range(self.config.evaluation.groups)):
+            for f, g in product(folds_of(fold), range(self.config.evaluation.feature_groups)):
                 test = np.flatnonzero(fold == f)
                 about = (np.full(len(test), number) for number in (replicate, g, f))
                 rows.append((*about, test, response[test]))

@@ -475,7 +475,7 @@ class SelectionWork(Work):
                 tests = sum(len(table.response) for table in others)
                 shapes.append((len(first.response), tests, first.features.shape[1]))
             sizes = Sizes(*map(max, zip(*shapes, strict=True)))
-        n, p, groups = sizes.train + sizes.test, sizes.width, config.evaluation.groups
+        n, p, groups = sizes.train + sizes.test, sizes.width, config.evaluation.feature_groups
         splits = replicates * max(design.folds for design in self.designs) * groups
         kept = {
             one.label: one.size if isinstance(one.size, int) else p for one in selections(config)

@@ -173,7 +173,7 @@ def test_models_of_some_orders_alone_are_not_compressed(config, tmp_path):
          "engine: gp has all patterns; leave out min_cases"),
         (("model.compress=[true, false]", "model.original_orders=[3]"),
          "original_orders has none of orders, and compress has false"),
-        (("evaluation.groups=2",), "a logistic model takes all features"),
+        (("evaluation.feature_groups=2",), "a logistic model takes all features"),
         (("evaluation.folds=61",), "evaluation.folds"),
         (("data.response=nothing",), "nothing"),
         (("data.path=none.csv",), "none.csv"),
