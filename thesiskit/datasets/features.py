@@ -488,6 +488,7 @@ class TableData(Source):
     @model_validator(mode="after")
     def _differ(self):
         reading.check_marks(self.decimal, self.thousands)
+        reading.check_groups(self.case_groups, response=self.response, id=self.id)
         return self
 
     @field_validator("ignore", "missing")
@@ -497,9 +498,7 @@ class TableData(Source):
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
         train = self._read(folder / self.path, continuous=continuous)
-        if self.case_groups is not None:
-            path = folder / self.path
-            train = grouped(train, path, self.case_groups, header=self.header)
+        train = grouped(train, self.case_groups, self.path)
         if self.test_path is None:
             return [train]
         return [train, self._read(folder / self.test_path, like=train, continuous=continuous)]
@@ -508,7 +507,7 @@ class TableData(Source):
         return self._read(path, like=like, new=True)
 
     def _read(self, path: Path, **how: Any) -> FeatureTable:
-        ignore = self.ignore if how.get("new") else left_out(self.ignore, self.case_groups)
+        ignore = left_out(self.ignore, self.case_groups)
         keys: dict[str, Any] = {"ignore": tuple(ignore), "missing": tuple(self.missing)}
         keys |= {"decimal": self.decimal, "thousands": self.thousands}
         return read_features(path, self.response, id=self.id, header=self.header, **keys, **how)

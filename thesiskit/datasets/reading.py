@@ -516,46 +516,42 @@ def check_column(name: str, columns: list[str], where: str) -> None:
         raise DataError(f"{where}: there is no column {quoted(name)}; {hint}")
 
 
-def case_groups(path: Path, name: str, *, header: bool = True) -> tuple[list[str], list[str]]:
-    """Return of which group each case of a table is, nothing where it has none; and remarks.
+def left_out(ignore: Sequence[str], groups: str | None) -> list[str]:
+    """Return the columns that are no features, first that of the groups of cases."""
+    return [*([] if groups is None else [groups]), *(name for name in ignore if name != groups)]
 
-    Where each case has a group of its own, there are no groups.
-    """
-    where = shown(path)
-    if text_suffix(path):
-        names, rows = read_cells(path, header=header)
-        check_column(name, names, where)
-        place = names.index(name)
-        cells = [row[place].strip() for _, row in rows]
-    elif path.suffix.lower() == ".parquet":
-        frame, columns = read_frame(path, Wanted(name))
-        held = frame.iloc[:, columns.response].tolist()
-        cells = ["" if pd.isna(cell) else str(cell) for cell in held]
-    else:
-        raise DataError(f"{where}: data.case_groups is a column of text or Parquet; leave it out")
+
+def check_groups(groups: str | None, **others: str | None) -> None:
+    """Raise ValueError where the column of groups is something else, too, by its key."""
+    for key, other in others.items():
+        if groups is not None and other == groups:
+            raise ValueError(
+                f"case_groups and {key} are both {quoted(groups)}; the groups are another column, "
+                "such as the patients"
+            )
+
+
+def grouped(table: Any, name: str | None, where: str) -> Any:
+    """Return a table of cases with their groups, from a column that is set aside."""
+    if name is None:
+        return table
+    if name not in table.aside:
+        raise DataError(
+            f"{where}: data.case_groups: there is no column {quoted(name)} beside the features; it "
+            "is one of text, Parquet, data.labels or obs"
+        )
+    cells = [re.sub(r"(?<=[0-9])\.0$", "", cell.strip()) for cell in table.aside[name]]
     groups = ["" if cell in UNKNOWN else cell for cell in cells]
-    known = [group for group in groups if group]
+    notes, known = list(table.notes), list(filter(None, groups))
     if len(set(known)) == len(known):
-        said = (
+        notes.append(
             f"data.case_groups: no two cases have the same {quoted(name)}, so there are no groups"
         )
-        return [], [said]
-    if len(known) < len(groups):
+    elif len(known) < len(groups):
         without = counted(len(groups) - len(known), "case", "cases")
-        return groups, [f"data.case_groups: {without} without {quoted(name)}: each is alone"]
-    return groups, []
-
-
-def left_out(ignore: list[str], groups: str | None) -> list[str]:
-    """Return the columns that are no features, with that of the groups of cases."""
-    return [*ignore, *([groups] if groups is not None and groups not in ignore else [])]
-
-
-def grouped(table: Any, path: Path, name: str, *, header: bool = True) -> Any:
-    """Return a table of cases whose groups are known."""
-    groups, said = case_groups(path, name, header=header)
+        notes.append(f"data.case_groups: {without} without {quoted(name)}: each is alone")
     digest = hashlib.sha256(f"{table.digest}{groups}".encode()).hexdigest()
-    return replace(table, groups=groups, digest=digest, notes=[*table.notes, *said])
+    return replace(table, groups=groups, digest=digest, notes=notes)
 
 
 def check_counter(name: str, column: Sequence[str] | np.ndarray, where: str) -> None:

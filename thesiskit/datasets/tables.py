@@ -90,13 +90,18 @@ class FileData(Source):
     @model_validator(mode="after")
     def _differ(self):
         reading.check_marks(self.decimal, self.thousands)
+        reading.check_groups(self.case_groups, response=self.response, id=self.id)
         return self
 
     @property
     def _keys(self) -> dict[str, Any]:
         """What is to be read of a table besides the response, but for labels."""
+        # labels and obs are no features anyway
+        inside = self.labels is None and not self.path.endswith(
+            tuple(READERS.keys() - {".parquet"})
+        )
         return {
-            "ignore": tuple(reading.left_out(self.ignore, self.case_groups)),
+            "ignore": tuple(reading.left_out(self.ignore, self.case_groups if inside else None)),
             "id": self.id,
             "genes_in_rows": self.orientation == "genes-in-rows",
             "header": self.header,
@@ -110,21 +115,11 @@ class FileData(Source):
         keys["labels"] = None if self.labels is None else folder / self.labels
         train = read_table(folder / self.path, self.response, **keys)
         if self.test_path is None:
-            return [self._grouped(train, folder / self.path)]
+            return [reading.grouped(train, self.case_groups, self.path)]
         keys |= {"known": train.classes, "coding": train.coding}
         test = read_table(folder / self.test_path, self.response, **keys)
-        tables = (train, folder / self.path), (self._like(train, test), folder / self.test_path)
-        return [self._grouped(*one) for one in tables]
-
-    def _grouped(self, table: Table, path: Path) -> Table:
-        if self.case_groups is None:
-            return table
-        if self.orientation == "genes-in-rows":
-            raise DataError(
-                f"{shown(path)}: data.case_groups is a column of a table with cases in rows; leave "
-                "it out, or transpose the table"
-            )
-        return reading.grouped(table, path, self.case_groups, header=self.header)
+        tables = (train, self.path), (self._like(train, test), self.test_path)
+        return [reading.grouped(one, self.case_groups, where) for one, where in tables]
 
     def _like(self, table: Table, test: Table) -> Table:
         """Return the test table with its columns in the order of the training table."""
@@ -153,7 +148,7 @@ class FileData(Source):
         """Return new cases with the features of the training table."""
         where = shown(path)
         keys = self._keys | {"new": True, "features": like.in_file or None, "coding": like.coding}
-        keys["ignore"] = tuple(self.ignore) if like.names else ()
+        keys["ignore"] = keys["ignore"] if like.names else ()
         table = _read(path, Wanted(self.response, gaps=True, **keys))
         width, named = table.features.shape[1], table.names
         if width != like.features.shape[1] and not table.lacking:

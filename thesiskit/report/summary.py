@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
 from thesiskit.report.metrics import BORDER, CAREFUL, SURE, WELL, Score
@@ -106,7 +107,7 @@ def summary(record: Record) -> list[Table]:
     regressions = [one for one in scored if one.linear]
     linear = min(regressions, key=lambda one: one.amlp, default=None)
     choice, chosen = record.choice or (best, None)
-    lead = [question(record), _performance(best, len(scored)), _chosen(record, chosen)]
+    lead = [question(record), _performance(record, best, len(scored)), _chosen(record, chosen)]
     lead += [_against(choice, base, linear if chosen is None else None), _calibration(choice)]
     if not record.logistic:
         lead += [relevance_sentence(record), temperature_sentence(record)]
@@ -145,10 +146,13 @@ def _row(one: Score) -> dict:
     }
 
 
-def _performance(best: Score, arms: int) -> str:
+def _performance(record: Record, best: Score, arms: int) -> str:
     lead = f"The arm {best.name}"
     if arms > 1:
-        lead = f"Of {arms} arms, {best.name} has the lowest AMLP, and is the one to predict by. It"
+        arm = record.arms[record.scores.index(best)]
+        peer = PEERS.get(arm.engine if record.logistic else arm.method)
+        use = ", and is the one to predict by" if peer is None or peer.exported else ""
+        lead = f"Of {arms} arms, {best.name} has the lowest AMLP{use}. It"
     return f"{lead} {_made(best)}."
 
 
@@ -283,8 +287,9 @@ def _explained(record: Record) -> str:
         text += "Cases are tested several times, so p is twice the median of the repetitions. "
     if tested.group is not None:
         text += (
-            f"The cases are of {counted(tested.many, 'group')}, which are in one fold each; "
-            "intervals take groups as independent, but p takes cases so. "
+            f"The cases are of {counted(tested.many, 'group')} (data.case_groups). Intervals of "
+            "error rates, of AMLP and of its differences take groups as independent; p, and "
+            "intervals of AUC and calibration, take cases so, and are too narrow. "
         )
     if "fold" in tested.division:
         text += "The cases of a cross-validation share training cases, so p is approximate. "

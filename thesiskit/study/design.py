@@ -246,6 +246,8 @@ class Design:
     @cached_property
     def case_groups(self) -> np.ndarray | None:
         """Numbers from 0 of groups of the cases of the tables, (n,), None where each is alone."""
+        if not any(table.groups for table in self.tables):
+            return None
         names = [table.groups or [""] * len(table.response) for table in self.tables]
         numbers = numbered([name for one in names for name in one])
         return numbers if len(numbers) > numbers.max(initial=-1) + 1 else None

@@ -7,7 +7,7 @@ from commands import invoke, must_fail
 from small import CHOSEN
 
 from thesiskit.config import load_config
-from thesiskit.errors import DataError, UserError
+from thesiskit.errors import ConfigError, DataError, UserError
 from thesiskit.estimators import MixtureClassifier, NormalClassifier, PoolClassifier
 from thesiskit.files import Results
 from thesiskit.models import peers
@@ -171,8 +171,33 @@ def test_what_is_said(tmp_path, table):
     assert any("no two cases have the same 'patient', so there are no groups" in n for n in notes)
     with pytest.raises(DataError, match="there is no column 'g99'"):
         experiment(tmp_path, a=("case_groups: patient", "case_groups: g99, ignore: [patient]"))
-    with pytest.raises(DataError, match=r"is data\.response"):
+    with pytest.raises(ConfigError, match="case_groups and response are both 'y'"):
         experiment(tmp_path, a=("case_groups: patient", "case_groups: y, ignore: [patient]"))
+    np.savez(tmp_path / "t.npz", X=table[0], y=table[1])
+    with pytest.raises(DataError, match="there is no column 'patient' beside the features"):
+        experiment(tmp_path, a=("path: t.csv", "path: t.npz"))
+
+
+@pytest.mark.parametrize("form", ["parquet", "labels", "genes"])
+def test_groups_of_other_files(tmp_path, table, form):
+    """Parquet with an index and numbers, a table of labels, and genes in rows."""
+    frame = pd.read_csv(tmp_path / "t.csv")
+    if form == "parquet":
+        number = frame.patient.str[1:].astype(float)
+        frame.assign(patient=number).to_parquet(tmp_path / "t.parquet")
+        change = ("path: t.csv", "path: t.parquet")
+    elif form == "labels":
+        frame.insert(0, "id", [f"c{i}" for i in range(len(frame))])
+        frame[["id", "patient", "y"]].to_csv(tmp_path / "l.csv", index=False)
+        frame.drop(columns=["patient", "y"]).to_csv(tmp_path / "t.csv", index=False)
+        change = ("path: t.csv", "path: t.csv, labels: l.csv, id: id")
+    else:
+        frame.index = [f"c{i}" for i in range(len(frame))]
+        frame.T.to_csv(tmp_path / "t.csv", index_label="gene")
+        change = ("path: t.csv", "path: t.csv, orientation: genes-in-rows")
+    made = experiment(tmp_path, a=change)
+    assert together(made.record().simulated["fold"][0], table[2])
+    assert len(np.unique(made.record().simulated["case_groups"])) == PATIENTS
 
 
 def test_one_table_alone_has_groups(tmp_path, table):
