@@ -173,7 +173,7 @@ def begin(path: Path, asked: Hints, folder: Path) -> tuple[str, list[str], list[
     if hasattr(config.data, "case_groups") and "orientation" not in found.data:
         names = grouping(cases[0])
         if names and (path.suffix.lower() == ".parquet" or reading.text_suffix(path)):
-            found = _together(path, found, names[0], cases[0])
+            found = _together(found, names[0], cases[0])
             text, config, cases = _drafted(path, found, folder)
     notes = [*found.notes, *_left_out(found), *(note for table in cases for note in table.notes)]
     notes += _small(found, cases[0].classes, cases[0].response)
@@ -206,13 +206,15 @@ def check(path: Path) -> list[str]:
     return found
 
 
-def _together(path: Path, found: Found, name: str, table: Any) -> Found:
+def _together(found: Found, name: str, table: Any) -> Found:
     """Return what a file holds where cases of one group stay together.
 
     If a class has one group alone, which cannot train and be tested, it is left as it was.
     """
-    header = found.data.get("header", (True, ""))[0]
-    groups = np.array(reading.case_groups(path, name, header=header)[0])
+    if name in table.aside:
+        groups = np.array(table.aside[name])
+    else:  # of a column of numbers
+        groups = table.inputs[:, table.columns.index(name)].astype(str)
     codes = np.zeros(len(groups)) if found.continuous else table.response
     smallest = min(len({*groups[codes == k]} - {""}) for k in set(codes.tolist()))
     if smallest < 2:
