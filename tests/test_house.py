@@ -15,11 +15,11 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 36_411,
-    "files": 84,
-    "functions of at most 3 lines": 760,
-    "isinstance": 127,
-    "lines of kernels": 5_415,
+    "lines": 39_250,
+    "files": 86,
+    "functions of at most 3 lines": 805,
+    "isinstance": 129,
+    "lines of kernels": 5_443,
     "lines of the longest function": 66,
     "most arguments": 10,
     "most arguments of a kernel function": 11,
@@ -27,7 +27,7 @@ MOST = {
     "files that name screened": 12,
     "files that name alpha_points": 6,
 }
-ENTERED = {"naive-simulation": 30, "tic-tac-toe": 28}
+ENTERED = {"naive-simulation": 31, "tic-tac-toe": 30}
 
 
 @pytest.fixture(scope="module")

@@ -237,7 +237,7 @@ def test_training_and_test_columns(tmp_path):
             lambda f: f.assign(b=[np.inf] + [1.0] * 29),
             "a value is infinite in case 1, feature b",
         ),
-        (lambda f: f.assign(b=["u", "v"] * 15), "categorical"),
+        (lambda f: f.assign(b=[f"w{i}" for i in range(30)]), "categorical"),
         (lambda f: f[["a", "y"]], "cannot keep 2 of 1 features"),
     ],
 )

@@ -65,7 +65,7 @@ TINY = {
     },
     "table": {
         "data": {"source": "breast-cancer"},
-        "evaluation": {"scheme": "k-fold", "folds": 3, "groups": 1},
+        "evaluation": {"scheme": "k-fold", "folds": 3, "feature_groups": 1},
         "selection": {"features": [1, 3]}, "report": {"parts": ["score-table"]},
     },
     "lattice": {

@@ -141,8 +141,8 @@ TABLES = [
     text("a quote that does not end", "t.csv", real(cell(0, '"1.5')), False, "does not end"),
     # ---- delimiters and files ----
     text("semicolons", "t.csv", real(delimiter=";"), True),
-    text("semicolons and decimal commas", "t.csv", real(delimiter=";").replace(".", ","), False,
-         "decimal point"),
+    text("semicolons and decimal commas", "t.csv", real(delimiter=";").replace(".", ","), True,
+         "decimal comma"),
     text("decimal commas in quotes", "t.csv",
          real(column(0, lambda row, i: '"' + row[0].replace(".", ",") + '"')), False,
          "decimal point"),
@@ -219,10 +219,10 @@ TABLES = [
     text("numbers like 1e-3", "t.csv", real(column(1, lambda row, i: f"{float(row[1]):.2e}")),
          True),
     text("words beside numbers", "t.csv",
-         real(**first("sex", lambda i: "mf"[i % 2])), True, "left out: 'sex'"),
+         real(**first("sex", lambda i: "mf"[i % 2])), True, "f is 0, m is 1"),
     text("numbers beside words", "t.csv",
          lines(["age", *NAMES], [[str(30 + i / 7), *("abc"[int(v)] for v in row), w]
-         for i, (row, w) in enumerate(zip(LOCI, WORDS, strict=True))]), True, "left out: 'age'"),
+         for i, (row, w) in enumerate(zip(LOCI, WORDS, strict=True))]), True, "for each word of"),
     text("all words", "t.csv", loci(WORDS, change=lambda row, i: ["abc"[int(v)] for v in row[:4]]
          + row[4:]), True, "by its name"),
     text("missing values of discrete features", "t.csv",

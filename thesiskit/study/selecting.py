@@ -73,6 +73,7 @@ DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an a
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
 OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant")
 OF_SPLITS = ("tau", "tau_errors", "seconds", "judged")  # of predictions
+FOUR = 4  # folds, of which an arm is chosen inside each
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 
 
@@ -349,7 +350,18 @@ class SelectionWork(Work):
                 f"model.methods: {', '.join(lost)}: no predictions where there are more than two "
                 "classes"
             )
+        if self.config.evaluation.choose and not self.chooses:
+            folds, scheme = min(one.folds for one in self.designs), self.config.scheme
+            notes.append(
+                "evaluation.choose: no arm is chosen, because that needs four folds; there are "
+                f"{folds} (evaluation.scheme: {scheme})"
+            )
         return list(dict.fromkeys(notes))
+
+    @cached_property
+    def chooses(self) -> bool:
+        """Whether arms are chosen inside folds, of which that needs four."""
+        return self.config.evaluation.choose and min(one.folds for one in self.designs) >= FOUR
 
     @property
     def described(self) -> dict[str, Any]:
@@ -430,13 +442,6 @@ class SelectionWork(Work):
             if self.kind.most_classes == 2 and problem:
                 raise self.config.wrong(*problem.split(": ", 1))
             design.check()
-        if self.config.evaluation.choose and min(design.folds for design in self.designs) < 4:
-            raise self.config.wrong(
-                "evaluation.choose",
-                "an arm is chosen inside at least four folds, and there are "
-                f"{min(design.folds for design in self.designs)} (evaluation.scheme: "
-                f"{self.config.scheme}); leave it out, or make more folds",
-            )
         for arm, design in product(self.own_arms.values(), self.designs):
             with self._named():
                 self.model_of(arm).check(design.n_classes)
@@ -457,7 +462,7 @@ class SelectionWork(Work):
         if stage == "select":  # an arm says itself which selection it is of
             return config.selection.model_dump(include={"ties", "screened"} if arm else None)
         if stage == "predict":
-            return "choose" if config.evaluation.choose else config.evaluation.ranks
+            return "choose" if self.chooses else config.evaluation.ranks
         if not arm:
             return config.model.model_dump()
         one = self.all_arms[arm]
@@ -494,7 +499,7 @@ class SelectionWork(Work):
             held.append(splits * size)
             if arm.temperature == RESIDUAL:  # cases are imitated one training set at a time
                 needed.memory += DRAWS * sizes.train * kept[arm.label] * 8
-            fits = splits + config.evaluation.choose * replicates * groups * PAIRS
+            fits = splits + self.chooses * replicates * groups * PAIRS
             needed.iterations += fits * iterations * (1 + FOLDS * (arm.temperature == CV))
         needed.disk += sum(held)
         needed.memory += max(held, default=0) if self.kind.has_chains else sum(held)
@@ -681,7 +686,7 @@ class SelectionWork(Work):
         del arrays["offset"]  # it is that of the fit
         if self.config.screened is not None:
             arrays["cross_validated"] = np.array(promised or [np.nan] * len(seconds))
-        if self.config.evaluation.choose:
+        if self.chooses:
             arrays["judged"] = self._judged(arm, block)
         arrays["probability"] = np.concatenate(probability)
         return arrays | (ranks.of_arm(ranked) if ranked else {})
