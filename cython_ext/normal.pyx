@@ -238,15 +238,15 @@ cdef class Densities:
     def multiply(self, const double[:, ::1] cases, Py_ssize_t together, products,
                  double[:, :, ::1] product, double[:, ::1] fallen, double[:, ::1] log_scale,
                  double[:, :, ::1] out):
-        """Multiply product[i, g] by densities at P points, whose rows are the points here, (T, G, P).
+        """Multiply product[i, g] by densities at P points (T, G, P), whose rows are points here.
 
         Of these pi is 1: points of one row differ in their probability that feature j is
-        `irrelevant` or `relevant`, (k, P).  `runs` (., 3) are those of points with one pi whose rows
-        follow each other: the first point, the one after the last, the first row; their lengths are
-        multiples of 8.  The log density is out + log(product) + log_scale, as in `add`.  out,
-        log_scale and fallen (T, G) begin with 0; where fallen is 0 in the end, product is 1, but
-        holds anything.  Where out is empty, products that
-        have fallen by more than exp(LEAST) may be 0.
+        `irrelevant` or `relevant`, (k, P).  `runs` (., 3) are those of points with one pi whose
+        rows follow each other: the first point, the one after the last, the first row; their
+        lengths are multiples of 8. The log density is out + log(product) + log_scale, as in `add`.
+        out, log_scale and fallen (T, G) begin with 0; where fallen is 0 in the end, product is 1,
+        but holds anything. Where out is empty, products that have fallen by more than exp(LEAST)
+        may be 0.
         """
         self.runs = products.runs
         self.irrelevant, self.relevant = products.irrelevant, products.relevant
