@@ -200,10 +200,14 @@ def _repeats(tables: Sequence[Cases], looks: "Looks", folds: int) -> list[str]:
     distinct = np.array([*seen.values()])
     if tables[0].family == "table" and 20 <= len(distinct) <= MOST_NEAR:
         found["nearly"] = _near(tables, distinct, looks)
-    remedy = (
-        "predictions of one know the other: leave copies out, or name the column of what they are "
-        "from, such as a patient, in data.case_groups"
-    )
+    # those of a group are kept together
+    groups = [name for one in tables for name in one.groups or [""] * len(one.inputs)]
+    found = {how: [(i, j) for i, j in same if not groups[i] or groups[i] != groups[j]]
+             for how, same in found.items()}  # fmt: skip
+    remedy = "predictions of one know the other: leave copies out"
+    if not any(groups):
+        remedy += ", or name the column of what they are from, such as a patient, in "
+        remedy += "data.case_groups"
     if folds and tables[0].family != "table":
         remedy = "they share a fold; leave out those that are copies"
     y = np.concatenate([one.response for one in tables])  # type: ignore[attr-defined]

@@ -274,3 +274,11 @@ report: {parts: [summary]}
     assert together(fold, frame.who.to_numpy())
     done = invoke("run", str(tmp_path / "c.yaml"), "--set", "evaluation.folds=40")
     must_fail(done, "cannot make 40 folds of 20 groups of cases")
+
+
+def test_cases_that_are_alike_in_a_group_are_no_finding(tmp_path, table):
+    alike = "have nearly the features of another case"
+    apart = experiment(tmp_path, a=("case_groups: patient", "ignore: [patient]"))
+    assert any(alike in note for note in apart.record().simulated["notes"])
+    made = experiment(tmp_path, b=("{folds: 6, choose: true}", "{folds: 5}"))
+    assert not any(alike in note for note in made.record().simulated["notes"])
