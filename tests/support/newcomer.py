@@ -122,8 +122,8 @@ def main(python: str) -> None:
 
         # Python fits the model that `init` chose; five genes are clearly the best
         five = ["genes-csv.yaml", "--set", "selection.features=[5]"]
-        by_config = thesiskit("predict", *five, "--new", "new.csv")
-        thesiskit("export", *five, "genes.model")
+        by_config = thesiskit("predict", *five, "--new", "new.csv", "--all-arms")
+        thesiskit("export", *five, "genes.model", "--all-arms")
         assert thesiskit("predict", "--model", "genes.model", "--new", "new.csv") == by_config
         first, last = "5 corrected", "residual-tempered"  # the default of the classifier
         names = [row["arm"] for row in rows(by_config)]
