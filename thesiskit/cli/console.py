@@ -121,9 +121,10 @@ def run_up_to(experiment, stage: str, force: bool) -> None:
 
 
 def tell_notes(experiment) -> None:
-    """Print the notes that the experiment has collected for the user."""
-    while experiment.notes:
-        click.echo(f"Note: {experiment.notes.pop(0)}", err=True)
+    """Print the notes that the experiment has collected for the user, each once."""
+    for note in dict.fromkeys(experiment.notes):
+        click.echo(f"Note: {note}", err=True)
+    experiment.notes.clear()
 
 
 def watch(items: Iterable, total: int, label: str) -> Iterator:
