@@ -15,9 +15,9 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 39_250,
+    "lines": 39_190,
     "files": 86,
-    "functions of at most 3 lines": 805,
+    "functions of at most 3 lines": 802,
     "isinstance": 129,
     "lines of kernels": 5_443,
     "lines of the longest function": 66,

@@ -1,7 +1,7 @@
 """Types that the blocks of configs are made of: those of experiments, of data and of models."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar, Union
+from typing import Annotated, Any, Literal, TypeVar, Union
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
@@ -20,6 +20,28 @@ Pair = tuple[PositiveNumber, PositiveNumber]
 Counts = tuple[Count, Count]
 AtLeastTwo = Annotated[int, Field(strict=True, ge=2, le=MOST)]
 Text = Annotated[str, Field(strict=True, min_length=1)]
+
+# keys of the user's own tables, of both kinds
+CaseGroups = Annotated[
+    Text | None,
+    Field(
+        description="A column that says which cases belong together, such as several samples of "
+        "one patient. It is no feature, and cases of one group are in the same fold, wherever "
+        "there are folds. A case without a value is alone."
+    ),
+]
+Decimal = Annotated[
+    Literal[".", ","],
+    Field(
+        description="What stands before the decimals of numbers in text: `,` reads `1,5` as 1.5."
+    ),
+]
+Thousands = Annotated[
+    Literal[".", ",", "'", "’", " ", "_"] | None,
+    Field(
+        description="What stands between thousands of numbers in text: with `'`, `1'000` is 1000."
+    ),
+]
 
 
 def distinct(values: list) -> list:

@@ -49,5 +49,6 @@ PI = tuple(float(f"{10 ** (-4 + 4 * i / 20):.6g}") for i in range(21))
 # of real features: that one is relevant, and shapes c of the scale of effects, None where it is 1
 NORMAL_PI = tuple(float(f"{10 ** (-5 + 5 * i / 40):.6g}") for i in range(41))
 EFFECT_SHAPES = (3.0, 10.0, None)
+LEAST_CHOSEN = 4  # folds, inside each of which an arm is chosen
 # temperatures of a config, and what arms are called that have one
 TEMPERED = {"cv": "tempered", "residual": "residual-tempered"}

@@ -101,7 +101,6 @@ RESERVED = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", 
 SELECTED = "selected-features"
 MOST_FOLDS = 10
 LEAST_TEMPERED = 3  # cases of each class, of which most are in a training set
-LEAST_CHOSEN = 4  # as many folds are needed
 SIZES = (10, 100)  # of selections
 MANY_FEATURES = 100  # up to so many, all are kept too
 WIDE = 1000  # values of all features, above which fits take long
@@ -242,7 +241,7 @@ def _left_out(found: Found) -> list[str]:
 
 def _small(found: Found, names: Sequence[str], y: np.ndarray) -> list[str]:
     """Say what a class of few cases, or groups of cases, left out of the config."""
-    if found.continuous or found.family == "sequences" or found.smallest >= LEAST_CHOSEN:
+    if found.continuous or found.family == "sequences" or found.smallest >= defaults.LEAST_CHOSEN:
         return []
     rarest = names[int(np.bincount(y, minlength=len(names)).argmin())]
     what = "groups of cases" if "case_groups" in found.data else "cases"
@@ -1036,7 +1035,7 @@ def _selection(found: Found) -> str:
         sizes.append("all")
     parts = [part for part in PARTS["table"] if sizes != ["all"] or part != SELECTED]
     choose = ""
-    if found.smallest >= LEAST_CHOSEN:
+    if found.smallest >= defaults.LEAST_CHOSEN:
         choose = "\n  choose: true # the best arm, inside the training cases of each fold"
     measure, kind, other, pool = "correlation with the response", "", "another model", ""
     if found.real:

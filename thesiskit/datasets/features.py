@@ -22,11 +22,14 @@ from pydantic import Field, StrictBool, field_validator, model_validator
 
 from thesiskit.blocks import (
     AtLeastTwo,
+    CaseGroups,
     Count,
+    Decimal,
     Positive,
     PositiveNumber,
     Probability,
     Text,
+    Thousands,
     distinct,
 )
 from thesiskit.datasets import reading
@@ -472,24 +475,15 @@ class TableData(Source):
     """The column that names the cases. It is no feature, and its values must differ."""
     ignore: list[Text] = []
     """Columns to leave out."""
-    case_groups: Text | None = None
-    """A column that says which cases belong together, such as several samples of one patient. It is
-    no feature, and cases of one group are in the same fold, wherever there are folds. A case
-    without a value is alone."""
+    case_groups: CaseGroups = None
     missing: list[Annotated[str, Field(strict=True)]] = list(MISSING_TEXTS)
     """The texts that stand for a missing value. A pattern that fixes a missing value is not present
     in the case."""
 
-    decimal: Literal[".", ","] = "."
-    """What stands before the decimals of numbers in text: `,` reads `1,5` as 1.5."""
-    thousands: Literal[".", ",", "'", "’", " ", "_"] | None = None
-    """What stands between thousands of numbers in text: with `'`, `1'000` is 1000."""
+    decimal: Decimal = "."
+    thousands: Thousands = None
 
-    @model_validator(mode="after")
-    def _differ(self):
-        reading.check_marks(self.decimal, self.thousands)
-        reading.check_groups(self.case_groups, response=self.response, id=self.id)
-        return self
+    _differ = model_validator(mode="after")(reading.check_keys)
 
     @field_validator("ignore", "missing")
     @classmethod

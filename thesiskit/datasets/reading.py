@@ -521,14 +521,21 @@ def left_out(ignore: Sequence[str], groups: str | None) -> list[str]:
     return [*([] if groups is None else [groups]), *(name for name in ignore if name != groups)]
 
 
-def check_groups(groups: str | None, **others: str | None) -> None:
-    """Raise ValueError where the column of groups is something else, too, by its key."""
-    for key, other in others.items():
-        if groups is not None and other == groups:
+def check_keys(source: Any) -> Any:
+    """Return a source of the user's table; ValueError where a mark or a column is two things."""
+    decimal, groups = source.decimal, source.case_groups
+    if source.thousands == decimal:
+        other = "," if decimal == "." else "."
+        raise ValueError(
+            f"thousands and decimal are both {decimal!r}; perhaps decimal is {other!r}"
+        )
+    for key in ("response", "id"):
+        if groups is not None and getattr(source, key) == groups:
             raise ValueError(
                 f"case_groups and {key} are both {quoted(groups)}; the groups are another column, "
                 "such as the patients"
             )
+    return source
 
 
 def grouped(table: Any, name: str | None, where: str) -> Any:
@@ -733,15 +740,6 @@ def categories(counts: Counter) -> list[str]:
     ):
         return []
     return sorted(counts)
-
-
-def check_marks(decimal: str, thousands: str | None) -> None:
-    """Raise ValueError where one mark would stand for both."""
-    if thousands == decimal:
-        other = "," if decimal == "." else "."
-        raise ValueError(
-            f"thousands and decimal are both {decimal!r}; perhaps decimal is {other!r}"
-        )
 
 
 def plain_numbers(decimal: str, thousands: str | None) -> Callable[[str], str] | None:

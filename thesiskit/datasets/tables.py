@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from thesiskit.blocks import Text
+from thesiskit.blocks import CaseGroups, Decimal, Text, Thousands
 from thesiskit.datasets import reading
 from thesiskit.datasets.reading import REAL, Columns, Numbers, Result, Rows, Wanted, shown
 from thesiskit.datasets.source import Source, Table
@@ -63,17 +63,12 @@ class FileData(Source):
     ignore: list[Text] = []
     """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
     a column that numbers the cases are refused, unless they are named here."""
-    case_groups: Text | None = None
-    """A column that says which cases belong together, such as several samples of one patient. It is
-    no feature, and cases of one group are in the same fold, wherever there are folds. A case
-    without a value is alone."""
+    case_groups: CaseGroups = None
     missing: list[Annotated[str, Field(strict=True)]] = []
     """Texts that stand for a missing value in a text table or in Parquet, besides empty cells,
     `NA`, `?` and the like. Naive Bayes leaves missing values out; the mixture model takes none."""
-    decimal: Literal[".", ","] = "."
-    """What stands before the decimals of numbers in text: `,` reads `1,5` as 1.5."""
-    thousands: Literal[".", ",", "'", "’", " ", "_"] | None = None
-    """What stands between thousands of numbers in text: with `'`, `1'000` is 1000."""
+    decimal: Decimal = "."
+    thousands: Thousands = None
     orientation: Literal["cases-in-rows", "genes-in-rows"] = "cases-in-rows"
     """`genes-in-rows` is for a text table that has a feature in each row: first its name, then its
     value in each case. The first line names the cases. The response is the row that `data.response`
@@ -87,11 +82,7 @@ class FileData(Source):
     """`training-medians`: a real feature becomes 1 where it exceeds its median over the training
     cases; `all-medians`: over all cases. A column with two values is split between them."""
 
-    @model_validator(mode="after")
-    def _differ(self):
-        reading.check_marks(self.decimal, self.thousands)
-        reading.check_groups(self.case_groups, response=self.response, id=self.id)
-        return self
+    _differ = model_validator(mode="after")(reading.check_keys)
 
     @property
     def _keys(self) -> dict[str, Any]:

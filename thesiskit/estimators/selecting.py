@@ -40,7 +40,7 @@ from thesiskit.models.selection import (
     select_by_f,
     select_features,
 )
-from thesiskit.models.temperature import Temperature, cross_validated, says_nothing
+from thesiskit.models.temperature import Temperature, cross_validated, too_few_to_imitate
 
 DEFAULT_KEPT = 10  # features; of a table that has fewer, this number keeps all
 NOT_BINARY = (
@@ -171,7 +171,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         cases = np.bincount(y)
         rare = quoted(self.classes_.tolist()[cases.argmin()])
         if self.temperature == "residual":
-            if says_nothing(cases):
+            if too_few_to_imitate(cases):
                 warnings.warn(
                     f'temperature="residual": class {rare} has one training case, which says '
                     "nothing of how features go together; tau is 1",

@@ -34,8 +34,8 @@ from thesiskit.models.temperature import (
     Temperature,
     as_log_probability,
     of_imitated,
-    says_nothing,
     temper,
+    too_few_to_imitate,
 )
 
 Arrays = dict[str, np.ndarray]
@@ -255,7 +255,7 @@ class Model(ABC):
         experiment, in a model file and in an estimator.
         """
         counts = np.asarray(training.selection.class_counts)
-        if says_nothing(counts) or not len(training.selection.selected):
+        if too_few_to_imitate(counts) or not len(training.selection.selected):
             return Temperature(1.0, np.zeros(len(counts)))
         cases, y = self.imitate(posterior, training, np.random.default_rng(IMITATION))
         return of_imitated(self.log_probability(posterior, cases), y)

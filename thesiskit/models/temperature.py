@@ -126,7 +126,7 @@ def inner_folds(
     UserError: a class has one case, or group, so that none would be left to learn from.
     """
     y = np.asarray(y, dtype=np.intp)
-    counts = np.bincount(y) if groups is None else _groups_of_classes(groups, y)
+    counts = independent_cases(y, groups)
     present = np.flatnonzero(counts)
     rarest = present[np.argmin(counts[present])]
     folds = min(folds, int(counts[rarest]))
@@ -156,8 +156,8 @@ def stratified(
     stays together.
     """
     if groups is not None:
-        return together(groups, y, min(folds, int(_groups_of_classes(groups, y).max())), rng)
-    folds = min(folds, int(np.bincount(y).max()))
+        return together(groups, y, min(folds, int(independent_cases(y, groups).max())), rng)
+    folds = min(folds, int(independent_cases(y).max()))
     found = np.empty(len(y), dtype=np.int32)
     start = 0  # classes go on where the one before ended, so that folds are equally large
     for g in np.unique(y).tolist():
@@ -167,9 +167,13 @@ def stratified(
     return found
 
 
-def _groups_of_classes(groups: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return in how many groups of cases each class is, (G,)."""
-    return np.bincount(np.unique(np.stack([groups, y]), axis=1)[1])
+def independent_cases(
+    y: np.ndarray, groups: np.ndarray | None = None, classes: int = 0
+) -> np.ndarray:
+    """Return how many cases each class has, (G,), or in how many groups of cases it is."""
+    if groups is not None:
+        y = np.unique(np.stack([groups, y]), axis=1)[1]
+    return np.bincount(y, minlength=classes)
 
 
 def numbered(names: Sequence[str]) -> np.ndarray:
@@ -224,7 +228,7 @@ def of_imitated(log_probability: np.ndarray, y: np.ndarray) -> Temperature:
     )
 
 
-def says_nothing(class_counts: np.ndarray) -> bool:
+def too_few_to_imitate(class_counts: np.ndarray) -> bool:
     """Whether training cases cannot be imitated: fewer than two classes have two of them."""
     return bool((np.asarray(class_counts) > 1).sum() < 2)
 

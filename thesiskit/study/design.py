@@ -40,7 +40,12 @@ from thesiskit.models.selection import (
     select_features,
     weakest_features,
 )
-from thesiskit.models.temperature import numbered, says_nothing, together
+from thesiskit.models.temperature import (
+    independent_cases,
+    numbered,
+    together,
+    too_few_to_imitate,
+)
 from thesiskit.study.cells import generator
 
 KEY = "selection.screened"
@@ -477,7 +482,7 @@ class Design:
 
     # ---- what the data show to be wrong, or what the user should know of them ----
 
-    @property
+    @cached_property
     def notes(self) -> list[str]:
         """What the user should know about the tables, a line each."""
         if not self.tables:
@@ -507,7 +512,7 @@ class Design:
                     f"model.temperature: {fewest} folds are made within a training set, not "
                     f"{FOLDS}, because it has {fewest} {what} of class {rarest}"
                 )
-            elif any(map(says_nothing, each)):
+            elif any(map(too_few_to_imitate, each)):
                 notes.append(
                     f"model.temperature: residual has no temperature in a training set with one "
                     f"case of class {rarest}, which says nothing of how features go together"
@@ -565,18 +570,16 @@ class Design:
 
         Of drawn data the first data set is looked at.  Where there are groups, these are counted.
         """
-        groups = self.case_groups
         if self.data.drawn:
-            responses = [self.drawn(0).train.response]
+            every, training = self.drawn(0).train.response, [slice(None)]
         else:
-            fold = self._divide(0)  # they are as many in each replicate
-            rows = [np.flatnonzero(fold != number) for number in folds_of(fold)]
-            each = [self._response[one] for one in rows]
-            responses = each if groups is None else [
-                np.unique(np.stack([groups[one], y]), axis=1)[1]
-                for one, y in zip(rows, each, strict=True)
-            ]  # fmt: skip
-        counts = np.array([np.bincount(y, minlength=self.n_classes) for y in responses])
+            every, fold = self._response, self._divide(0)  # they are as many in each replicate
+            training = [fold != number for number in folds_of(fold)]
+        groups = self.case_groups
+        counts = np.array([
+            independent_cases(every[one], None if groups is None else groups[one], self.n_classes)
+            for one in training
+        ])  # fmt: skip
         _, rarest = np.unravel_index(counts.argmin(), counts.shape)
         name = str(rarest) if self.data.drawn else quoted(self.tables[0].classes[rarest])
         return counts, name

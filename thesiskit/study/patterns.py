@@ -155,7 +155,7 @@ class PatternDesign:
             test = len(last.response)
         return Sizes(train, test, first.inputs.shape[1], last.n_values, max(1, len(first.classes)))
 
-    @property
+    @cached_property
     def notes(self) -> list[str]:
         """What the user should know about cases that are read, a line each."""
         notes = self.config.check_tables(self.stored) if self.data.own else []

@@ -24,7 +24,7 @@ import numpy as np
 
 from thesiskit.config import Config, too_many, two_classes
 from thesiskit.datasets.source import Sizes
-from thesiskit.defaults import TEMPERED
+from thesiskit.defaults import LEAST_CHOSEN, TEMPERED
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers, ranks
@@ -73,7 +73,6 @@ DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an a
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
 OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant")
 OF_SPLITS = ("tau", "tau_errors", "seconds", "judged")  # of predictions
-FOUR = 4  # folds, of which an arm is chosen inside each
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 
 
@@ -360,8 +359,10 @@ class SelectionWork(Work):
 
     @cached_property
     def chooses(self) -> bool:
-        """Whether arms are chosen inside folds, of which that needs four."""
-        return self.config.evaluation.choose and min(one.folds for one in self.designs) >= FOUR
+        """Whether arms are chosen inside folds, which have to be enough."""
+        return (
+            self.config.evaluation.choose and min(one.folds for one in self.designs) >= LEAST_CHOSEN
+        )
 
     @property
     def described(self) -> dict[str, Any]:
