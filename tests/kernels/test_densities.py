@@ -127,6 +127,21 @@ def test_what_is_skipped_moves_no_prediction_of_any_value(options):
     assert ((slow > 0.01) & (slow < 0.99)).any(axis=1).sum() > 10
 
 
+@pytest.mark.parametrize("k", [12, 40])
+def test_products_that_fall_below_all_numbers_begin_again(k):
+    """Log odds, because far from all training cases probabilities are 0 and 1 whatever they are."""
+    rng = np.random.default_rng(1)
+    y = np.arange(60) % 2
+    X = rng.standard_normal((60, k)) + 20 * y[:, None] * rng.choice([-1.0, 1.0], k)
+    posterior = normal.fit(select_by_f(X, y, k, rng), normal.Normal())
+    cases = np.array([[30.0], [1e2], [1e4]]) * rng.choice([-1.0, 1.0], (3, k))
+    log_joint = posterior.log_joint.reshape(-1, len(posterior.pi))
+    slow = special.logsumexp(twin(posterior, cases) + log_joint, axis=(2, 3))
+    found = normal.log_densities(posterior, cases)
+    assert np.abs(slow).max() > 600
+    np.testing.assert_allclose(np.diff(found), np.diff(slow), rtol=1e-9, atol=1e-4)
+
+
 def test_near_cases_are_interpolated_and_far_ones_are_not():
     posterior, rng = fitted(n=100, p=2000, k=30, G=2)
     _, known = posterior.interpolation.log_densities(places(posterior, rng))
