@@ -1076,6 +1076,8 @@ def _patterns(found: Found) -> str:
     else:
         wide = values > WIDE
         folds = _folds(found, MOST_FOLDS // 2 if wide else MOST_FOLDS) + "\n"
+        if not found.continuous:
+            folds += "  # choose: true # an arm inside each training set; takes 4 times as long\n"
         few_folds = "  evaluation.folds: 2\n"
     response = ""
     if found.continuous:

@@ -59,6 +59,7 @@ FITTED = (
 BY_ARM = ("probability", "median", "low", "high", "log_density", "ranks", "cross_validated")
 BY_CASE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors", "judged")
 DOUBT = 0.25  # of a low log loss, in its standard errors
+CLEAR = 1.0  # as many of a sum of signed ranks say that an arm has learnt something
 CHOSEN = "the arm chosen inside each fold"
 PREDICTED = dict.fromkeys(BY_ARM, 1) | dict.fromkeys(BY_CASE, 0)
 REDUCED = ("patterns", "groups", "superpatterns", "intervals", "thesis_seconds", "closed_seconds",
@@ -503,15 +504,18 @@ class Record:
         """What arms predicted that were chosen inside training cases, and their rows, (splits,).
 
         In every split it is the arm with the least log loss of training cases that were left out,
-        less that of the frequencies of the classes, plus DOUBT standard errors; or these
-        frequencies, -1, if that is above 0 for all arms.  None where nothing was chosen.
+        plus DOUBT standard errors.  Only those count whose mean and signed ranks say that they are
+        better than the frequencies of the classes; where there is none, it is these, -1.  A few
+        cases of which an arm was too sure make the error of the mean large, but not that of ranks.
+        None where nothing was chosen.
         """
         judged = self.predictions.get("judged") if self.scores else None
         if judged is None or np.isnan(judged[..., 0]).all(axis=1).any():
             return None  # a class has too few cases
-        loss = judged[..., 0] + DOUBT * judged[..., 1]
-        chosen = np.nanargmin(loss, axis=1)
-        chosen[np.nanmin(loss, axis=1) >= 0] = -1
+        mean, error, rank = np.moveaxis(judged, -1, 0)
+        better = (mean < 0) & (rank < -CLEAR)
+        loss = np.where(better, mean + DOUBT * error, np.inf)
+        chosen = np.where(better.any(axis=1), loss.argmin(axis=1), -1)
         divided = [self.predictions[name] for name in ("replicate", "fold", "group")]
         split = np.unique(np.stack(divided), axis=1, return_inverse=True)[1].ravel()
         every = np.stack([*(one.probability for one in self.scores), self.tested.base])

@@ -170,7 +170,12 @@ def _made(one: Score) -> str:
 def _chosen(record: Record, chosen: np.ndarray | None) -> str:
     """Say what an arm predicts that is chosen inside the training cases of each fold."""
     if chosen is None or record.choice is None:
-        return ""
+        if not record.config["own"] or len(record.scores) == 1:
+            return ""
+        return (
+            "It was chosen on these cases, so it will predict others a little worse; "
+            "`evaluation.choose: true` says how much."
+        )
     names = [one.name for one in record.scores] + ["the frequencies of the classes"]
     rows, counts = np.unique(chosen, return_counts=True)
     told = sorted(zip(counts.tolist(), rows.tolist(), strict=True), reverse=True)

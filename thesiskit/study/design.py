@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
@@ -180,6 +180,33 @@ def each_pair(fold: np.ndarray, response: np.ndarray) -> Divided:
     part = parts_of(fold, response)
     for a, b in combinations(range(int(part.max()) + 1), 2):
         yield NOBODY - 1 - a - PARTS * b, np.flatnonzero((part == a) | (part == b))
+
+
+def gains(
+    p: np.ndarray, y: np.ndarray, counts: np.ndarray, groups: np.ndarray | None
+) -> np.ndarray:
+    """Return log losses of predictions less those of the frequencies of the classes.
+
+    p (T,) of class 1 or (T, G), of cases with classes y; counts (G,) are those of the training
+    cases.  Cases of a group are not independent: there is one mean of each group.
+    """
+    p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+    loss = -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(float).eps))
+    loss += np.log(counts[y] / counts.sum())
+    if groups is None:
+        return loss
+    found = np.unique(groups, return_inverse=True)[1]
+    return np.bincount(found, loss) / np.bincount(found)
+
+
+def summarised(gain: np.ndarray) -> np.ndarray:
+    """Return the mean of independent gains, its standard error, and Wilcoxon's signed ranks, (3,).
+
+    The ranks are divided by their standard deviation where gains are as often above 0 as below.
+    """
+    rank = np.sign(gain) * stats.rankdata(np.abs(gain))
+    error = gain.std() / np.sqrt(max(1, len(gain) - 1))
+    return np.array([gain.mean(), error, rank.sum() / max(1, np.sqrt((rank**2).sum()))])
 
 
 def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:

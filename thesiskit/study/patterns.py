@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,8 +32,10 @@ from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Share
 from thesiskit.models.peers import Task
 from thesiskit.models.temperature import numbered, together
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
+from thesiskit.study.design import gains, summarised
 
 ALL = -1  # in place of an order
+PARTS = 3  # of training cases, to choose arms
 TRUE = "true_"  # before the names of what drawn cases were drawn with
 OF_FITS = (  # of each arm a number or a name
     "seconds", "reliable", "evaluations", "log_likelihood", "separated", *REACHED,
@@ -449,6 +451,11 @@ class PatternWork(Work):
     def draws_name(self, stage: str, arm: str) -> str | None:
         return arm if stage == "fit" and arm in self.own_arms else None
 
+    @property
+    def chooses(self) -> bool:
+        """Whether arms are chosen inside the training cases of each division."""
+        return self.config.evaluation.choose and self.config.scheme != "none"
+
     def settings_of(self, stage: str, arm: str = "") -> Any:
         model, design = self.model, self.design
         if stage == "simulate":
@@ -459,13 +466,14 @@ class PatternWork(Work):
                 include={"min_cases"} if arm else {"orders", "compress", "min_cases", "engine"}
             )
         if arm and arm not in self.own_arms:
-            return None
+            return "choose" if stage == "predict" and self.chooses else None
         # an arm says itself what it is
         arms = {"orders", "priors", "compress", "engine", "sigma_scale"} if arm else set()
         if stage == "fit":
             others = set() if self.config.for_new_cases and not arm else {"peers"}
             return model.model_dump(exclude={*others, "split_draws", *arms})
-        return [model.split_draws, None if arm else self.peers, self.config.evaluation.ranks]
+        ranked = "choose" if self.chooses else self.config.evaluation.ranks
+        return [model.split_draws, None if arm else self.peers, ranked]
 
     def needs(self, replicates: int) -> Needs:
         self.design.check_sizes()
@@ -473,12 +481,13 @@ class PatternWork(Work):
         classes = 0 if self.model.continuous else sizes.classes
         predicted = 8 * sizes.test * (classes or 3)
         codes = (sizes.train + sizes.test) * sizes.width
-        needed = Needs(fits=len(self.own_arms), disk=codes + len(self.all_arms) * predicted)
+        fits = 1 + PARTS * self.chooses
+        needed = Needs(fits * len(self.own_arms), disk=codes + len(self.all_arms) * predicted)
         most = 0
         for model in self.own_arms.values():
             disk, memory, iterations = model.needs(sizes.train, classes)
             needed.disk += disk
-            needed.iterations += iterations
+            needed.iterations += fits * iterations
             most = max(most, memory)
         needed.memory = codes + predicted + 8 * sizes.values * sizes.classes + most
         return needed
@@ -495,7 +504,7 @@ class PatternWork(Work):
         if cell.stage == "predict":
             return self._predict(arm, block)
         if cell.arm not in self.own_arms:
-            task, seed = self._of_peer(arm, block)
+            task, seed = self._of_peer(arm, block, self.cases(block))
             return peers.fit(*task, seed)
         if cell.chain is None:
             return self._finish(arm, block, unfinished)
@@ -507,7 +516,8 @@ class PatternWork(Work):
             names = [name for name in made[0] if not name.startswith("rank")]
             ranked = ranks.of_arms(made) if self.config.evaluation.ranks else {}
             return ranked | {
-                **{name: np.array([one[name] for one in made]) for name in names},
+                **{name: np.stack([one[name] for one in made], name == "judged")
+                   for name in names},
                 "response": cases.test_response,
                 "train_response": cases.train_response,
                 **{name: np.array([getattr(arm, said) for arm in arms])
@@ -536,10 +546,10 @@ class PatternWork(Work):
         return generator(self.config.seed, purpose, replicate, arm.name, chain)
 
     def _of_peer(
-        self, peer: Peer, block: Block
+        self, peer: Peer, block: Block, cases: Cases
     ) -> tuple[tuple[str, Task, np.ndarray, np.ndarray], int]:
         """Return a method of others with its task and what it learns from, and its seed."""
-        cases, rng = self.cases(block), self.generator("peer", peer, block)
+        rng = self.generator("peer", peer, block)
         peers.load([peer.engine])
         task = peer.engine, peer.task(cases), cases.train, cases.train_response
         return task, int(rng.integers(2**31))
@@ -788,7 +798,7 @@ class PatternWork(Work):
             posterior = self.posterior(arm, block)
             found = posterior.tested(cases.test, cases.test_response, rng, shared)
         else:
-            task, seed = self._of_peer(arm, block)
+            task, seed = self._of_peer(arm, block, cases)
             answer = peers.fit_predict(*task, cases.test, seed)
             found = {"probability": answer}
             if not cases.classes:  # such a method says no more
@@ -801,7 +811,47 @@ class PatternWork(Work):
             mine = {name: truth[name][n] for name in ("probability", "linear") if name in truth}
             rng = self.generator("ranks", arm, block)
             found |= ranks.of_arm([posterior.ranks(truth | mine, cases.test[0], rng)])
-        return found
+        return found | ({"judged": self._judged(arm, block)[None]} if self.chooses else {})
+
+    def _judged(self, arm: Any, block: Block) -> np.ndarray:
+        """Return by what an arm is judged before the test cases of a division, (3,).
+
+        It is the log loss of training cases that were left out, in PARTS parts, less that of the
+        frequencies of the classes, as `summarised` has it; NaN where they cannot be divided.
+        """
+        cases, found = self.cases(block), [np.full(2, np.nan)]
+        X, y, groups = cases.train, cases.train_response, cases.groups
+        groups = None if groups is None else groups[: len(y)]
+        rng = generator(self.config.seed, "parts", *block.replicates)
+        names = () if groups is None else [str(number) for number in groups]
+        with suppress(DataError):
+            part = folds(X, y, PARTS, rng, names)
+            found = []
+            for number in range(PARTS):
+                rest, out = part != number, part == number
+                counts = np.bincount(y[rest], minlength=len(cases.classes))
+                if counts.min() > 1:
+                    inner = replace(cases, train=X[rest], train_response=y[rest], test=X[out],
+                                    groups=None if groups is None else groups[rest])  # fmt: skip
+                    p, of = self._afresh(arm, block, inner, number), groups
+                    found.append(gains(p, y[out], counts, None if of is None else of[out]))
+        return summarised(np.concatenate(found or [np.full(2, np.nan)]))
+
+    def _afresh(self, arm: Any, block: Block, cases: Cases, number: int) -> np.ndarray:
+        """Return what an arm predicts of the tests (T, K) after a fit to a part of the cases."""
+        if arm.name not in self.own_arms:
+            task, seed = self._of_peer(arm, block, cases)
+            return peers.fit_predict(*task, cases.test, seed)
+        find = partial(
+            cases.patterns.groups, cases.train, arm.order, compress=arm.compress,
+            min_cases=self.model.min_cases,
+        )  # fmt: skip
+        training = PatternTraining(
+            cases.patterns, cases.train, cases.train_response, len(cases.classes), find
+        )
+        *rngs, last = self.generator("within", arm, block, number).spawn(self.model.chains + 1)
+        posterior = arm.sample(training, rngs).posterior(arm, training)
+        return posterior.tested(cases.test, cases.test_response, last)["probability"]
 
 
 def _folder(order: int, compress: bool) -> str:

@@ -58,9 +58,11 @@ from thesiskit.study.design import (
     Design,
     Split,
     each_pair,
+    gains,
     keep_best,
     parts_of,
     screening_limit,
+    summarised,
 )
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
@@ -700,10 +702,10 @@ class SelectionWork(Work):
         return model.unpack(fitted, s, self._training(arm, *pair))
 
     def _judged(self, arm: Arm, block: Block) -> np.ndarray:
-        """Return by what an arm is judged before a split is tested, (splits, 2).
+        """Return by what an arm is judged before a split is tested, (splits, 3).
 
         It is the log loss of training cases that were left out, less that of the frequencies of
-        the classes, and its standard error: see `each_pair`.  Cases for which a class of fewer than
+        the classes, as `summarised` has it: see `each_pair`.  Cases for which a class of fewer than
         two others is left do not count; NaN where these are all.
         """
         drawn = block.load("simulate")
@@ -715,22 +717,19 @@ class SelectionWork(Work):
             if split.class_counts.min() < 2:
                 continue
             p, y = self._afresh(arm, split)[0], split.response[split.test]
-            p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
-            loss = -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(float).eps))
-            loss += np.log(split.class_counts[y] / len(split.train))
-            part = parts[split.replicate][split.test]
+            part, groups = parts[split.replicate][split.test], split.groups_of(split.test)
             a, b = np.unique(part)
             for mine, other in ((a, b), (b, a)):
-                place = (split.replicate, split.group, int(mine))
-                mean, found = loss[part == other], split.groups_of(split.test[part == other])
-                if found is not None:  # cases of a group are not independent
-                    mean = np.bincount(found, mean) / np.bincount(found)
-                losses.setdefault(place, []).append(mean)
+                place, of = (split.replicate, split.group, int(mine)), part == other
+                loss = gains(
+                    p[of], y[of], split.class_counts, None if groups is None else groups[of]
+                )
+                losses.setdefault(place, []).append(loss)
         places = [(one.replicate, one.group, int(parts[one.replicate][one.test[0]]))
                   for one in self._splits(block)]  # fmt: skip
         none = [np.full(2, np.nan)]
         each = [np.concatenate(losses.get(place, none)) for place in places]
-        return np.array([[one.mean(), one.std() / np.sqrt(max(1, len(one) - 1))] for one in each])
+        return np.array([*map(summarised, each)])
 
     def _afresh(self, arm: Arm, split: Split) -> tuple[np.ndarray, Temperature]:
         """Return what an arm predicts after a selection of its own, and its temperature."""
