@@ -60,7 +60,7 @@ from thesiskit.errors import (
 )
 from thesiskit.models import MODELS
 from thesiskit.models import base as models
-from thesiskit.models.peers import FEATURES, PEERS, RESPONSES, SEQUENCES, names
+from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, RESPONSES, SEQUENCES, names
 from thesiskit.yamlfile import Places, kind_of, read_yaml
 
 MOST_NAME = 100  # characters
@@ -187,6 +187,15 @@ class SelectionBlock(Block):
     `exact` counts those left out as tied; `as-printed` is the thesis's formula, which does not.
     With thresholds both are the same, and real features hardly tie: `model.kind: normal` has no
     such choice."""
+    order: Annotated[int, Field(strict=True, ge=1, le=3)] = 1
+    """Of discrete features: candidates are all patterns of at most so many features, such as
+    `rs1=2, rs7=0`, and those that are kept are the features of the model."""
+    disjoint: Each[StrictBool] = [False]
+    """Of discrete features: whether each is used once, by the pattern with the largest correlation,
+    so that patterns do not say the same thing twice. `[true, false]` compares both."""
+    ld: Annotated[float, Field(strict=True, gt=0, lt=1)] | None = None
+    """Of discrete features: skip those whose squared correlation with a feature of a better pattern
+    is above this, as loci are in linkage disequilibrium."""
     screened: ScreenedBlock | None = None
     """For a table that has only the best features of a larger one, chosen by their correlations
     with the response in the same cases. The correction then counts the features that are not there.
@@ -197,6 +206,13 @@ class SelectionBlock(Block):
         if bool(self.features) == bool(self.thresholds):
             raise ValueError("give either `features: [10, 100]` or `thresholds: [0.2]`")
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_patterns(self, handler: Any) -> dict[str, Any]:
+        """Selections without patterns are as they were before there were any."""
+        dumped, unused = handler(self), {"order": 1, "disjoint": [False], "ld": None}
+        return {key: one for key, one in dumped.items() if unused.get(key, one) != one or
+                key not in unused}  # fmt: skip
 
 
 class Lattice(Block):
@@ -497,6 +513,11 @@ class Config(Block):
         return getattr(self.model, "takes", "") != "patterns"
 
     @property
+    def of_patterns(self) -> bool:
+        """Whether what is selected is patterns of discrete features."""
+        return self.data is not None and self.data.family == "features"
+
+    @property
     def takes_reals(self) -> bool:
         """Whether the model takes features as real numbers."""
         return getattr(self.model, "takes", "") == "reals"
@@ -580,9 +601,10 @@ def _misfits(config: Config) -> Iterator[str | None]:
     real = not config.selects and model.continuous
     if config.evaluation.choose and (data is None or data.drawn or real):
         yield "evaluation.choose: is for tables and texts of one's own with classes"
-    if not config.selects or (data and data.family != "table"):
+    if not config.selects or (data and data.family == "sequences"):
         yield from _misfits_of_patterns(config)
         return
+    yield from _misfits_of_candidates(config)
     if (data is None) != (selection is None):
         yield "`data` and `selection` go together"
     if model.kind == "mixture":
@@ -724,11 +746,43 @@ def _misfits_of_screening(config: Config, screened: ScreenedBlock) -> Iterator[s
         )
 
 
+def _misfits_of_candidates(config: Config) -> Iterator[str]:
+    """Yield what does not go together with what is selected from, columns or patterns of them."""
+    selection, model = config.selection, config.model
+    kinds, what = ((FEATURES,), "discrete") if config.of_patterns else ((BITS, REALS), "such")
+    for method in model.methods:
+        if method not in (*models.OWN, *names(*kinds)) and (what == "discrete" or method in PEERS):
+            yield (
+                f"model.methods: {method} takes no {what} features; choose from "
+                f"{', '.join(names(*kinds))}"
+            )
+    if selection is None:
+        return
+    keys = {"order", "disjoint", "ld"} & selection.model_fields_set
+    if not config.of_patterns:
+        if keys:
+            sources = _either(name for name, one in SOURCES.items() if one.family == "features")
+            yield f"selection.{min(keys)}: is for discrete features, of data.source {sources}"
+        return
+    if model.kind != "naive-bayes":
+        yield (
+            "data.source: patterns of discrete features are selected for model.kind: naive-bayes; "
+            "or give model.kind: logistic, which takes them all"
+        )
+    if "all" in (selection.features or ()):
+        yield "selection.features: there are too many patterns to keep all; give a number"
+    if selection.screened is not None or config.evaluation.feature_groups != 1:
+        key = "selection.screened" if selection.screened else "evaluation.feature_groups"
+        yield f"{key}: is not for patterns of discrete features; leave it out"
+    if selection.ties != "exact":
+        yield "selection.ties: ties of patterns are counted exactly; leave it out"
+
+
 def _misfits_of_patterns(config: Config) -> Iterator[str | None]:
     """Yield what logistic models cannot do."""
     data, model = config.data, config.model
     if config.selects:
-        yield "data.source: sequences and discrete features need model.kind: logistic"
+        yield "data.source: sequences need model.kind: logistic"
     if data is None or data.family == "table":
         takes = _either(name for name, source in SOURCES.items() if source.family != "table")
         yield f"model.kind: logistic needs sequences or discrete features: data.source {takes}"
@@ -738,8 +792,7 @@ def _misfits_of_patterns(config: Config) -> Iterator[str | None]:
         yield f"model.response: gaussian needs data.source: {real}; {data.source} has classes"
     yield data.misfit(model.kind, continuous=model.continuous)
     sequences = data.family == "sequences"
-    if config.selection is not None:
-        yield "selection: a logistic model selects no features; leave it out"
+    yield _misfit_of_loci(config)
     if config.block != 1:
         yield "block: each division has a file of its own here; leave it out"
     if config.scheme != config.usual_scheme:
@@ -755,6 +808,20 @@ def _misfits_of_patterns(config: Config) -> Iterator[str | None]:
     known = names(kind)
     for peer in (one for one in model.peers if one not in known):
         yield f"model.peers: there is no peer {peer!r} for {kind}; choose from {', '.join(known)}"
+
+
+def _misfit_of_loci(config: Config) -> str | None:
+    """Say what a logistic model does not do with a selection: it takes the features of patterns."""
+    wanted = config.selection
+    if wanted is None:
+        return None
+    if not config.of_patterns or config.model.continuous:
+        return "selection: is for discrete features and classes; leave it out"
+    if len(wanted.features or ()) != 1 or "all" in wanted.features or len(wanted.disjoint) > 1:
+        return "selection.features: a logistic model needs one selection; give one number"
+    if wanted.screened is not None:
+        return "selection.screened: a logistic model corrects for no screening; leave it out"
+    return None
 
 
 def _either(words: Iterator[str]) -> str:

@@ -29,6 +29,7 @@ SOURCES = Registry(
         "splice": "published:SpliceData",
         "votes": "published:VotesData",
         "epistasis": "features:EpistasisData",
+        "genotypes": "features:GenotypesData",
         "table": "features:TableData",
     },
 )

@@ -19,6 +19,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, StrictBool, field_validator, model_validator
+from scipy import optimize, special
 
 from thesiskit.blocks import (
     AtLeastTwo,
@@ -179,6 +180,49 @@ class EpistasisData(Source):
     ) -> tuple[FeatureTable, dict[str, np.ndarray]]:
         table, _ = draw_epistasis(rng, **self.model_dump(exclude={"source"}))
         return table, {}
+
+
+class GenotypesData(Source):
+    """Genotypes of loci, of which some pairs have to do with the response."""
+
+    family: ClassVar = "features"
+    drawn: ClassVar = True
+
+    source: Literal["genotypes"]
+    loci: Positive
+    """Number of loci; the pairs that matter are the first ones."""
+    train: Positive
+    """Number of training cases."""
+    test: Positive
+    """Number of test cases."""
+    pairs: Count = 0
+    """Number of pairs of loci that have to do with the response."""
+    penetrance: Literal["exclusive-or", "threshold", "multiplicative"] = "exclusive-or"
+    """What of a pair matters: whether one of the two loci, and not the other, has a minor allele;
+    whether both have; or the product of their numbers of minor alleles."""
+    effect: PositiveNumber = 0.8
+    """By how much a pair moves the log odds, up or down; of `multiplicative` the standard deviation
+    of this."""
+    frequency: tuple[Frequency, Frequency] = (0.05, 0.5)
+    """Minor allele frequencies are uniform between these; of loci that matter they are between 0.2
+    and 0.5 where this has a part of it."""
+    haplotype: Positive = 1
+    """So many neighbouring loci are in linkage disequilibrium."""
+    correlation: Probability = 0.0
+    """Of neighbouring loci of a haplotype, before alleles are cut from normal variables."""
+
+    @model_validator(mode="after")
+    def _enough(self):
+        if 2 * self.pairs > self.loci:
+            raise ValueError(f"loci: {self.pairs} pairs need {2 * self.pairs} loci")
+        return self
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(self.train, self.test, self.loci, 3)
+
+    def draw(self, rng: np.random.Generator, priors: Any) -> tuple[FeatureTable, dict]:
+        return draw_genotypes(rng, self), {}
 
 
 class TicTacToeData(Source):
@@ -414,6 +458,42 @@ def draw_epistasis(
         "penetrance": table,
         "probability": probability / probability.sum(axis=1, keepdims=True),
     }
+
+
+def draw_genotypes(rng: np.random.Generator, data: GenotypesData) -> FeatureTable:
+    """Draw genotypes (0, 1, 2), and responses of which a half is expected to be of each class."""
+    n, p = data.train + data.test, data.loci
+    low, high = data.frequency
+    frequency = rng.uniform(low, high, p)
+    few, most = max(low, 0.2), max(high, 0.2)
+    frequency[: 2 * data.pairs] = rng.uniform(few, most, 2 * data.pairs)
+    cut = special.ndtri(1 - frequency)
+    X = np.zeros((n, p), dtype=np.int16)
+    for _ in range(2):  # two copies of a chromosome
+        z = rng.standard_normal((n, p), dtype=np.float32)
+        for j in range(p if data.correlation else 0):
+            if j % data.haplotype:
+                z[:, j] *= np.sqrt(1 - data.correlation**2)
+                z[:, j] += data.correlation * z[:, j - 1]
+        X += z > cut
+    odds = np.zeros(n)
+    for pair in range(data.pairs):
+        a, b = X[:, 2 * pair], X[:, 2 * pair + 1]
+        matters = {
+            "exclusive-or": (a > 0) != (b > 0), "threshold": (a > 0) & (b > 0), "multiplicative": a * b
+        }[data.penetrance].astype(float)  # fmt: skip
+        if data.penetrance == "multiplicative":
+            odds += data.effect * (matters - matters.mean()) / max(matters.std(), 1e-9)
+        else:
+            odds += data.effect * (2 * matters - 1)
+    # the intercept with which the classes are expected to be equally frequent
+    middle = optimize.brentq(lambda c: special.expit(odds - c).mean() - 0.5, -50, 50)
+    response = (rng.random(n) < special.expit(odds - middle)).astype(np.int32)
+    names = [f"pair{j // 2 + 1}{'ab'[j % 2]}" for j in range(2 * data.pairs)]
+    names += [f"locus{j + 1}" for j in range(2 * data.pairs, p)]
+    return FeatureTable(
+        X, response, names, [["0", "1", "2"]] * p, ["control", "case"], source="drawn genotypes"
+    )
 
 
 # ---- tic-tac-toe ----

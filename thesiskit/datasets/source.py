@@ -12,7 +12,7 @@ A source that reads implements `read`; one that draws sets `drawn`, and implemen
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -76,6 +76,7 @@ class Table(Cases):
         each word has a feature of 0 and 1.
     lacking : columns of the training table that new cases have not, all of whose values are
         missing; and a hint, where one is perhaps called otherwise.
+    values : of discrete features, whose codes `features` has, the symbol of each code.
     """
 
     family, predictors = "table", "features"
@@ -87,6 +88,7 @@ class Table(Cases):
     missing: int = 0
     coding: dict[str, list[str]] = field(default_factory=dict)
     lacking: dict[str, str] = field(default_factory=dict)
+    values: list[list[str]] = field(default_factory=list)
 
     @property
     def columns(self) -> list[str]:  # type: ignore[override]
@@ -198,6 +200,17 @@ class FeatureTable(Cases):
     @property
     def columns(self) -> list[str]:  # type: ignore[override]
         return self.features
+
+    def as_table(self) -> Table:
+        """Return the same cases as a table of codes, of which patterns are selected."""
+        shared = {one.name: getattr(self, one.name) for one in fields(Cases)}
+        step = max(1, (1 << 24) // max(1, len(self.response)))
+        starts = range(0, self.X.shape[1], step)
+        missing = sum(int((self.X[:, s : s + step] == MISSING).sum()) for s in starts)
+        return Table(
+            features=self.X, response=self.response.astype(np.uint8), names=self.features,
+            classes=tuple(self.classes), values=self.values, missing=missing, **shared,
+        )  # fmt: skip
 
     def coded(self, X: np.ndarray) -> np.ndarray:
         """Return the codes of values (T, p) of any type."""

@@ -93,7 +93,7 @@ class SelectedArm(FittedArm):
     def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "SelectedArm":
         kind, tau = about["kind"], about.get("tau", 1.0)
         offset = np.array(about.get("offset", np.zeros(len(inputs.classes))), dtype=float)
-        if inputs.family != "table":
+        if inputs.family == "sequences":
             raise ValueError("its cases have no features to select")
         check(isinstance(tau, float) and 1 <= tau < LARGEST)
         check(offset.shape == (len(inputs.classes),) and (np.abs(offset) < LARGEST).all())

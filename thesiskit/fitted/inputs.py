@@ -16,6 +16,7 @@ from thesiskit.datasets.tables import of_frame
 from thesiskit.errors import DataError, few, quoted
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
+from thesiskit.models.interactions import decode, express
 from thesiskit.models.packed import above, find_missing, read_columns
 from thesiskit.models.patterns import PATTERNS, Groups
 
@@ -76,8 +77,10 @@ class Inputs:
     def table(self, cases: np.ndarray, selected: np.ndarray, *, bits: bool) -> np.ndarray:
         """Return some features of cases (T, p), (T, k), or 1 where they are above thresholds.
 
-        NaN is a missing value, also among bits.
+        NaN is a missing value, also among bits.  Of discrete features bits are patterns.
         """
+        if bits and self.family == "features":
+            return express(selected, cases)
         block = read_columns(cases, selected)
         if not bits:
             return block
@@ -89,6 +92,12 @@ class Inputs:
     def checked(self, selected: np.ndarray, *, bits: bool) -> np.ndarray:
         """Return columns (k,) of a model file; ValueError for what `table` cannot take."""
         selected = selected.astype(np.intp)
+        if bits and self.family == "features":
+            check(selected.ndim == 1 and (selected > 0).all())
+            feature, value = decode(selected)
+            check((feature[:, 2] >= 0).all() and (feature < self.width).all())
+            check((value < np.append(self.n_values, 0)[feature])[feature >= 0].all())
+            return selected
         check(selected.ndim == 1 and ((selected >= 0) & (selected < self.width)).all())
         check(not bits or np.isin(selected, self.columns).all())  # these have thresholds
         return selected

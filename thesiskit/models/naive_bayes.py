@@ -124,6 +124,9 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         "bernoulli-nb",
         "bernoulli-nb-calibrated",
         "l2-logistic",
+        "logistic-regression",
+        "random-forest",
+        "gradient-boosting",
     )
     about_kind = (
         "`naive-bayes` for binary features with two classes (the default); or `mixture`; or "
@@ -134,7 +137,8 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         "features as they are, as `normal-corrected`, `normal-uncorrected`; also `bernoulli-nb` "
         "(scikit-learn's SelectKBest and BernoulliNB), `bernoulli-nb-calibrated` (the same in "
         "CalibratedClassifierCV), and `l2-logistic` (logistic regression of all features as they "
-        "are, tuned in each training set)."
+        "are, tuned in each training set). Beside patterns of discrete features: "
+        "`logistic-regression` (one-hot), `random-forest`, `gradient-boosting`."
     )
 
     class_prior: tuple[float, float] = key(

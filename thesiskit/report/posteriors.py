@@ -45,7 +45,11 @@ def features_words(record: Record, label: str) -> str:
     size = base_label(label)
     if size == "all":
         return f"all {record.kept(label):,.0f} features"
-    return f"features of {size}" if size[0] == "|" else counted(int(size), "feature")
+    number, _, disjoint = size.partition(" ")
+    what = "pattern" if record.patterns else "feature"
+    if size[0] == "|":
+        return f"{what}s of {size}"
+    return counted(int(number), f"{disjoint} {what}".strip())
 
 
 # ---- the posteriors of alpha and rho ----
@@ -206,7 +210,8 @@ def each_kept(record: Record) -> Iterator[Kept]:
                 columns = columns[select["columns"][split]]
             yield Kept(
                 number, split, first + replicate, labels[size],
-                columns[select["selected"][part]], signed[part],
+                select["selected"][part] if record.patterns else columns[select["selected"][part]],
+                signed[part],
                 select["means"][part] if "means" in select else None,
             )  # fmt: skip
         first += len(group)
@@ -227,6 +232,8 @@ def _signed(select: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _feature_names(record: Record, features: np.ndarray) -> list[str]:
+    if record.patterns:
+        return [record.patterns[number] for number in features.tolist()]
     names = record.simulated.get("names", ())
     return [str(names[j]) if len(names) else f"number {j + 1}" for j in features]
 
@@ -262,7 +269,7 @@ def selected_table(record: Record) -> list[Table]:
             size, _, of = one.arm.label.partition(" of ")
             if size == label:
                 name = "probability relevant" + (f": of {of}" if of else "")
-                columns[name] = one.probability[found]
+                columns[name] = one.of(found)
         order = np.lexsort((found, -np.abs(mean), -kept))
         frames.append(pd.DataFrame(columns).iloc[order])
         shown += range(rows, rows + min(MOST_SHOWN, len(found)))
@@ -368,9 +375,10 @@ class Relevance:
     ----------
     p : how many features there were to choose from, the mean over training sets.
     pi : (J,) its values, in order; weight : (J,) their posterior, the mean over training sets.
-    probability : by feature of the table, the probability that it is relevant: the mean over the
-        training sets that kept it, NaN if none did.
-    kept : by feature, in what fraction of the training sets it was kept.
+    features : (f,) numbers of those that some training set kept, in order.
+    probability : (f,) the probability that a feature is relevant: the mean over the training sets
+        that kept it.
+    kept : (f,) in what fraction of the training sets it was kept.
     expected : how many of the features kept are relevant, the mean over training sets.
     """
 
@@ -378,9 +386,16 @@ class Relevance:
     p: float
     pi: np.ndarray
     weight: np.ndarray
+    features: np.ndarray
     probability: np.ndarray
     kept: np.ndarray
     expected: float
+
+    def of(self, features: np.ndarray) -> np.ndarray:
+        """Return the probabilities that some features are relevant; NaN of others."""
+        place = np.minimum(np.searchsorted(self.features, features), len(self.features) - 1)
+        there = self.features[place] == features
+        return np.where(there, self.probability[place], np.nan)
 
     def number(self, level: float) -> float:
         """Return a quantile of pi times p, the number of relevant features to be expected."""
@@ -395,7 +410,7 @@ class Relevance:
 
     @property
     def often(self) -> np.ndarray:
-        """The features that were kept often; those of few training sets were kept by luck."""
+        """Places of features that were kept often; those of few training sets were kept by luck."""
         return np.flatnonzero(self.kept >= min(0.5, self.kept.max()))
 
 
@@ -426,7 +441,7 @@ def relevances(record: Record) -> list[Relevance]:
 
 
 def _relevance(record: Record, i: int, arm: Arm, blocks: list[dict[str, np.ndarray]]) -> Relevance:
-    total, kept = np.zeros((2, record.width))
+    found, values = [], []
     sets, expected = 0, 0.0
     for one in each_kept(record):
         # features of data that are drawn are others in each data set
@@ -435,20 +450,22 @@ def _relevance(record: Record, i: int, arm: Arm, blocks: list[dict[str, np.ndarr
         block = blocks[one.block]
         start, end = block["relevance_offset"][i, one.split : one.split + 2]
         mine = block["relevance"][start:end]
-        total[one.features] += mine
-        kept[one.features] += 1
+        found.append(one.features)
+        values.append(mine)
         expected += mine.sum()
         sets += 1
     log_pi = np.concatenate([block["log_pi"][:, i] for block in blocks])
     pi, order = blocks[0]["pi"], np.argsort(blocks[0]["pi"])
-    with np.errstate(invalid="ignore"):
-        probability = total / kept
+    features, place, kept = np.unique(
+        np.concatenate(found), return_inverse=True, return_counts=True
+    )
     return Relevance(
         arm,
+        features=features,
         p=float(np.mean(dict(record.by_size("n_features"))[arm.label])),
         pi=pi[order],
         weight=np.exp(log_pi).mean(axis=0)[order],
-        probability=probability,
+        probability=np.bincount(place, np.concatenate(values)) / kept,
         kept=kept * record.config["evaluation"]["groups"] / sets,
         expected=expected / sets,
     )
@@ -533,7 +550,7 @@ def _relevance_figure(record: Record, found: list[Relevance], about: str) -> Fig
     if several:
         left.legend(frameon=False, fontsize=8)
     first = often[np.lexsort((often, -one.probability[often]))][:NAMED]
-    names = [drawn_words(name, 22) for name in _feature_names(record, first)]
+    names = [drawn_words(name, 22) for name in _feature_names(record, one.features[first])]
     heights = -np.arange(len(first))
     right.hlines(heights, 0, one.probability[first], color=PALE, linewidth=3, zorder=0)
     right.plot(one.probability[first], heights, "o", color=INK, markersize=5, clip_on=False)

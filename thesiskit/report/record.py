@@ -253,6 +253,15 @@ class Record:
         return joined | {"gamma": metrics.gammas(joined)}
 
     @cached_property
+    def patterns(self) -> dict[int, str]:
+        """What patterns that were selected are, by their numbers; empty where columns were."""
+        found = {}
+        for number in range(0 if "pattern" not in self.selection else self.n_blocks):
+            block = self.results.load("select", number, ("selected", "pattern"))
+            found |= dict(zip(*(block[name].tolist() for name in block), strict=True))
+        return found
+
+    @cached_property
     def compression(self) -> dict[str, np.ndarray]:
         """Groups and patterns by order, of the first division."""
         return self.results.load("compress", 0)

@@ -123,7 +123,7 @@ class AllCases(Experiment):
             source.read_new(path, None)  # says why it cannot
         with self._whole.wrong_data():
             work = self._work
-            like = work.only.tables[0] if self.config.selects else work.design.stored[-1]
+            like = work.only.stored[0] if self.config.selects else work.design.stored[-1]
             return source.read_new(path, like)
 
     def fit(self, *, watch: Watch, force: bool = False) -> bool:
@@ -141,7 +141,7 @@ class AllCases(Experiment):
 
 def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     design = work.only
-    table = design.tables[0]
+    table, patterns = design.tables[0], work.config.of_patterns
     arms: dict[str, FittedArm] = {}
     kept = [np.empty(0, dtype=np.intp)]
     for arm in work.fitted_arms.values():
@@ -149,7 +149,7 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         stored = block.read("fit", arm.name)
         if arm.method in PEERS:
             kind, *sizes = stored.pop("task").tolist()
-            task = Task(kind, *map(int, sizes))
+            task = Task(kind, *map(int, sizes), values=pair[0].n_values or ())
             features = len(pair[0].bits()) if kind == BITS else pair[0].reals()[0].shape[1]
             columns = pair[0].of_table(np.arange(features)).astype(np.intp)
             arms[arm.name] = PeerArm(arm.name, arm.method, task, columns, stored)
@@ -161,8 +161,14 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         tau, offset, _ = (stored[name][0] for name in SOFTENED)
         softened = Temperature(float(tau), offset) if arm.tempered else None
         arms[arm.name] = SelectedArm(arm.name, selected, model, posterior, softened)
-        kept += [selected] if model.takes == "bits" else []
+        kept += [selected] if model.takes == "bits" and not patterns else []
     columns = np.unique(np.concatenate(kept)).astype(np.intp)
+    config = work.config
+    assert config.data is not None
+    if patterns:
+        about = {"classes": table.classes, "features": table.names, "values": table.values}
+        inputs = Inputs.restore("features", about, {})
+        return FittedModel(config.experiment, config.data, inputs, arms, len(table.response))
     about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1],
              "coding": table.coding}  # fmt: skip
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
@@ -173,8 +179,6 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     )
     taken = np.unique(np.concatenate([arm.selected for arm in arms.values()])).astype(np.intp)
     likeness = Likeness.of(X, y, taken, design.case_groups)
-    config = work.config
-    assert config.data is not None
     return FittedModel(config.experiment, config.data, inputs, arms, len(y), likeness=likeness)
 
 

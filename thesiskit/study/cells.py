@@ -19,7 +19,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -53,6 +53,7 @@ from thesiskit.registry import fit_command
 HOST = socket.gethostname()
 TAIL = 20  # lines of a failed cell's log that are kept
 # what needs more is only begun with --yes: far above what is shipped, and plans in docs/cluster.md
+TELL_SECONDS = 30  # between lines that say how far a screening is
 MOST_CELLS = 5_000_000
 MOST_FITS = 50_000_000
 MOST_ITERATIONS = 10_000_000_000
@@ -202,7 +203,7 @@ class Unfinished:
         with suppress(ResultsError):  # damaged, or another version's: begin anew
             if read_key(path, thorough=True) == self.key:
                 arrays = read_arrays(path)
-        self.started = self.written = time.monotonic()
+        self.started = self.written = self.told = time.monotonic()
         self.started -= float(arrays.pop("spent", 0.0))
         parts: dict[str, Arrays] = {}
         for name, values in arrays.items():
@@ -234,6 +235,17 @@ class Unfinished:
         """Write the state of the chains, from which they go on."""
         self.running = state | {"place": np.array(self.place), "seconds": self.seconds}
         self.write()
+
+    def watch(self, done: int, total: int, state: Callable[[], Arrays]) -> None:
+        """Save the state of a screening, and say how far it is, once a while; stop if asked to."""
+        stopped = chains.stopping.is_set()
+        if stopped or time.monotonic() - self.written > chains.SAVE_SECONDS:
+            self.save(state())
+        if time.monotonic() - self.told > TELL_SECONDS:
+            self.told = time.monotonic()
+            print(f"{done / total:.0%} of all patterns are screened", file=sys.stderr, flush=True)
+        if stopped:
+            raise chains.Stopped
 
     def finish(self, fit: Arrays) -> None:
         """Keep the fit, which is finished; write once a while."""

@@ -8,7 +8,7 @@ a model of real features needs no bits, and one of binary features no real numbe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
@@ -22,6 +22,7 @@ from scipy import special, stats
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.errors import DataError, counted, cut, quoted
+from thesiskit.models import interactions
 from thesiskit.models.base import OWN
 from thesiskit.models.packed import (
     PackedFeatures,
@@ -63,7 +64,9 @@ class Split:
     `response` (n,) holds the classes of all cases, from 0; `train` and `test` are row numbers.
     Where most columns were left out before anything else, `columns` are those that are features, of
     `width`, and `whole` is the split as it was before.  `case_groups` (n,) are numbers of groups of
-    cases that folds keep together, None where each case is alone.
+    cases that folds keep together, None where each case is alone.  Where features are
+    discrete, `n_values` (p,) says how many values each has, `reals` are their codes, and what is
+    selected is patterns.
 
     bits : returns the binary features of all cases; real ones are cut at their medians.
     reals : returns the features as they were read or drawn, tables (., p) one below the other, or
@@ -82,6 +85,7 @@ class Split:
     columns: np.ndarray | None = None
     whole: Split | None = None
     case_groups: np.ndarray | None = None
+    n_values: Sequence[int] | None = None
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -106,6 +110,8 @@ class Split:
 
     def values(self, columns: np.ndarray, cases: np.ndarray, takes: str) -> np.ndarray:
         """Return some features of some cases, (cases, columns), as "bits" or "reals"."""
+        if self.n_values is not None:
+            return interactions.express(columns, self.codes[cases])
         if takes == "bits":
             return self.bits().unpack(columns, cases)
         return np.concatenate([read_columns(table, columns) for table in self.reals()])[cases]
@@ -122,6 +128,17 @@ class Split:
             reals=cache(lambda: tuple(read_columns(table, these) for table in self.reals())),
             **changes,
         )
+
+    @cached_property
+    def codes(self) -> Any:
+        """The codes of discrete features of all cases, (n, p)."""
+        tables = self.reals()
+        return tables[0] if len(tables) == 1 else np.concatenate(tables)
+
+    @cached_property
+    def planes(self) -> interactions.Planes:
+        """The discrete features of the training cases, of which patterns are selected."""
+        return interactions.Planes.pack(self.codes, self.response, self.train)
 
     def training_rows(self) -> np.ndarray:
         """Return real features, of which the first rows are all cases up to the last that trains.
@@ -251,6 +268,11 @@ class Design:
         """The table of the config, then its test table; none for simulated data."""
         if self.data.drawn:
             return []
+        return [one.as_table() if self.config.of_patterns else one for one in self.stored]
+
+    @cached_property
+    def stored(self) -> list[Any]:
+        """The tables as their source reads them."""
         with self.config.wrong_data():
             return self.data.read(self.folder)
 
@@ -316,6 +338,11 @@ class Design:
         texts = {name: np.array(values, dtype=str) for name, values in said.items()}
         if self.case_groups is not None:
             texts["case_groups"] = self.case_groups
+        if self.config.of_patterns:
+            many = np.array([*map(len, first.values)])
+            missing = sum(table.missing for table in self.tables)
+            kinds = [(many == 2).sum(), 0, (many > 2).sum(), (many < 2).sum(), missing]
+            return texts | {"columns": np.array(kinds)} | arrays
         return texts | {"columns": count_columns(*self._features)} | arrays
 
     def _divisions(self, replicates: range) -> dict[str, np.ndarray]:
@@ -403,7 +430,7 @@ class Design:
             group = self._groups(drawn.train.features.shape[1], replicate)
             row = {"response": response, "fold": fold, "group": group, "alpha": drawn.alpha}
             # real features are drawn again where they are needed: they would fill the disk
-            real = self.config.takes_reals
+            real = self.config.takes_reals or self.config.of_patterns
             rows.append(row if real else {"words": pack_drawn(drawn).words} | row)
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
@@ -413,7 +440,15 @@ class Design:
                         replicate % self.config.replicates)  # fmt: skip
         priors = SelectionPriors(**self.config.first_model.priors_of_draws)
         with self.config.wrong_data():
-            return self.data.draw(rng, priors)
+            found: Any = self.data.draw(rng, priors)
+        if not self.config.of_patterns:
+            return found
+        whole, at = found[0].as_table(), self.data.sizes.train  # type: ignore[union-attr]
+        train, test = (
+            replace(whole, features=whole.features[rows], response=whole.response[rows])
+            for rows in (slice(at), slice(at, None))
+        )
+        return Drawn(train, test, float("nan"), {})
 
     # ---- splits ----
 
@@ -425,6 +460,7 @@ class Design:
     ) -> Iterator[Split]:
         """Yield the splits of a block, in the order of replicate, fold and group."""
         groups = self.config.evaluation.feature_groups
+        n_values = [*map(len, self.named[1])] if self.config.of_patterns else None
         for b, replicate in enumerate(replicates):
             response, fold, group = (drawn[name][b] for name in ("response", "fold", "group"))
             words = drawn["words"][b] if "words" in drawn else None
@@ -435,12 +471,18 @@ class Design:
                 cut_there = cache(partial(bits, train))
                 split = Split(
                     replicate, 0, f, response, train, test, len(group), cut_there, reals,
-                    case_groups=self.case_groups,
+                    case_groups=self.case_groups, n_values=n_values,
                 )  # fmt: skip
                 for g in range(groups):
                     mine = np.flatnonzero(group == g)
                     one = split if groups == 1 else split.only(mine, group=g, width=len(mine))
                     yield keep_best(self.config, one, at_most=divided is not each_fold)
+
+    @cached_property
+    def named(self) -> tuple[list[str], list[list[str]]]:
+        """The names of discrete features, and of the values of each."""
+        table = self.drawn(0).train if self.data.drawn else self.tables[0]
+        return table.names, table.values
 
     def _bits(
         self, replicate: int, n: int, words: np.ndarray | None, train: np.ndarray
@@ -461,7 +503,7 @@ class Design:
         if not self.data.drawn:  # truth values become numbers without a copy
             tables = self._features
             return tuple(one.view(np.uint8) if one.dtype == bool else one for one in tables)
-        if self.data.real_features:
+        if self.data.real_features or self.config.of_patterns:
             drawn = self.drawn(replicate)
             return drawn.train.features, drawn.test.features
         packed = bits(np.arange(0))  # they are drawn as bits

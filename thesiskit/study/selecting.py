@@ -38,7 +38,8 @@ from thesiskit.models.base import (
     pack_relevance,
 )
 from thesiskit.models.chains import marked
-from thesiskit.models.peers import BITS, PEERS, REALS, Task
+from thesiskit.models.interactions import Run, select_patterns, words
+from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, Task
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.selection import (
     FSelection,
@@ -69,7 +70,9 @@ Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
 NONE, CV, RESIDUAL = "none", "cv", "residual"  # temperatures
 WHOLE = "l2-logistic"
 # peers that take all features as they are: one arm, whatever the sizes
-WHOLE_METHODS = tuple(name for name in peers.names(BITS, REALS) if not PEERS[name].selects)
+WHOLE_METHODS = tuple(
+    name for name in peers.names(BITS, REALS, FEATURES) if not PEERS[name].selects
+)
 DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an arm
 # what result files have of selections: arrays of the features kept, and numbers
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
@@ -93,6 +96,7 @@ class Arm:
     variant : the rule for theta, or the sampler; "none" for a peer.
     relevant : which features may be relevant, "all" or "some"; "none" for a peer.
     temperature : "none", "cv" or "residual".
+    disjoint : whether each discrete feature is in one pattern.
     """
 
     label: str
@@ -102,6 +106,7 @@ class Arm:
     variant: str = NONE
     relevant: str = NONE
     temperature: str = NONE
+    disjoint: bool = False
 
     @property
     def name(self) -> str:
@@ -133,8 +138,10 @@ def arms(config: Config) -> list[Arm]:
         for rival in model.methods
         if rival not in (*OWN, *WHOLE_METHODS)
     ]
-    for size in config.selection.features or config.selection.thresholds or []:
+    sizes = config.selection.features or config.selection.thresholds or []
+    for size, disjoint in product(sizes, config.selection.disjoint):
         label = str(size) if config.selection.features else f"|COR| > {size}"
+        label += " disjoint" if disjoint else ""
         before = [None] if screened is None else screened.of or [0]
         # a selection as it is, and as the correction has it: one for each `of` of a list
         plain = (label, size, before[0] if len(before) == 1 else None)
@@ -146,7 +153,7 @@ def arms(config: Config) -> list[Arm]:
         for method, variant, mine in analyses:
             corrected = OTHERS.get(method, ("", method))[1] == "corrected"
             several = product(counted if corrected else [plain], mine)
-            every += [Arm(*chosen, method, variant, *way) for chosen, way in several]
+            every += [Arm(*chosen, method, variant, *way, disjoint) for chosen, way in several]
     whole = [method for method in model.methods if method in WHOLE_METHODS]
     return every + [Arm("all", "all", None, method) for method in whole]
 
@@ -154,7 +161,9 @@ def arms(config: Config) -> list[Arm]:
 # ---- selecting ----
 
 
-def select(config: Config, splits: Iterable[Split], *, first: bool) -> Arrays:
+def select(
+    config: Config, splits: Iterable[Split], unfinished: Unfinished, *, first: bool
+) -> Arrays:
     """Return the arrays of the select stage; the first block has correlations to draw, too.
 
     Where selection.screened.keep leaves columns out before, columns (splits, keep) are the others,
@@ -165,12 +174,19 @@ def select(config: Config, splits: Iterable[Split], *, first: bool) -> Arrays:
     every, takes = selections(config), "reals" if config.takes_reals else "bits"
     for split in splits:
         columns += [] if split.columns is None else [split.columns]
-        _ = split.reals() if config.takes_reals else split.bits()  # before the clock starts
+        if split.n_values is None:  # before the clock starts
+            _ = split.reals() if config.takes_reals else split.bits()
         for chosen in every:
+            if split.n_values is not None:
+                found, took = _screened(config, split, chosen, unfinished, len(made))
+                made.append(found)
+                seconds.append(took)
+                continue
             started = time.perf_counter()
             made.append(select_one(config, split, chosen, takes))
             seconds.append(time.perf_counter() - started)
-        if first and not arrays and config.scheme == "test-set" and not config.takes_reals:
+        takes_bits = not config.takes_reals and not config.of_patterns
+        if first and not arrays and config.scheme == "test-set" and takes_bits:
             arrays = _both_correlations(split)
     if columns:
         arrays["columns"] = np.array(columns, dtype=np.int32)
@@ -178,11 +194,32 @@ def select(config: Config, splits: Iterable[Split], *, first: bool) -> Arrays:
     return arrays | {"label": labels} | pack_selections(made, np.array(seconds))
 
 
+def _screened(
+    config: Config, split: Split, chosen: Arm, unfinished: Unfinished, place: int
+) -> tuple[Any, float]:
+    """Return a selection of patterns and its seconds; one that was stopped goes on."""
+    if place not in unfinished.fits:
+        running = unfinished.begin(place)
+        alone = config.replicates == config.n_settings == 1  # then no other cell needs a processor
+        run = Run(None if alone else 1, running.watch, running.saved)
+        found = select_one(config, split, chosen, BITS, run=run)
+        unfinished.finish(pack_selections([found], running.seconds[None]))
+    fit = unfinished.fits[place]
+    return unpack_selections(fit)[0], float(fit["seconds"][0])
+
+
 def select_one(
-    config: Config, split: Split, chosen: Arm, takes: str, *, at_most: bool = False
+    config: Config,
+    split: Split,
+    chosen: Arm,
+    takes: str,
+    *,
+    at_most: bool = False,
+    run: Run | None = None,
 ) -> Selection | FSelection:
     """Select features for an arm as a model takes them, "bits" or "reals".
 
+    run : how patterns of discrete features are screened.
     at_most : keep all real features that vary where they are fewer than asked for, as they may be
         in a part of a training set.
     """
@@ -190,6 +227,12 @@ def select_one(
     assert wanted is not None
     # which of equal features are kept
     rng = generator(config.seed, "ties", *split.place, str(chosen.size))
+    if split.n_values is not None:
+        at_cut = {"threshold": str(chosen.size)} if wanted.thresholds else {}
+        return select_patterns(
+            split.planes, None if at_cut else int(chosen.size), rng, order=wanted.order,
+            disjoint=chosen.disjoint, ld=wanted.ld, run=run or Run(threads=1), **at_cut,
+        )  # fmt: skip
     real, before = takes == "reals", None
     if wanted.screened is not None and chosen.of is not None:
         # a threshold for real features says nothing of bits
@@ -254,9 +297,11 @@ def pack_selections(made: Sequence[Any], seconds: np.ndarray) -> Arrays:
     if "f" not in arrays:
         arrays["gamma_squared"] = np.array([str(square) for square in each("gamma_squared")])
         arrays["tied_at_screening"] = np.array([left_out.tied_kept for left_out in rows])
-        rows = [left_out.rows.astype(np.int32) for left_out in rows]
+        rows = [left_out.rows.astype(np.int64 if left_out.total >> 31 else np.int32)
+                for left_out in rows]  # fmt: skip
     for name in arrays.keys() & {"selected", "ones", "present"}:
-        arrays[name] = arrays[name].astype(np.int32)
+        if arrays[name].max(initial=0) < 1 << 31:  # patterns have larger numbers
+            arrays[name] = arrays[name].astype(np.int32)
     return arrays | {
         "class_counts": np.array(each("class_counts")),
         "seconds": seconds,
@@ -515,7 +560,12 @@ class SelectionWork(Work):
         if cell.stage == "simulate":
             return self.design(block.replicates.start).draw(block.replicates)
         if not cell.arm:
-            return select(self.config, self._splits(block), first=block.number == 0)
+            splits = self._splits(block)
+            found = select(self.config, splits, unfinished, first=block.number == 0)
+            if self.config.of_patterns:
+                named = self.design(block.replicates.start).named
+                found["pattern"] = np.array(words(found["selected"], *named), dtype=str)
+            return found
         arm = self.all_arms[cell.arm]
         if cell.stage == "predict":
             return self._predict(arm, block)
@@ -832,6 +882,8 @@ def _predicted(
 
 def _task_of(method: str, split: Split, k: int) -> tuple[Task, np.ndarray]:
     """Return what a method of others is asked for, and the table of all cases that it takes."""
+    if split.n_values is not None:
+        return Task(FEATURES, split.classes, k, split.n_values), np.asarray(split.codes[:, :])
     task = Task(REALS if REALS in PEERS[method].takes else BITS, split.classes, k)
     if task.kind == BITS:
         return task, split.bits().unpack(np.arange(len(split.bits())))
