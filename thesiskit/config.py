@@ -821,6 +821,8 @@ def _misfit_of_loci(config: Config) -> str | None:
         return "selection.features: a logistic model needs one selection; give one number"
     if wanted.screened is not None:
         return "selection.screened: a logistic model corrects for no screening; leave it out"
+    if "all" in config.model.orders:
+        return "model.orders: how many features are kept is not known before; give a number"
     return None
 
 

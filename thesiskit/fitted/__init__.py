@@ -165,6 +165,9 @@ class FittedModel:
         """Return the predictions of the cases that `read` returned, by each arm, as a table."""
         self.gaps(table)
         cases = table.inputs
+        if self.inputs.family == "features" and table.columns != self.inputs.names:
+            place = {name: j for j, name in enumerate(table.columns)}  # some were selected before
+            cases = cases[:, [place[name] for name in self.inputs.names]]
         ids = table.ids or [str(number + 1) for number in range(len(cases))]
         frames = []
         beside = self.likeness and self.likeness.compare(cases)

@@ -69,7 +69,10 @@ ALIKE = Need("data sets of one kind", lambda c: not SETTINGS.met(c))
 DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
 GROUPS = Need("two groups (evaluation.feature_groups)", lambda c: c["evaluation"]["groups"] > 1)
 RANKS = Need("evaluation.ranks: true", lambda c: c["evaluation"]["ranks"])
-SELECTION = Need("a selection of features", lambda c: c["selection"] is not None)
+SELECTION = Need(
+    "a selection of features, for another model than logistic",
+    lambda c: c["selection"] is not None and c["model"]["kind"] != "logistic",
+)
 SOME = Need("a selection other than all", lambda c: _sizes(c) not in ([], ["all"]))
 ONE = Need("one selection, other than all", lambda c: len(_sizes(c)) == 1 and SOME.met(c))
 SCREENED = Need("selection.screened", lambda c: bool(c["selection"] and c["selection"]["screened"]))

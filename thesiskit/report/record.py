@@ -256,7 +256,8 @@ class Record:
     def patterns(self) -> dict[int, str]:
         """What patterns that were selected are, by their numbers; empty where columns were."""
         found = {}
-        for number in range(0 if "pattern" not in self.selection else self.n_blocks):
+        some = not self.logistic and "pattern" in self.selection
+        for number in range(self.n_blocks if some else 0):
             block = self.results.load("select", number, ("selected", "pattern"))
             found |= dict(zip(*(block[name].tolist() for name in block), strict=True))
         return found

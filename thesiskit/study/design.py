@@ -586,7 +586,7 @@ class Design:
                     f"model.temperature: residual has no temperature in a training set with one "
                     f"case of class {rarest}, which says nothing of how features go together"
                 )
-        if any(table.missing for table in self.tables):
+        if any(table.missing for table in self.tables) and not self.config.of_patterns:
             notes += [
                 f"for {peer.name}, a missing value counts as the {peer.filled} of its feature in "
                 "the training set"

@@ -285,6 +285,10 @@ def pack_selections(made: Sequence[Any], seconds: np.ndarray) -> Arrays:
     Where values are missing, `present` is there as well.
     """
 
+    if any(getattr(one, "present", None) is not None for one in made):
+        made = [replace(one, present=np.tile(one.class_counts, (len(one.selected), 1)))
+                if one.present is None else one for one in made]  # fmt: skip
+
     def each(name: str) -> list[Any]:
         return [getattr(selection, name, None) for selection in made]
 
