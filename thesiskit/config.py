@@ -793,6 +793,8 @@ def _misfits_of_patterns(config: Config) -> Iterator[str | None]:
     yield data.misfit(model.kind, continuous=model.continuous)
     sequences = data.family == "sequences"
     yield _misfit_of_loci(config)
+    if getattr(data, "covariates", ()):
+        yield "data.covariates: is for model.kind: naive-bayes, with a selection; leave it out"
     if config.block != 1:
         yield "block: each division has a file of its own here; leave it out"
     if config.scheme != config.usual_scheme:

@@ -25,6 +25,7 @@ from thesiskit.blocks import (
     AtLeastTwo,
     CaseGroups,
     Count,
+    Covariates,
     Decimal,
     Positive,
     PositiveNumber,
@@ -479,13 +480,12 @@ def draw_genotypes(rng: np.random.Generator, data: GenotypesData) -> FeatureTabl
     odds = np.zeros(n)
     for pair in range(data.pairs):
         a, b = X[:, 2 * pair], X[:, 2 * pair + 1]
-        matters = {
-            "exclusive-or": (a > 0) != (b > 0), "threshold": (a > 0) & (b > 0), "multiplicative": a * b
-        }[data.penetrance].astype(float)  # fmt: skip
         if data.penetrance == "multiplicative":
-            odds += data.effect * (matters - matters.mean()) / max(matters.std(), 1e-9)
+            product_of = a * b - (a * b).mean()
+            odds += data.effect * product_of / max(product_of.std(), 1e-9)
         else:
-            odds += data.effect * (2 * matters - 1)
+            either = (a > 0) != (b > 0) if data.penetrance == "exclusive-or" else (a > 0) & (b > 0)
+            odds += data.effect * (2 * either - 1)
     # the intercept with which the classes are expected to be equally frequent
     middle = optimize.brentq(lambda c: special.expit(odds - c).mean() - 0.5, -50, 50)
     response = (rng.random(n) < special.expit(odds - middle)).astype(np.int32)
@@ -556,6 +556,7 @@ class TableData(Source):
     ignore: list[Text] = []
     """Columns to leave out."""
     case_groups: CaseGroups = None
+    covariates: Covariates = []
     missing: list[Annotated[str, Field(strict=True)]] = list(MISSING_TEXTS)
     """The texts that stand for a missing value. A pattern that fixes a missing value is not present
     in the case."""
@@ -584,6 +585,7 @@ class TableData(Source):
         ignore = left_out(self.ignore, self.case_groups)
         keys: dict[str, Any] = {"ignore": tuple(ignore), "missing": tuple(self.missing)}
         keys |= {"decimal": self.decimal, "thousands": self.thousands}
+        keys |= {"covariates": tuple(self.covariates)}
         return read_features(path, self.response, id=self.id, header=self.header, **keys, **how)
 
 
@@ -638,10 +640,16 @@ def read_features(
         coded.append(codes)
     X = np.column_stack(coded)
     unseen = _unseen(cells, X, like) if like else []
+    covariates = {
+        name: _numbers(cells, name, missing, where) for name in keys.get("covariates", ())
+    }
     if like and new:
         none = np.zeros(len(X), dtype=like.response.dtype)
         notes = [*cells.notes, *(f"{where}: {remark}" for remark in unseen)]
-        return replace(like, X=X, response=none, source=path.name, ids=cells.ids, notes=notes)
+        return replace(
+            like, X=X, response=none, source=path.name, ids=cells.ids, notes=notes,
+            covariates=covariates,
+        )  # fmt: skip
     classes, y = _responses(cells, response, missing, where, continuous, like)
     told = reading.missing_values(X == MISSING)
     if like is not None:
@@ -651,6 +659,7 @@ def read_features(
         X, y, list(features), values, classes, source=path.name, ids=cells.ids, notes=notes,
         aside={name: list(cells.columns[name]) for name in keys.get("ignore", ())
                if name in cells.columns},
+        covariates=covariates,
     )  # fmt: skip
 
 
@@ -694,6 +703,20 @@ def _responses(
     if len(classes) < 2:
         raise DataError(f"{where} is {quoted(classes[0])} in all cases; two classes are needed")
     return classes, codes.astype(np.int32)
+
+
+def _numbers(cells: "Cells", name: str, missing: tuple[str, ...], where: str) -> np.ndarray:
+    """Return a covariate, NaN where it is missing."""
+    found = []
+    for cell, place in zip(cells.columns[name], cells.places, strict=True):
+        unknown = cell in (*missing, NULL)
+        if not unknown and not (REAL.fullmatch(cell) and abs(float(cell)) <= MOST_REAL):
+            raise DataError(
+                f"{where}: the covariate {quoted(name)} is {quoted(cell)} in {place}, which is no "
+                "number; make columns of 0 and 1 of words, or leave it out"
+            )
+        found.append(float("nan") if unknown else float(cell))
+    return np.array(found)
 
 
 def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable) -> list[str]:

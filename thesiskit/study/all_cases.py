@@ -19,6 +19,7 @@ from thesiskit.fitted.arms import FittedArm, PatternArm, PeerArm, SelectedArm
 from thesiskit.fitted.inputs import Inputs
 from thesiskit.models.base import OWN, SOFTENED
 from thesiskit.models.chains import unmixed
+from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import Likeness
 from thesiskit.models.peers import BITS, PEERS, Task
 from thesiskit.models.temperature import Temperature
@@ -168,7 +169,13 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     if patterns:
         about = {"classes": table.classes, "features": table.names, "values": table.values}
         inputs = Inputs.restore("features", about, {})
-        return FittedModel(config.experiment, config.data, inputs, arms, len(table.response))
+        first = None
+        if design.covariates is not None:
+            y = np.concatenate([one.response for one in design.tables])
+            first = Covariates.of(design.covariates, y)
+        return FittedModel(
+            config.experiment, config.data, inputs, arms, len(table.response), covariates=first
+        )
     about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1],
              "coding": table.coding}  # fmt: skip
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
