@@ -399,10 +399,10 @@ def find_columns(
         )
     for name, times in Counter(ignore).items():
         if times > 1:
-            also = " (or data.covariates)" if wanted.covariates else ""
-            raise DataError(
-                f"{where}: data.ignore{also} names {quoted(name)} twice; once is enough"
+            key = (
+                "data.covariates and data.ignore name" if wanted.covariates else "data.ignore names"
             )
+            raise DataError(f"{where}: {key} {quoted(name)} twice; once is enough")
     for name in ignore if response is None else (response, *ignore):
         check_column(name, names, where)
     left_out = {*ignore, response}

@@ -64,9 +64,9 @@ class Split:
     `response` (n,) holds the classes of all cases, from 0; `train` and `test` are row numbers.
     Where most columns were left out before anything else, `columns` are those that are features, of
     `width`, and `whole` is the split as it was before.  `case_groups` (n,) are numbers of groups of
-    cases that folds keep together, None where each case is alone.  Where features are
-    discrete, `covariates` (n, q) are numbers that are no features, or None, `n_values` (p,) says how many values each has, `reals` are their codes, and what is
-    selected is patterns.
+    cases that folds keep together, None where each case is alone.  `covariates` (n, q) are numbers
+    that are no features, or None.  Where features are discrete, `n_values` (p,) says how many
+    values each has, `reals` are their codes, and what is selected is patterns.
 
     bits : returns the binary features of all cases; real ones are cut at their medians.
     reals : returns the features as they were read or drawn, tables (., p) one below the other, or
