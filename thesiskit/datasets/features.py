@@ -23,6 +23,7 @@ from scipy import optimize, special
 
 from thesiskit.blocks import (
     AtLeastTwo,
+    Block,
     CaseGroups,
     Count,
     Covariates,
@@ -183,13 +184,9 @@ class EpistasisData(Source):
         return table, {}
 
 
-class GenotypesData(Source):
-    """Genotypes of loci, of which some pairs have to do with the response."""
+class Genotypes(Block):
+    """What data sets of genotypes are drawn with."""
 
-    family: ClassVar = "features"
-    drawn: ClassVar = True
-
-    source: Literal["genotypes"]
     loci: Positive
     """Number of loci; the pairs that matter are the first ones."""
     train: Positive
@@ -204,12 +201,9 @@ class GenotypesData(Source):
     effect: PositiveNumber = 0.8
     """By how much a pair moves the log odds, up or down; of `multiplicative` the standard deviation
     of this."""
-    frequency: tuple[Frequency, Frequency] = (0.05, 0.5)
-    """Minor allele frequencies are uniform between these; of loci that matter they are between 0.2
-    and 0.5 where this has a part of it."""
     haplotype: Positive = 1
     """So many neighbouring loci are in linkage disequilibrium."""
-    correlation: Probability = 0.0
+    correlation: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
     """Of neighbouring loci of a haplotype, before alleles are cut from normal variables."""
 
     @model_validator(mode="after")
@@ -218,12 +212,40 @@ class GenotypesData(Source):
             raise ValueError(f"loci: {self.pairs} pairs need {2 * self.pairs} loci")
         return self
 
+
+class GenotypesData(Source):
+    """Genotypes of loci, of which some pairs have to do with the response.
+
+    Minor allele frequencies are uniform between 0.05 and 0.5, of the loci that matter between 0.2
+    and 0.5.
+    """
+
+    family: ClassVar = "features"
+    drawn: ClassVar = True
+    several: ClassVar = "settings"
+
+    source: Literal["genotypes"]
+    settings: Annotated[list[Genotypes], Field(min_length=1)]
+    """What the data sets are drawn with, such as `{loci: 300, train: 1000, test: 4000, pairs: 1}`;
+    `replicates` data sets of each."""
+
+    @property
+    def divided_at(self) -> tuple[int, int | None]:
+        return self.settings[0].train, self.settings[0].test
+
     @property
     def sizes(self) -> Sizes:
-        return Sizes(self.train, self.test, self.loci, 3)
+        shapes = ((one.train, one.test, one.loci) for one in self.settings)
+        return Sizes(*map(max, zip(*shapes, strict=True)), values=3)
+
+    def misfit(self, kind: str, *, continuous: bool) -> str | None:
+        if kind == "logistic" and len(self.settings) > 1:
+            return "data.settings: a logistic model takes one setting; leave out the others"
+        return None
 
     def draw(self, rng: np.random.Generator, priors: Any) -> tuple[FeatureTable, dict]:
-        return draw_genotypes(rng, self), {}
+        (setting,) = self.settings
+        return draw_genotypes(rng, setting), {}
 
 
 class TicTacToeData(Source):
@@ -461,13 +483,11 @@ def draw_epistasis(
     }
 
 
-def draw_genotypes(rng: np.random.Generator, data: GenotypesData) -> FeatureTable:
+def draw_genotypes(rng: np.random.Generator, data: Genotypes) -> FeatureTable:
     """Draw genotypes (0, 1, 2), and responses of which a half is expected to be of each class."""
     n, p = data.train + data.test, data.loci
-    low, high = data.frequency
-    frequency = rng.uniform(low, high, p)
-    few, most = max(low, 0.2), max(high, 0.2)
-    frequency[: 2 * data.pairs] = rng.uniform(few, most, 2 * data.pairs)
+    frequency = rng.uniform(0.05, 0.5, p)
+    frequency[: 2 * data.pairs] = rng.uniform(0.2, 0.5, 2 * data.pairs)
     cut = special.ndtri(1 - frequency)
     X = np.zeros((n, p), dtype=np.int16)
     for _ in range(2):  # two copies of a chromosome

@@ -8,6 +8,7 @@
 | error rate, promised error rate, AMLP | `values` | (A, S, R, 3) |
 """
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import combinations, product
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from thesiskit.models.peers import PEERS
 from thesiskit.models.temperature import fit_temperature, temper
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
@@ -34,7 +36,7 @@ from thesiskit.report.layout import (
     percent,
 )
 from thesiskit.report.metrics import Score
-from thesiskit.report.posteriors import temperatures
+from thesiskit.report.posteriors import each_kept, temperatures
 from thesiskit.report.promises import NEAR, dumbbells
 from thesiskit.report.record import OURS, WHOLE, Arm, Manner, Record, method_words
 from thesiskit.report.scores import square
@@ -90,12 +92,23 @@ def setting_words(setting: dict[str, Any]) -> str:
     """Return what data sets are drawn with, in a few words; nothing where there is one setting."""
     if not setting:
         return ""
+    if "loci" in setting:
+        return _genotypes_words(setting)
     n, of = sum(setting["train"]), setting["of"]
     if setting["alpha"] is not None:
         return f"the thesis's model, alpha {setting['alpha']:g}, {of:,} features, n = {n:,}"
     if not (setting["relevant"] and setting["effect"]):
         return f"0 of {of:,} relevant, n = {n:,}"
     return f"{setting['relevant']:,} of {of:,} relevant, effect {setting['effect']:g}, n = {n:,}"
+
+
+def _genotypes_words(setting: dict[str, Any]) -> str:
+    pairs = "nothing to find"
+    if setting["pairs"]:
+        what = setting["penetrance"].replace("-", " ")
+        pairs = f"{counted(setting['pairs'], 'pair')}, {what}, effect {setting['effect']:g}"
+    linked = f", haplotypes of {setting['haplotype']}" if setting["correlation"] else ""
+    return f"{pairs}, {setting['loci']:,} loci{linked}, n = {setting['train']:,}"
 
 
 def promises(record: Record, *, screened: bool) -> pd.DataFrame:
@@ -136,12 +149,16 @@ def compared(record: Record) -> pd.DataFrame:
     spread = np.apply_along_axis(metrics.standard_error, 2, values)
     names, rows = ("error", "promised", "amlp"), []
     for (s, setting), label in product(enumerate(settings), record.labels):
-        rivals = [i for i, arm in enumerate(arms) if arm.label == label or arm.method == WHOLE]
+        rivals = [
+            i for i, arm in enumerate(arms)
+            if arm.label == label or (arm.method in PEERS and not PEERS[arm.method].selects)
+        ]  # fmt: skip
         order = np.argsort(mean[rivals, s, AMLP], kind="stable").tolist()
         for i in rivals:
             lower = values[i, s, :, AMLP] - values[rivals[order[0]], s, :, AMLP]
             row = {
-                "s": s, **setting, "train": tuple(setting["train"]), "data": setting_words(setting),
+                "s": s, **setting, "train": tuple(np.atleast_1d(setting["train"]).tolist()),
+                "data": setting_words(setting),
                 "label": label, "i": i, "kept": arms[i].label, "method": arms[i].words,
                 "place": order.index(rivals.index(i)),
                 "lower": float(lower.mean()), "lower_error": metrics.standard_error(lower),
@@ -174,6 +191,9 @@ def signals_table(record: Record) -> list[Table]:
         for words, name in (("errors", "error"), ("promised errors", "promised"), ("AMLP", "amlp"))
         for part, end in (("mean", ""), ("±", "_error"))
     })  # fmt: skip
+    if record.patterns:
+        found_of = _pairs_found(record)
+        frame["pairs found"] = [found_of.get((one.kept, one.s), "") for one in once.itertuples()]
     worse = once["lower"] > SURE * once["lower_error"]
     frame["AMLP: best"] = np.where(once["place"] == 0, BEST, np.where(worse, "", AS_GOOD))
     kinds = [mine for _, mine in found.groupby(["s", "label"], sort=False)]
@@ -190,6 +210,22 @@ def signals_table(record: Record) -> list[Table]:
     )
     table = Table("signals", "Which method is best where", frame, caption, lead=lead, long=not few)
     return [table] if few else [_counts(record, len(kinds)), table]
+
+
+def _pairs_found(record: Record) -> dict[tuple[str, int], float]:
+    """Return the share of the pairs that matter whose loci are in one pattern that is kept.
+
+    The keys are selections and settings of the data; there are none where no pair matters.
+    """
+    settings, shares = record.config["data"]["settings"], {}
+    for one in each_kept(record):
+        s = one.replicate // record.config["replicates"]
+        kept = [set(re.findall(r"(pair\d+[ab])=", record.patterns[n])) for n in one.features]
+        pairs = [{f"pair{i + 1}a", f"pair{i + 1}b"} for i in range(settings[s]["pairs"])]
+        if pairs:
+            share = np.mean([any(pair <= names for names in kept) for pair in pairs])
+            shares.setdefault((one.label, s), []).append(share)
+    return {key: float(np.mean(values)) for key, values in shares.items()}
 
 
 def _sentence(mine: pd.DataFrame, several: bool) -> str:
