@@ -713,7 +713,7 @@ def too_many(config: Config, p: int) -> str:
     if groups > p:
         return f"evaluation.feature_groups: cannot make {groups} groups of {p} features"
     for k in (config.selection and config.selection.features) or []:
-        if k != "all" and k > p // groups:
+        if k != "all" and k > p // groups and not config.of_patterns:
             each = " in a group" if groups > 1 else ""
             return f"selection.features: cannot keep {k} of {p // groups} features{each}"
     return ""
