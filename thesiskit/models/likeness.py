@@ -13,17 +13,20 @@ With the deviations d_j = (x_j - m_j) / s_j of a case the measures are
 - shift: the mean of d_j;
 - size: the logarithm of the root mean square of d_j;
 - spread: the logarithm of the standard deviation of x_j over features;
-- classes: the sum of three, each divided by its standard deviation in `own`, which cases of another
-  class make large in different tables: the distance to the nearest class in the space of the
-  discriminants, to the power 2/3, which makes a chi-squared variable almost normal; less the largest
-  share of the way from the mean to a class there; the logarithm of what the factors leave.
+- classes: the sum of three, each divided by its standard deviation in `own`, because another class
+  makes each of them large in other tables: the distance to the nearest class in the space of the
+  discriminants, to the power 2/3, which makes a chi-squared variable almost normal; less the share
+  of the way there from the mean to the class it is nearest to; the logarithm of the distance from
+  the space of the factors.
 
 A measure is compared with those of the training cases by Student's t, which goes on where ranks
 end: with n training cases no rank says less than 1 / (n + 1).  But a case that is no further out
-than k training cases has at least k / (n + 1).  The p-value is the smallest of the five, times 2 for
-the classes and 8 for others (half of all errors are to be of classes, which are hardest to see), at
-most 1, and at least (k - 1) / (n + 1) where k training cases are as odd beside the others: of cases
-like the training cases about one in a hundred, or fewer, are below .01.
+than k training cases has at least k / (n + 1), and the tails of the first four are no shorter than
+exponential ones with the mean excess of the outer quarter of training cases, because features may
+have heavy tails.  The p-value is the smallest of the five, times 2 for the classes, which are
+hardest to see, and 8 for others, at most 1, and at least (k - 1) / (n + 1) where k training cases
+are as odd beside the others: of cases like the training cases about one in a hundred, or fewer, are
+below .01.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -43,12 +46,13 @@ CASES, FEATURES = 300, 30_000  # at most so many are looked at
 FOLDS = 100  # of training cases that are compared with the others
 MEASURES, TIMES = 7, np.array([8, 8, 8, 8, 2])  # in `own`; of p-values of the five
 SIDES = np.array([2, 2, 2, 2, 1])  # of them: no case is too near to a class
+OUTER = 0.25  # of the training cases, whose excess says how long the tails are
 TESTED = 200  # features of the discriminants
 FACTORS = 15  # at most so many, and a quarter of cases and of features
 ITERATIONS = 3  # of the power method, which finds them
 RIDGE = 0.1  # added to their variances within classes, times the mean of these
 CUT = 8.0  # deviations beyond it count as this, so that a few features do not speak for all
-TIGHT = 0.01  # a standard deviation counts as at least so much of the mean; of measures, as so much
+TIGHT = 0.01  # a standard deviation counts as at least so much of the mean; of a measure, so much
 ROWS = 64  # new cases that are measured together, in the cache
 
 
@@ -136,15 +140,20 @@ class Likeness:
         for one in (t, own):
             np.maximum(one[:, 4], 0, out=one[:, 4])
         t[:, 3] *= unit[3] / (unit[3] + 1 - seen)  # other features have another spread
-        further = (np.abs(own) >= np.abs(t)[:, None]).sum(axis=1)
+        outer = np.abs(own)
+        start = np.quantile(outer, 1 - OUTER, axis=0)
+        excess = np.maximum(np.maximum(outer - start, 0).mean(axis=0) / OUTER, 1e-9)
+        further = (outer >= np.abs(t)[:, None]).sum(axis=1)
         # of fewer values less is known
-        tails = _tails(t * np.sqrt(seen / (1 + 1 / n))[:, None], n - 1)
+        tails = _tails(t * np.sqrt(seen / (1 + 1 / n))[:, None], n - 1, start, excess)
         tails = TIMES * np.maximum(tails, further / (n + 1))
         tails = np.where(seen[:, None] > 0, tails, np.nan)
         least, r = tails.min(axis=1), own**2 * n / (n - 1)
         # each training case as if it were new, beside the others; one may be odd
         r = np.sign(own) * np.sqrt(r * (n - 2) / np.maximum(n - 1 - r, 1e-12))
-        odder = ((TIMES * _tails(r, n - 2)).min(axis=1) <= least[:, None]).sum(axis=1) - 1
+        odder = ((TIMES * _tails(r, n - 2, start, excess)).min(axis=1) <= least[:, None]).sum(
+            axis=1
+        ) - 1
         p = np.minimum(1, np.maximum(least, odder / (n + 1)))
         size = np.exp(found[:, 2] - middle[2])
         far = tails < UNLIKE
@@ -180,14 +189,16 @@ class Likeness:
             slope = d @ lever / power
             moved = np.abs(d.sum(axis=1) / count - slope * centre)
             scaled = np.abs(slope) * np.sqrt(power / count + centre**2) > moved
-            over = np.nan_to_num(np.where(there, values, self.mean).std(axis=1), nan=np.inf)
+            whole = np.where(there, values, self.mean)
+            whole -= whole.sum(axis=1, keepdims=True) / max(len(ratio), 1)
+            variance = np.nan_to_num(np.einsum("tj,tj->t", whole, whole), nan=np.inf)
         np.clip(d, -CUT, CUT, out=d)
         found = np.zeros((len(d), MEASURES))
         found[:, 0] = d @ lever / power
         found[:, 1] = d.sum(axis=1) / count
         square = np.maximum(np.einsum("tj,tj->t", d, d) / count, 1e-12)
         found[:, 2] = np.log(square) / 2
-        found[:, 3] = np.log(np.clip(over, 1e-300, 1e300))
+        found[:, 3] = np.log(np.clip(variance, 1e-300, 1e300) / max(len(ratio), 1)) / 2
         tested, mean = values[:, self.tested], self.mean[self.tested]
         away = (tested[:, None] - self.middles) / self.within
         away = np.clip(np.nan_to_num(away), -CUT, CUT) @ self.directions
@@ -225,9 +236,11 @@ class Likeness:
         return found
 
 
-def _tails(t: np.ndarray, freedom: int) -> np.ndarray:
-    """Return p-values of the measures, on both sides but of classes."""
-    return special.stdtr(freedom, -np.abs(t)) * SIDES
+def _tails(t: np.ndarray, freedom: int, start: np.ndarray, excess: np.ndarray) -> np.ndarray:
+    """Return p-values (T, 5) of the measures, on both sides but of classes."""
+    t = np.abs(t)
+    longer = np.where(SIDES == 2, OUTER * np.exp(np.minimum((start - t) / excess, 0)), 0)
+    return np.maximum(special.stdtr(freedom, -t) * SIDES, longer)
 
 
 @dataclass(frozen=True)
