@@ -25,8 +25,7 @@ than k training cases has at least k / (n + 1), and the tails of the first four 
 exponential ones with the mean excess of the outer quarter of training cases, because features may
 have heavy tails.  The p-value is the smallest of the five, times 2 for the classes, which are
 hardest to see, and 8 for others, at most 1, and at least (k - 1) / (n + 1) where k training cases
-are as odd beside the others: of cases like the training cases about one in a hundred, or fewer, are
-below .01.
+are as odd: of cases like the training cases about one in a hundred, or fewer, are below .01.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -139,7 +138,8 @@ class Likeness:
         t, own = (found - middle) / unit, (own - middle) / unit
         for one in (t, own):
             np.maximum(one[:, 4], 0, out=one[:, 4])
-        t[:, 3] *= unit[3] / (unit[3] + 1 - seen)  # other features have another spread
+        # other features have another spread, and that of few is far from normal
+        t[:, 3] *= unit[3] / (unit[3] + 1 - seen + 3 / max(len(self.features), 1))
         outer = np.abs(own)
         start = np.quantile(outer, 1 - OUTER, axis=0)
         excess = np.maximum(np.maximum(outer - start, 0).mean(axis=0) / OUTER, 1e-9)
@@ -148,19 +148,16 @@ class Likeness:
         tails = _tails(t * np.sqrt(seen / (1 + 1 / n))[:, None], n - 1, start, excess)
         tails = TIMES * np.maximum(tails, further / (n + 1))
         tails = np.where(seen[:, None] > 0, tails, np.nan)
-        least, r = tails.min(axis=1), own**2 * n / (n - 1)
-        # each training case as if it were new, beside the others; one may be odd
-        r = np.sign(own) * np.sqrt(r * (n - 2) / np.maximum(n - 1 - r, 1e-12))
-        odder = ((TIMES * _tails(r, n - 2, start, excess)).min(axis=1) <= least[:, None]).sum(
-            axis=1
-        ) - 1
+        least = tails.min(axis=1)
+        odd = (TIMES * _tails(own, n - 1, start, excess)).min(axis=1)
+        odder = (odd <= least[:, None]).sum(axis=1) - 1  # one training case may be
         p = np.minimum(1, np.maximum(least, odder / (n + 1)))
         size = np.exp(found[:, 2] - middle[2])
         far = tails < UNLIKE
         moved, near = far[:, :2].any(axis=1), ~far[:, 2]
         told = [~(p < UNLIKE), moved & (cause == 1), moved & (cause == 2), far[:, 3] & near,
                 far[:, 4] & near]  # fmt: skip
-        reason = np.select(told, ["", "scale", "shift", "scale", "classes"], "distance")
+        reason = np.select(told, ["", *(REASONS[k] for k in (0, 1, 0, 2))], REASONS[3])
         return Compared(p, reason, scale, found[:, 1], size)
 
     def beyond(self, X: np.ndarray, columns: np.ndarray) -> np.ndarray:
