@@ -132,7 +132,11 @@ class Likeness:
             for start in range(0, len(X), ROWS)
         ]
         found, scale, cause, seen = map(np.concatenate, zip(*parts, strict=True))
-        found, own = (self._joined(measures) for measures in (found, self.own))
+        unit = np.maximum(self.own[:, 4:].std(axis=0, ddof=1), TIGHT)
+        found, own = (
+            np.column_stack([one[:, :4], (one[:, 4:] / unit).sum(axis=1)])
+            for one in (found, self.own)
+        )
         n, middle, deviation = len(own), own.mean(axis=0), own.std(axis=0, ddof=1)
         unit = np.maximum(deviation, TIGHT)
         t, own = (found - middle) / unit, (own - middle) / unit
@@ -209,11 +213,6 @@ class Likeness:
         much = found[:, 0] ** 2 * power / count + found[:, 1] ** 2 > MUCH * square
         cause = np.where(much, np.where(scaled, 1, 2), 0)
         return found, 1 + slope, cause, there.sum(axis=1) / max(len(lever), 1)
-
-    def _joined(self, measures: np.ndarray) -> np.ndarray:
-        """Return the five measures (T, 5) of the seven: those of classes are one."""
-        unit = np.maximum(self.own[:, 4:].std(axis=0, ddof=1), TIGHT)
-        return np.column_stack([measures[:, :4], (measures[:, 4:] / unit).sum(axis=1)])
 
     @classmethod
     def restored(cls, arrays: Arrays, width: int) -> "Likeness":
