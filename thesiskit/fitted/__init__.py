@@ -319,7 +319,7 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
         raise ValueError("its family of data is not that of its source")
     inputs = Inputs.restore(source.family, header["inputs"], marked(arrays, "inputs/"))
     stored, likeness = marked(arrays, "likeness/"), None
-    if stored and source.family == "table":
+    if stored and source.family == "table" and header["format"] > 5:
         likeness = Likeness.restored(stored, inputs.width)
     codes = arrays.get("codes")
     shared = {} if codes is None else {"codes": codes}

@@ -25,7 +25,7 @@ from thesiskit.models.chains import Arrays
 
 WHAT = "thesiskit fitted model"
 # 1 had no temperatures and no normal models, 2 no methods of others, 3 no offsets, 4 no words as
-# codes, and no likeness, 5 no patterns that are selected, and no covariates
+# codes, and no likeness, 5 had fewer measures of it, no patterns that are selected, no covariates
 FORMAT = 6
 EXPORT = "export it again with `thesiskit export CONFIG FILE`"
 

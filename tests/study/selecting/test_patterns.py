@@ -308,7 +308,7 @@ def test_other_models_take_no_patterns(tmp_path):
     said = "are selected for model.kind: naive-bayes"
     must_fail(invoke("run", _written(tmp_path, text)), said)
     start = CONFIG.index("kind: naive-bayes")
-    text = CONFIG[:start] + LOGISTIC
+    text = CONFIG[:start] + LOGISTIC + "\nreport: {parts: [summary]}\n"
     must_fail(invoke("run", _written(tmp_path, text)), "needs one selection")
 
 
@@ -318,7 +318,7 @@ def test_a_logistic_model_needs_enough_features(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     text = CONFIG.replace("disjoint: [true, false]", "order: 1").replace("order: 2, ", "")
     text = text.replace("[4]", "[1]")
-    text = text[: text.index("kind: naive-bayes")] + LOGISTIC
+    text = text[: text.index("kind: naive-bayes")] + LOGISTIC + "\nreport: {parts: [summary]}\n"
     done = invoke("run", _written(tmp_path, text), "--results", tmp_path / "r")
     must_fail(done, "have 1 feature, fewer than model.orders (2)")
 
