@@ -281,8 +281,8 @@ def divided_words(record: Record) -> str:
     )
 
 
-def notes(record: Record) -> list[str]:
-    """Return what the user should know about the data."""
+def notes(record: Record, *, fitted: bool = True) -> list[str]:
+    """Return what the user should know about the data, and of models that are fitted."""
     if record.config["data"] is None:
         return []
     if record.tables:
@@ -290,6 +290,8 @@ def notes(record: Record) -> list[str]:
     if not record.logistic:
         return [str(note) for note in record.simulated.get("notes", ())]
     said = record.results.load("simulate", 0, ("notes",))["notes"].tolist()
+    if not fitted:
+        return said
     return said + _told_apart(map(record.name, record.own), record.worst["separated"])
 
 
