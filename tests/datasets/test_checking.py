@@ -124,7 +124,7 @@ FINDINGS = {
     ),
     "wildly different scales": (
         lambda t: t.assign(b=1e-4 * t["b"], e=3e4 * t["e"]),
-        "2 features are on another scale: the spread of 'e' is 3e+08 times that of 'b'; the normal ",
+        "2 features are on another scale: the spread of 'e' is 3e+08 times that of 'b'; ",
     ),
     "a long tail": (
         lambda t: pd.concat([np.exp(2 * t[list("abcdef")]), t[["y"]]], axis=1),

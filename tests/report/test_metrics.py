@@ -1,4 +1,4 @@
-"""Scores of arms, and the test of their promises, against slow and obvious versions."""
+"""Scores of arms, and the test of their expected errors, against slow and obvious versions."""
 
 from itertools import product
 
@@ -68,7 +68,7 @@ def test_wilson_is_scipys(errors, n):
 
 @pytest.mark.parametrize(("wrong", "verdict"), [(3, CAREFUL), (14, WELL), (30, SURE)])
 def test_the_verdict_is_about_the_total(wrong, verdict):
-    """Promised are 14.3 errors of 100; whether single predictions are right does not matter."""
+    """Expected are 14.3 errors of 100; whether single predictions are right does not matter."""
     p = np.full(100, 1 - 0.143)
     response = np.repeat([0, 1], [wrong, 100 - wrong])
     found = Score(cases(response), "x", two(p))

@@ -502,7 +502,7 @@ def _columns(
         names = few([quoted(name, 30) for name in groups], NAMED, 34)
         told.append(
             f"the cases are in groups: values of {names} are in several cases each, as those of "
-            "patients are; a group in training and test cases promises too few errors: "
+            "patients are; a group in training and test cases predicts too few errors: "
             f"data.case_groups: {groups[0]} keeps it together"
         )
     if batches:

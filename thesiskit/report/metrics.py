@@ -84,7 +84,7 @@ def categories(p: np.ndarray) -> np.ndarray:
 def calibration(p: np.ndarray, y: np.ndarray) -> pd.DataFrame:
     """Cases, mean prediction and fraction of class 1 by category; NaN where there is no case.
 
-    p (N,) may also be the probability of anything else, and y (N,) whether it came true.  These are
+    p (N,) may also be the probability of anything else, and y (N,) whether it is so.  These are
     the two terms of eqn-cal, for ten intervals.
     """
     category = categories(p)

@@ -414,8 +414,8 @@ def _fitted(record: Record, arrays: Arrays) -> str:
     if "rhat" in arrays:
         return _sampled(record, names)
     if "promised" in arrays:  # no case is tested
-        promised = zip(names, arrays["promised"].mean(axis=0), strict=True)
-        return f"promised error {_first([f'{name} {value:.3f}' for name, value in promised], 4)}"
+        found = zip(names, arrays["promised"].mean(axis=0), strict=True)
+        return f"predicted error {_first([f'{name} {value:.3f}' for name, value in found], 4)}"
     if "ratio" in arrays:
         log_ratio = np.log(arrays["ratio"])
         weight = np.exp(arrays["log_joint"].astype(float)).sum(axis=(2, 4))  # (splits, arms, R)

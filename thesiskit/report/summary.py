@@ -13,7 +13,7 @@ from thesiskit.report import metrics
 from thesiskit.report.layout import Table
 from thesiskit.report.metrics import BORDER, CAREFUL, SURE, WELL, Score
 from thesiskit.report.posteriors import features_words, relevance_sentence, temperature_sentence
-from thesiskit.report.promises import expected_sentence, promised_table
+from thesiskit.report.predicted import expected_sentence, predicted_table
 from thesiskit.report.ranks import uniform_sentence
 from thesiskit.report.record import Record
 from thesiskit.report.stages import counted, manner_words, means_over_tables, question, warnings
@@ -100,7 +100,7 @@ def summary(record: Record) -> list[Table]:
     if record.continuous:
         return [_of_real_responses(record)]
     if not record.tests:
-        return promised_table(record)
+        return predicted_table(record)
     scored = record.predicting
     best = min(scored, key=lambda one: one.amlp)
     base = Score(record.tested, "base rate", record.tested.base)
