@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.defaults import TEMPERED
+from thesiskit.errors import counted
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
     GREY,
@@ -25,7 +26,7 @@ from thesiskit.report.layout import (
 )
 from thesiskit.report.posteriors import base_label, log_alphas
 from thesiskit.report.record import NONE, Arm, Manner, Record, Way
-from thesiskit.report.stages import counted, manner_words
+from thesiskit.report.stages import manner_words
 
 STYLES: dict[str, dict[str, Any]] = {  # of lines, so that they can be told in grey
     "corrected": {"linestyle": "--", "marker": "o"},

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.defaults import TEMPERED, UNTIL_FIRST
-from thesiskit.errors import cut
+from thesiskit.errors import counted, cut
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
 from thesiskit.report.metrics import MOST_LINES, aligned
@@ -32,11 +32,6 @@ COMPARED = {
 def listed(words: list[str], last: str = "and") -> str:
     """Return words as a sentence lists them."""
     return f" {last} ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
-
-
-def counted(number: int, word: str) -> str:
-    """Return a number and what it counts."""
-    return f"{number:,} {word}{'s' * (number != 1)}"
 
 
 def _range(values: np.ndarray) -> str:

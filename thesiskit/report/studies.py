@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from thesiskit.errors import counted
 from thesiskit.models.temperature import fit_temperature, temper
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
@@ -38,7 +39,7 @@ from thesiskit.report.posteriors import temperatures
 from thesiskit.report.predicted import NEAR, dumbbells
 from thesiskit.report.record import OURS, WHOLE, Arm, Manner, Record, method_words
 from thesiskit.report.scores import square
-from thesiskit.report.stages import counted, manner_words
+from thesiskit.report.stages import manner_words
 
 ERROR, PREDICTED, AMLP = range(3)
 SURE = 2.0  # standard errors between two methods that differ

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from thesiskit.errors import counted
 from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
@@ -16,7 +17,7 @@ from thesiskit.report.posteriors import features_words, relevance_sentence, temp
 from thesiskit.report.predicted import expected_sentence, predicted_table
 from thesiskit.report.ranks import uniform_sentence
 from thesiskit.report.record import Record
-from thesiskit.report.stages import counted, manner_words, means_over_tables, question, warnings
+from thesiskit.report.stages import manner_words, means_over_tables, question, warnings
 
 MOST_ROWS = 10  # of arms
 NEXT = (
