@@ -269,7 +269,8 @@ def test_groups_of_one_case_change_nothing(rng):
     for group in (None, 100 - unit):
         one, other = (Score(cases(y, unit, group), "x", each) for each in (p, q))
         found.append(np.concatenate([
-            one.auc_interval, one.recalibration.ravel(), [one.as_wrong(other), one.amlp_error],
+            one.auc_interval, one.recalibration.ravel(), [one.amlp_error],
+            [metrics.mcnemar(one.wrong_cases, other.wrong_cases, one.tested.places)],
             one.right_of(0), one.right_of(1), one.error_interval, one.less(other),
         ]))  # fmt: skip
     assert found[1] == pytest.approx(found[0], rel=1e-9)

@@ -466,10 +466,6 @@ class Score:
         mean = np.column_stack([self.tested.by_case(p) for p in self.probability.T])
         return most_probable(mean) != self.tested.by_case(self.tested.response)
 
-    def as_wrong(self, other: "Score") -> float:
-        """The p-value of `mcnemar`: whether both predict as many cases wrongly."""
-        return mcnemar(self.wrong_cases, other.wrong_cases, self.tested.places)
-
     @cached_property
     def p_value(self) -> float:
         """The p-value of as many errors as were made, if the predictions are calibrated.

@@ -109,18 +109,14 @@ def predicted_table(record: Record) -> list[Table]:
         "among many useless ones a few always fit the cases at hand by luck; a test on these "
         "cases, also by cross-validation, would make them look good."
     )
-    lead = (why, question(record), _predicted(record, found), relevance_sentence(record), NEXT)
+    lead = (why, question(record), expected_sentence(record), relevance_sentence(record), NEXT)
     frame = pd.DataFrame(rows)
     return [Table("summary", "Summary", frame, caption, lead=tuple(filter(None, lead)))]
 
 
 def expected_sentence(record: Record) -> str:
-    """Say what error our arms expect on new cases, where no case is tested."""
-    return _predicted(record, _told(record))
-
-
-def _predicted(record: Record, found: list[Told]) -> str:
     """Say what error is to be expected, what was believed, and whether that is better than none."""
+    found = _told(record)
     if not found:
         return "What error to expect of new cases, the mixture model does not say here."
     corrected = [one for one in found if one.of is not None]

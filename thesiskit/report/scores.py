@@ -238,12 +238,13 @@ def differences_table(record: Record) -> list[Table]:
         if one is best:
             continue
         difference = metrics.student(one.tested.independent(one.loss - best.loss))
-        only = [(a & ~b).sum() for a, b in permutations((one.wrong_cases, best.wrong_cases))]
+        wrong = one.wrong_cases, best.wrong_cases
+        only = [(a & ~b).sum() for a, b in permutations(wrong)]
         rows.append(
             {"arm": one.name}
             | _interval("AMLP more than the best", difference)
             | {"wrong: only this arm": only[0], "wrong: only the best": only[1]}
-            | {"wrong: p": one.as_wrong(best)}
+            | {"wrong: p": metrics.mcnemar(*wrong, one.tested.places)}
         )
     caption = (
         f"The best is {best.name}, with an AMLP of {best.amlp:.3f}, which is the lowest. An "

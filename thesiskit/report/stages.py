@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.defaults import TEMPERED, UNTIL_FIRST
-from thesiskit.errors import counted, cut
+from thesiskit.errors import cut
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
 from thesiskit.report.metrics import MOST_LINES, aligned

@@ -198,7 +198,8 @@ def _against(one: Score, base: Score, linear: Score | None) -> str:
         better |= one.auc_interval[1] > 0.5
     else:  # where a class is rare, error rates hardly differ whatever is learnt
         fewer = one.error < base.error
-        better |= fewer and one.as_wrong(base) < 0.05
+        wrong = one.wrong_cases, base.wrong_cases
+        better |= fewer and metrics.mcnemar(*wrong, one.tested.places) < 0.05
     if one.amlp > base.amlp:
         told += " So these probabilities are worth less than the frequencies."
     elif not better:
