@@ -734,7 +734,7 @@ def _misfits_of_screening(config: Config, screened: ScreenedBlock) -> Iterator[s
             key = "scheme" if "scheme" in divides else min(divides)
             yield (
                 f"evaluation.{key}: all cases took part in the screening of the table, so a test "
-                "on some of them promises too few errors; give data.test_path with cases that it "
+                "on some of them predicts too few errors; give data.test_path with cases that it "
                 "did not see, or leave out `evaluation`: then nothing is tested"
             )
         if config.scheme == "none" and config.replicates > 1:

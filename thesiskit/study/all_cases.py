@@ -62,7 +62,8 @@ class AllCases(Experiment):
         fitted = self.graph.work.arms("fit")
         found = []
         for name in names:
-            own = name if name in fitted else self._by_page().get(name, name)
+            judged = {} if name in fitted else self._judged()
+            own = next((one for one, (page, _) in judged.items() if page == name), name)
             short = [one for one in fitted if one.endswith(f" {name}")]  # of a method with one arm
             own = short[0] if own not in fitted and len(short) == 1 else own
             if own not in fitted:
@@ -74,13 +75,14 @@ class AllCases(Experiment):
             found.append(own)
         return found
 
-    def _by_page(self) -> dict[str, str]:
-        """Return the names of arms by those that pages show; none where no case is tested yet."""
+    def _judged(self) -> dict[str, tuple[str, float]]:
+        """Return the names that pages show and the mean losses of arms that are tested by now."""
         tested = self._tested
         if "predict" not in tested.stages or tested.complete()[1] is not None:
             return {}
-        record, names = tested.record(), tested.graph.work.arms("predict")
-        return {record.name(arm): name for arm, name in zip(record.arms, names, strict=True)}
+        record = tested.record()
+        about = zip(map(record.name, record.arms), record.mean_losses, strict=True)
+        return dict(zip(tested.graph.work.arms("predict"), about, strict=True))
 
     def recommended(self, *, watch: Watch, yes: bool) -> list[str]:
         """Return the arm that predicts test cases best, by its name.
@@ -109,8 +111,8 @@ class AllCases(Experiment):
         finally:
             tested.close()
             self.notes += tested.notes
-        losses = zip(tested.graph.work.arms("predict"), tested.record().mean_losses, strict=True)
-        found = {name: loss for name, loss in losses if name in fitted and not np.isnan(loss)}
+        judged = self._judged().items()
+        found = {name: loss for name, (_, loss) in judged if name in fitted and not np.isnan(loss)}
         return [min(found, key=found.__getitem__)] if found else []
 
     def read_new(self, path: Path) -> Any:

@@ -402,10 +402,6 @@ class PatternWork(Work):
     def data_digest(self) -> str:
         return "".join(table.digest for table in self.design.stored)
 
-    @property
-    def data_notes(self) -> list[str]:
-        return self.design.notes
-
     def check(self) -> None:
         self.design.check()
         if self.config.scheme != "none":

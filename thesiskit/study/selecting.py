@@ -389,10 +389,9 @@ class SelectionWork(Work):
         return "".join(table.digest for design in self.designs for table in design.tables)
 
     @property
-    def data_notes(self) -> list[str]:
-        """What the user should know about the tables, a line each."""
-        notes = [note for design in self.designs for note in design.notes]
-        count = max(design.n_classes for design in self.designs)
+    def notes(self) -> list[str]:
+        """What is left out of the model, or of the evaluation, a line each."""
+        notes, count = [], max(design.n_classes for design in self.designs)
         lost = [
             word for word, model in self.others.items() if count > (model.most_classes or count)
         ]
@@ -410,7 +409,7 @@ class SelectionWork(Work):
                 "evaluation.choose: no arm is chosen, because that needs four folds; there are "
                 f"{folds} (evaluation.scheme: {scheme})"
             )
-        return list(dict.fromkeys(notes))
+        return notes
 
     @cached_property
     def chooses(self) -> bool:
