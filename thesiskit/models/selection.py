@@ -43,6 +43,7 @@ With two classes |COR|^2 = F / (F + N - 2), the thesis's screening (section "Our
 Selection Bias", eq-cor-def).  A column that does not vary is no feature.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -347,8 +348,8 @@ def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
     columns, counts, score = count_features(packed, y, cases, *bound)
 
     class_counts = _class_counts(y, cases)
-    kept, cut, tied, tied_kept = _keep(
-        score, lambda places: _exact_squares(counts[places], class_counts), k, cut, rng
+    kept, cut, tied, tied_kept = keep(
+        score, lambda places: exact_squares(counts[places], class_counts), k, cut, by_lot(rng)
     )
     tied_out, out = len(tied) - tied_kept, len(packed) - len(kept)
     if packed.known is None:
@@ -360,7 +361,7 @@ def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
             event[:] = BELOW
             event[np.setdiff1d(tied, kept)] = AT
         rows = np.delete(np.hstack([counts[:, 2:], event]), kept, axis=0)
-        left_out = LeftOut(_added_up(rows), cut)
+        left_out = LeftOut(added_up(rows), cut)
     return Selection(
         selected=columns[kept],
         gamma_squared=cut,
@@ -381,7 +382,7 @@ def _class_counts(y: np.ndarray, cases: np.ndarray | None) -> tuple[int, int]:
     return len(used) - n1, n1
 
 
-def _exact_squares(
+def exact_squares(
     counts: np.ndarray, class_counts: tuple[int, int]
 ) -> tuple[list[Fraction], np.ndarray]:
     """Return COR^2 of the distinct rows of counts (m, 2) or (m, 4), and the row of each."""
@@ -424,12 +425,12 @@ def _leave_out_unseen(
         event = LOT if everything or rule == "exact" else WITHIN
     unseen = LeftOut.of({event: of - p}, found.class_counts, gamma_squared).rows
     rows = np.concatenate([found.left_out.rows, unseen])
-    rows = _added_up(rows[:, :-1], rows[:, -1])
+    rows = added_up(rows[:, :-1], rows[:, -1])
     left_out = LeftOut(rows, gamma_squared, len(columns) if event == LOT else 0)
     return replace(found, n_features=of, gamma_squared=gamma_squared, left_out=left_out)
 
 
-def _added_up(rows: np.ndarray, copies: np.ndarray | None = None) -> np.ndarray:
+def added_up(rows: np.ndarray, copies: np.ndarray | None = None) -> np.ndarray:
     """Return the distinct rows, and in one more column how many features each is of."""
     groups, which = np.unique(rows, axis=0, return_inverse=True)
     numbers = np.bincount(which.reshape(-1), copies, len(groups))
@@ -441,7 +442,7 @@ def weakest_features(
 ) -> tuple[Fraction, np.ndarray]:
     """Return the smallest COR^2 among features, and the columns that have it."""
     _, counts, _ = count_features(packed, y, cases)
-    squares, which = _exact_squares(counts, _class_counts(y, cases))
+    squares, which = exact_squares(counts, _class_counts(y, cases))
     weakest = min(squares)
     smallest = np.array([square == weakest for square in squares])
     return weakest, np.flatnonzero(smallest[which])
@@ -471,7 +472,7 @@ def count_features(
             screening.score_counts(counts, *class_counts, score)
         else:
             counts = np.hstack([counts, packed.count_known(columns, masks)])
-            score = _squares(counts[:, :2], counts[:, 2:])
+            score = squares(counts[:, :2], counts[:, 2:])
         hits = np.flatnonzero(score >= floor)
         parts.append((columns.start + hits, counts[hits], score[hits]))
         pending += len(hits)
@@ -487,7 +488,7 @@ def count_features(
     return place, counts, score
 
 
-def _squares(ones: np.ndarray, present: np.ndarray) -> np.ndarray:
+def squares(ones: np.ndarray, present: np.ndarray) -> np.ndarray:
     """Return COR^2 of each feature over its present cases, 0 for 0 / 0, (p,)."""
     n0, n1 = present.T.astype(float)
     n, s = n0 + n1, ones.sum(axis=1).astype(float)
@@ -497,13 +498,18 @@ def _squares(ones: np.ndarray, present: np.ndarray) -> np.ndarray:
     return np.divide(difference**2, denominator, out=score, where=denominator > 0)
 
 
-def _keep(score, exact, k, cut, rng):
+def by_lot(rng: np.random.Generator) -> Callable[[np.ndarray, int], np.ndarray]:
+    """Return a function that draws so many of those that tie."""
+    return lambda tied, wanted: rng.choice(tied, wanted, replace=False)
+
+
+def keep(score, exact, k, cut, lot):
     """Return positions to keep, strongest first, the exact cut, those that tie with it, and how
     many of these are kept.
 
     Keeps k, or with k None all above `cut`.  `exact` returns the exact squares of some positions:
     a list of distinct squares, and the index of each position in this list.  It is called only
-    for positions within NEARLY of the cut.
+    for positions within NEARLY of the cut.  `lot` chooses so many of those that tie.
     """
     edge = float(cut) if k is None else np.partition(score, len(score) - k)[len(score) - k]
     near = np.abs(score - edge) <= NEARLY * edge
@@ -521,7 +527,7 @@ def _keep(score, exact, k, cut, rng):
     kept = tied[:0]
     if k is not None:
         wanted = k - len(sure) - len(above)
-        kept = tied if wanted == len(tied) else rng.choice(tied, wanted, replace=False)
+        kept = tied if wanted == len(tied) else lot(tied, wanted)
     positions = np.concatenate([sure, above, kept])
     return positions[np.lexsort((positions, -score[positions]))], cut, tied, len(kept)
 
@@ -671,11 +677,11 @@ def select_by_f(
         return score[positions].tolist(), np.arange(len(positions))
 
     cut = None if threshold is None else float(threshold)
-    place, cut, tied, tied_kept = _keep(score, exact, k, cut, rng)
+    place, cut, tied, tied_kept = keep(score, exact, k, cut, by_lot(rng))
     selected = varies[place]
     _, moments = _moments(read_columns(X, selected), rows)
     rest = np.setdiff1d(varies, selected, assume_unique=True)
-    left_out = _alike(counts, len(rest)) if present is None else _added_up(present[rest])
+    left_out = _alike(counts, len(rest)) if present is None else added_up(present[rest])
     found = FSelection(
         selected=selected,
         threshold=cut,
@@ -811,5 +817,5 @@ def _add_unseen(found: FSelection, screened: Screened, weakest: float) -> FSelec
     everything = len(found.selected) == found.n_features
     threshold = float(cut if everything else max(found.threshold, cut))
     rows = np.concatenate([found.left_out, _alike(found.class_counts, unseen)])
-    left_out = _added_up(rows[:, :-1], rows[:, -1])
+    left_out = added_up(rows[:, :-1], rows[:, -1])
     return replace(found, n_features=screened.of, threshold=threshold, left_out=left_out)
