@@ -1,6 +1,7 @@
 """Slow, obvious versions of the screening of patterns."""
 
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, product
 
 
@@ -19,6 +20,7 @@ def lot(number, seed):
     return x ^ (x >> 31)
 
 
+@cache
 def candidates(table, y, order):
     """All patterns that vary: {number: (features, (I0, I1, n0, n1))}; missing values are below 0."""
     columns = {}

@@ -437,6 +437,8 @@ class Best:
 
 def ranks(counts: np.ndarray) -> np.ndarray:
     """Return the rank of COR^2 of each row of counts (m, 4), from 0, the largest; equal if it is."""
+    if not len(counts):
+        return np.empty(0, dtype=np.int64)
     rows, which, _ = distinct_counts(counts)
     score = squares(rows[:, :2], rows[:, 2:])
     order = np.argsort(-score, kind="stable")
@@ -603,7 +605,7 @@ class _Screening:
         if self.k is None:
             return Best(None, self.cut or Fraction(0), self.seed, self.kept[:0])
         choosy = self.disjoint or self.ld is not None
-        size = max(LISTED, 20 * self.k, self.k + 1) if choosy else self.k
+        size = max(LISTED, 2 * self.k) if choosy else self.k  # more than were kept before
         return Best(size, Fraction(0), self.seed, self.kept[:0])
 
     def _counter(self) -> Best:
