@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 from thesiskit._kernels.interactions import FORMS
 
-from thesiskit.models.interactions import Planes, Run, select_patterns
+from thesiskit.models.interactions import Run, select_patterns
+from thesiskit.models.planes import Planes
 
 
 def genotypes(n, p, missing=0.0):
@@ -37,7 +38,7 @@ def seconds(codes, y, order, k=1_000, repeats=2, **options):
 
 
 def plink_seconds(codes, y):
-    """Seconds of the processor that plink 1.9 needs for its fastest test of all pairs, with one thread."""
+    """Processor seconds of plink 1.9 for its fastest test of all pairs, with one thread."""
     n, p = codes.shape
     bits = np.array([0b11, 0b10, 0b00], dtype=np.uint8)[codes]  # a .bed has two bits for a genotype
     padded = np.zeros((p, -(-n // 4) * 4), dtype=np.uint8)

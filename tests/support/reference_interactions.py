@@ -22,7 +22,7 @@ def lot(number, seed):
 
 @cache
 def candidates(table, y, order):
-    """All patterns that vary: {number: (features, (I0, I1, n0, n1))}; missing values are below 0."""
+    """All patterns that vary: {number: (features, (I0, I1, n0, n1))}; below 0 is missing."""
     columns = {}
     for feature, column in enumerate(zip(*table, strict=True)):
         values = sorted({v for v in column if v >= 0})
