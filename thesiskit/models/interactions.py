@@ -232,41 +232,20 @@ class _Walk:
         self, block: tuple[int, np.ndarray], best: Best, form: int
     ) -> tuple[Best, _Tally, int]:
         """Walk through a block: its best patterns, how many vary, and how many features met."""
-        scan, b = self._scan(block)
-        found, tally, _ = self._buffers()
         mine, varying = best.empty(), _Tally()
-        while not scan.done:
-            rows = found[: scan.go(float(mine.bound) * (1 - NEARLY), form)].astype(np.int64)
-            mine.add(self._numbers(block, b, rows), rows[:, 3:])
-            taken = np.flatnonzero(tally[:, 0])
-            varying.add(tally[taken, 0] - 1, tally[taken, 1])
-            tally[taken] = 0
-            scan.emptied()
+        for rows, pairs in self.found(block, form, mine):
+            mine.add(self._numbers(block, rows), rows[:, 3:])
+            varying.add(*pairs.T)
         return mine, varying, int((len(self.places) - 1 - self.rank[block[1]]).sum())
 
-    def likeness(self, form: int) -> np.ndarray:
-        """Return the squared correlation of codes of the first place with those of others, (p,)."""
-        scan, _ = self._scan((-1, self.places[:1]))
-        found, tally, _ = self._buffers()
-        sums = np.zeros((6, len(self.planes.feature)))
-        while not scan.done:
-            rows = found[: scan.go(0.0, form)].astype(np.int64)
-            u, v = np.divmod(rows[:, 2], self.planes.values[rows[:, 1] // LANES])
-            s = rows[:, 3] + rows[:, 4]
-            for one, value in zip(sums[1:], (u, v, u * u, u * v, v * v), strict=True):
-                one += np.bincount(rows[:, 1], value * s, len(one))
-            sums[0, rows[:, 1]] = rows[:, 5] + rows[:, 6]
-            tally[:] = 0
-            scan.emptied()
-        n, x, y, xx, xy, yy = sums
-        spread = (n * xx - x * x) * (n * yy - y * y)
-        result = np.zeros(self.planes.p)
-        there = spread > 0  # nowhere else do both vary
-        result[self.planes.feature[there]] = (n * xy - x * y)[there] ** 2 / spread[there]
-        return result
+    def found(
+        self, block: tuple[int, np.ndarray], form: int, best: Best | None = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield what the kernel finds in a block, at or above the bound of `best` at that time.
 
-    def _scan(self, block: tuple[int, np.ndarray]) -> tuple[kernel.Scan, int]:
-        """Return the kernel's walk through a block, and how many values its features have."""
+        That are rows of (row of the block, place, cell, I0, I1, n0, n1), of all cells of the pairs
+        or triples that they are of, and pairs of a `_Tally` of what varies.
+        """
         first, places = block
         words = self.planes.of(places)
         values, complete = words.shape[1], bool(self.planes.complete[places[0] // LANES])
@@ -277,7 +256,36 @@ class _Walk:
         parts = np.split(words, [self.planes.width0], axis=2)
         counts = np.stack([count_bits(part, 2) for part in parts], axis=2)
         left = kernel.Left(words, counts, self.rank[places], words.shape[1] // values, complete)
-        return kernel.Scan(self.right, left, self.rank, *self._buffers()), values
+        found, tally, cells = self._buffers()
+        scan = kernel.Scan(self.right, left, self.rank, found, tally, cells)
+        while not scan.done:
+            bound = 0.0 if best is None else float(best.bound) * (1 - NEARLY)
+            rows = found[: scan.go(bound, form)].astype(np.int64)
+            taken = np.flatnonzero(tally[:, 0])
+            pairs = tally[taken] - (1, 0)
+            tally[taken] = 0
+            scan.emptied()
+            yield rows, pairs
+
+    def cells(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the values u of a block's feature and v of the other, and I0 + I1, of pairs."""
+        u, v = np.divmod(rows[:, 2], self.planes.values[rows[:, 1] // LANES])
+        return u, v, rows[:, 3] + rows[:, 4]
+
+    def likeness(self, form: int) -> np.ndarray:
+        """Return squared correlations of codes of the first place with those of others, (p,)."""
+        sums = np.zeros((6, len(self.planes.feature)))
+        for rows, _ in self.found((-1, self.places[:1]), form):
+            u, v, s = self.cells(rows)
+            for one, value in zip(sums[1:], (u, v, u * u, u * v, v * v), strict=True):
+                one += np.bincount(rows[:, 1], value * s, len(one))
+            sums[0, rows[:, 1]] = rows[:, 5] + rows[:, 6]
+        n, x, y, xx, xy, yy = sums
+        spread = (n * xx - x * x) * (n * yy - y * y)
+        result = np.zeros(self.planes.p)
+        there = spread > 0  # nowhere else do both vary
+        result[self.planes.feature[there]] = (n * xy - x * y)[there] ** 2 / spread[there]
+        return result
 
     def _buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not hasattr(self.buffers, "arrays"):
@@ -290,11 +298,11 @@ class _Walk:
             )
         return self.buffers.arrays
 
-    def _numbers(self, block: tuple[int, np.ndarray], b: int, rows: np.ndarray) -> np.ndarray:
-        """Return the numbers of the patterns that were found; b: values of the block's features."""
-        (first, places), feature = block, self.planes.feature
-        cell, w = np.divmod(rows[:, 2], self.planes.values[rows[:, 1] // LANES])
-        u, v = np.divmod(cell, b)
+    def _numbers(self, block: tuple[int, np.ndarray], rows: np.ndarray) -> np.ndarray:
+        """Return the numbers of the patterns that were found."""
+        (first, places), feature, values = block, self.planes.feature, self.planes.values
+        cell, w = np.divmod(rows[:, 2], values[rows[:, 1] // LANES])
+        u, v = np.divmod(cell, values[places[0] // LANES])
         head = np.full(len(rows), -1 if first < 0 else feature[first])
         names = np.column_stack([head, feature[places[rows[:, 0]]], feature[rows[:, 1]]])
         return encode(names, np.column_stack([u, v, w]))
@@ -602,3 +610,53 @@ def forecast(planes: Planes, order: int, run: Run = Run()) -> tuple[int, float]:
     threads = run.threads or cpu_count() or 1
     all_ = walk.total() * min(seconds, default=0.0) / max(1, met) / threads
     return planes.number_of_patterns(order), all_
+
+
+def boost_pairs(planes: Planes, k: int, form: int = -1) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k pairs of features with the largest interaction by BOOST, and its statistic.
+
+    Wan et al. (2010, American Journal of Human Genetics 87, 325): twice the log likelihood ratio of
+    the table of both features and the class to Kirkwood's superposition approximation of it, made
+    of its margins of two; over the cases where both features are known.
+
+    Returns
+    -------
+    pairs : (k, 2) columns, the smaller one first, by falling statistic, then by column; fewer if
+        there are fewer pairs.
+    statistic : (k,).
+    """
+    places = np.flatnonzero(planes.feature >= 0)
+    walk, most = _Walk(planes, places, len(places), 2), int(planes.values.max())
+    pairs, statistic = np.empty((0, 2), dtype=np.int64), np.empty(0)
+    for block in walk.blocks():
+        for rows, _ in walk.found(block, form):
+            if not len(rows):
+                continue
+            key, which = np.unique(rows[:, 0] * len(walk.rank) + rows[:, 1], return_inverse=True)
+            u, v, _ = walk.cells(rows)
+            table = np.zeros((len(key), most, most, 2))
+            table[which, u, v] = rows[:, 3:5]
+            first, second = np.divmod(key, len(walk.rank))
+            names = planes.feature[np.column_stack([block[1][first], second])]
+            pairs = np.concatenate([pairs, np.sort(names, axis=1)])
+            statistic = np.concatenate([statistic, kirkwood(table)])
+            best = np.lexsort((pairs[:, 1], pairs[:, 0], -statistic))[:k]
+            pairs, statistic = pairs[best], statistic[best]
+    return pairs, statistic
+
+
+def kirkwood(table: np.ndarray) -> np.ndarray:
+    """Return 2 sum n_uvc log(n_uvc / m_uvc) of tables of counts n, (m, u, v, c).
+
+    m_uvc is proportional to n_uv. n_u.c n_.vc / (n_u.. n_.v. n_..c), and has the same sum as n.
+    """
+    total = table.sum(axis=(1, 2, 3), keepdims=True)
+    expected = np.ones_like(table)
+    for axis in (1, 2, 3):
+        expected *= table.sum(axis=axis, keepdims=True)
+    for axes in ((2, 3), (1, 3), (1, 2)):
+        margin = table.sum(axis=axes, keepdims=True)
+        np.divide(expected, margin, out=expected, where=margin > 0)
+    expected *= total / expected.sum(axis=(1, 2, 3), keepdims=True)
+    ratio = np.divide(table, expected, out=np.ones_like(table), where=table > 0)
+    return 2 * (table * np.log(ratio)).sum(axis=(1, 2, 3))
