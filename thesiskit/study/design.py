@@ -22,7 +22,6 @@ from scipy import special, stats
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.errors import DataError, counted, cut, quoted
-from thesiskit.models import interactions
 from thesiskit.models.base import OWN
 from thesiskit.models.packed import (
     PackedFeatures,
@@ -32,6 +31,7 @@ from thesiskit.models.packed import (
     read_columns,
 )
 from thesiskit.models.peers import PEERS
+from thesiskit.models.planes import Planes, express
 from thesiskit.models.selection import (
     FSelection,
     correlation_of_f,
@@ -112,7 +112,7 @@ class Split:
     def values(self, columns: np.ndarray, cases: np.ndarray, takes: str) -> np.ndarray:
         """Return some features of some cases, (cases, columns), as "bits" or "reals"."""
         if self.n_values is not None:
-            return interactions.express(columns, self.codes[cases])
+            return express(columns, self.codes[cases])
         if takes == "bits":
             return self.bits().unpack(columns, cases)
         return np.concatenate([read_columns(table, columns) for table in self.reals()])[cases]
@@ -137,9 +137,9 @@ class Split:
         return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
     @cached_property
-    def planes(self) -> interactions.Planes:
+    def planes(self) -> Planes:
         """The discrete features of the training cases, of which patterns are selected."""
-        return interactions.Planes.pack(self.codes, self.response, self.train)
+        return Planes.pack(self.codes, self.response, self.train)
 
     def training_rows(self) -> np.ndarray:
         """Return real features, of which the first rows are all cases up to the last that trains.

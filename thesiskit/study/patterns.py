@@ -28,9 +28,10 @@ from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers, ranks
 from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
-from thesiskit.models.interactions import Planes, decode, select_patterns
+from thesiskit.models.interactions import select_patterns
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared, check_order
 from thesiskit.models.peers import Task
+from thesiskit.models.planes import Planes, decode
 from thesiskit.models.temperature import numbered, together
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import gains, summarised

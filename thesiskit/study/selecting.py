@@ -39,8 +39,9 @@ from thesiskit.models.base import (
 )
 from thesiskit.models.chains import marked
 from thesiskit.models.covariates import Covariates
-from thesiskit.models.interactions import Run, select_patterns, words
+from thesiskit.models.interactions import Run, select_patterns
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, Task
+from thesiskit.models.planes import words
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.selection import (
     FSelection,

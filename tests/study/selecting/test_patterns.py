@@ -14,7 +14,8 @@ from thesiskit.errors import ResultsError
 from thesiskit.files import Results
 from thesiskit.models import chains, naive_bayes
 from thesiskit.models.covariates import Covariates
-from thesiskit.models.interactions import Planes, express, select_patterns
+from thesiskit.models.interactions import select_patterns
+from thesiskit.models.planes import Planes, express, words
 from thesiskit.models.selection import squared_correlation
 from thesiskit.study.all_cases import AllCases
 from thesiskit.study.experiment import Experiment
@@ -90,7 +91,9 @@ def test_what_is_kept_and_predicted_is_that_of_the_best_of_all_patterns(tmp_path
                     if 0 < one.sum() < len(known):
                         n = np.bincount(y[known], minlength=2)
                         ones = np.bincount(y[known], one, minlength=2).astype(int)
-                        name = ", ".join(f"{names[j]}={values[v]}" for j, v in zip(which, wanted))
+                        name = ", ".join(
+                            f"{names[j]}={values[v]}" for j, v in zip(which, wanted, strict=True)
+                        )
                         scores[name] = squared_correlation(*ones, *n)
         for disjoint in (True, False):
             found = kept["pattern"][start : start + 4].tolist()
@@ -119,8 +122,6 @@ def test_what_is_kept_and_predicted_is_that_of_the_best_of_all_patterns(tmp_path
 
 
 def _named(numbers, names, values):
-    from thesiskit.models.interactions import words
-
     return words(numbers, names, [values] * len(names))
 
 
@@ -163,7 +164,7 @@ def _written(folder, text):
 
 def test_a_logistic_model_takes_the_features_of_the_patterns(tmp_path):
     rng = np.random.default_rng(3)
-    frame, codes, y = table(rng)
+    frame, *_ = table(rng)
     frame.to_csv(tmp_path / "t.csv", index=False)
     text = CONFIG.replace("disjoint: [true, false]", "disjoint: true")
     start = text.index("kind: naive-bayes")
@@ -234,7 +235,8 @@ def test_the_first_model_is_the_posterior_mode_and_bayes_rule_is_exact():
     # separated, constant and missing columns are no trouble
     odd = np.column_stack([y * 1e6, np.full(400, 3.0), np.where(y == 1, np.nan, 1.0)])
     p = Covariates.of(odd, y).adjusted(np.full(400, 0.5), odd)
-    assert np.isfinite(p).all() and (p[y == 1, 1] > 0.9).all()
+    assert np.isfinite(p).all()
+    assert (p[y == 1, 1] > 0.9).all()
 
 
 def test_drawn_genotypes_make_a_study(tmp_path):
@@ -316,8 +318,7 @@ def test_a_logistic_model_needs_enough_features(tmp_path):
     frame, *_ = table(np.random.default_rng(3))
     frame["y"] = frame["rs0"] == "AA"
     frame.to_csv(tmp_path / "t.csv", index=False)
-    text = CONFIG.replace("disjoint: [true, false]", "order: 1").replace("order: 2, ", "")
-    text = text.replace("[4]", "[1]")
+    text = CONFIG.replace("disjoint: [true, false]", "disjoint: true").replace("[4]", "[1]")
     text = text[: text.index("kind: naive-bayes")] + LOGISTIC + "\nreport: {parts: [summary]}\n"
     done = invoke("run", _written(tmp_path, text), "--results", tmp_path / "r")
     must_fail(done, "have 1 feature, fewer than model.orders (2)")
