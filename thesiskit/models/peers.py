@@ -23,6 +23,8 @@ arrays, and `l2_logistic` takes a table in parts, which is never held whole.
 | logistic-regression, ridge   | of one-hot features                                               |
 | pairwise-...                 | the same, and of all products of values of two features           |
 | gradient-boosting            | of categorical features, as is naive-bayes                        |
+| boost                        | logistic regression of the cells of the pairs that BOOST (Wan et  |
+|                              | al. 2010) ranks first, once, as is usually done                   |
 
 Tuning is by the log loss of five stratified folds of the training cases, in which everything is
 done again, the choice of the best features too; ridges are tuned by left-out cases.  Nearest
@@ -45,7 +47,7 @@ import importlib.util
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -53,6 +55,8 @@ from typing import Any
 import numpy as np
 
 from thesiskit.errors import DataError, UserError
+from thesiskit.models.interactions import boost_pairs
+from thesiskit.models.planes import MOST_VALUES, Planes
 from thesiskit.models.temperature import inner_folds
 
 Arrays = dict[str, np.ndarray]
@@ -73,6 +77,7 @@ THRESHOLDS = 30  # of nearest-centroids, from 0 to that which shrinks all to one
 FOLDS = 5
 LARGEST = 1e100  # of a number in a model file
 TREES = 500
+PAIRS = 10  # of boost
 _GAUSSIAN = ("theta_", "var_", "class_prior_")  # scikit-learn's names of what is learnt
 _BERNOULLI = ("class_log_prior_", "feature_log_prob_")
 # what load imports
@@ -267,6 +272,10 @@ def check_learnt(name: str, task: Task, learnt: Arrays, width: int) -> None:
     for indices in ("best", "feature"):
         if indices in learnt and (learnt[indices] < (0 if indices == "best" else -2)).any():
             raise ValueError("its columns are damaged")
+    if "pairs" in learnt:
+        values = np.broadcast_to(task.values, width)[learnt["pairs"]] + 1
+        if (learnt["pairs"] < 0).any() or not np.array_equal(learnt["values"], values):
+            raise ValueError("its pairs are damaged")
     if "class" in learnt and not ((learnt["class"] >= 0) & (learnt["cases"] > 0)).all():
         raise ValueError("its counts are damaged")
     codes = task.kind not in (BITS, REALS)
@@ -655,6 +664,35 @@ def _answer_categorical(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
         log_p += learnt["feature_log_prob_"][:, first + codes].T
     log_p += learnt["class_log_prior_"]
     return np.exp(log_p - logsumexp(log_p, axis=1)[:, None])
+
+
+def _fit_boost(task: Task, columns: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
+    """Logistic regression of the cells of the pairs that BOOST ranks first.
+
+    Of more than two classes it is the most frequent one against the others that ranks them.
+    """
+    values = np.broadcast_to(task.values, columns.shape[1])
+    known = columns < np.minimum(values, MOST_VALUES)
+    pairs = np.empty((0, 2), dtype=np.int64)
+    with suppress(DataError):  # nothing varies
+        first = response == np.bincount(response).argmax()
+        planes = Planes.pack(np.where(known, columns, -1), first.astype(np.int64))
+        pairs, _ = boost_pairs(planes, PAIRS)
+    learnt = {"pairs": pairs, "values": values[pairs] + 1}  # missing is a value, too
+    model = logistic_regression(response, seed, CS, task.groups)
+    return learnt | _coefficients(model.fit(_cells(learnt, columns), response))
+
+
+def _cells(learnt: Arrays, columns: np.ndarray) -> Any:
+    """Return a column for each cell of each pair, (n, .); the first one is 0, if there are none."""
+    first, second = columns[:, learnt["pairs"][:, 0]], columns[:, learnt["pairs"][:, 1]]
+    cells = (first * learnt["values"][:, 1] + second).astype(np.int64)
+    table = np.column_stack([np.full(len(columns), -1), cells])
+    return one_hot(table, [1, *learnt["values"].prod(axis=1).tolist()])
+
+
+def _answer_boost(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
+    return _answer_linear(learnt, _cells(learnt, columns))
 
 
 def _fit_forest(task: Task, columns: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
@@ -1173,5 +1211,7 @@ _PEERS = (
     Peer("random-forest", "random forest", _TABLES, *_FOREST),
     Peer("gradient-boosting", "gradient boosting", (FEATURES, RESPONSES, SEQUENCES)),
     Peer("naive-bayes", "naive Bayes", (FEATURES,), _fit_categorical, _answer_categorical, "codes"),
+    Peer("boost", "BOOST's best pairs, logistic regression", (FEATURES,), _fit_boost,
+         _answer_boost, "codes"),
 )  # fmt: skip
 PEERS = {peer.name: peer for peer in _PEERS}

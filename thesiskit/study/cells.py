@@ -53,6 +53,7 @@ from thesiskit.registry import fit_command
 HOST = socket.gethostname()
 TAIL = 20  # lines of a failed cell's log that are kept
 # what needs more is only begun with --yes: far above what is shipped, and plans in docs/cluster.md
+MOST_SCREENING = 3600.0  # seconds
 TELL_SECONDS = 30  # between lines that say how far a screening is
 MOST_CELLS = 5_000_000
 MOST_FITS = 50_000_000
@@ -282,6 +283,7 @@ class Needs:
         chains run until they agree, as many as the limit allows.
     disk : bytes of cases, predictions, quantiles of posteriors, and draws before compression.
     memory : bytes of one process.
+    screening : seconds of one processor to screen patterns, measured on a part.
 
     Groups of patterns are not known before they are counted, so neither they nor draws of their
     coefficients are in it: `models/patterns` refuses what is too much, as soon as it is seen.
@@ -292,6 +294,7 @@ class Needs:
     iterations: int = 0
     disk: float = 0.0
     memory: float = 0.0
+    screening: float = 0.0
 
     @property
     def problem(self) -> str | None:
@@ -302,6 +305,8 @@ class Needs:
             f"{self.fits:,} fits": self.fits > MOST_FITS,
             f"{self.iterations:,} iterations": self.iterations > MOST_ITERATIONS,
             f"about {memory_text(self.memory)} of memory": self.memory > machine,
+            f"about {self.screening / 3600:.2g} hours of a processor to screen patterns": self.screening
+            > MOST_SCREENING,
             f"about {memory_text(self.disk)} on disk": self.disk > MOST_DISK,
         }
         return " and ".join(text for text, is_much in much.items() if is_much) or None

@@ -39,9 +39,9 @@ from thesiskit.models.base import (
 )
 from thesiskit.models.chains import marked
 from thesiskit.models.covariates import Covariates
-from thesiskit.models.interactions import Run, select_patterns
+from thesiskit.models.interactions import Run, forecast, select_patterns
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, Task
-from thesiskit.models.planes import words
+from thesiskit.models.planes import Planes, words
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.selection import (
     FSelection,
@@ -80,6 +80,7 @@ DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an a
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
 OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant")
 OF_SPLITS = ("tau", "tau_errors", "seconds", "judged")  # of predictions
+FEW, PART = 20_000, 512  # features of which pairs are screened in seconds, and of a forecast
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 
 
@@ -557,9 +558,27 @@ class SelectionWork(Work):
                 needed.memory += DRAWS * sizes.train * kept[arm.label] * 8
             fits = splits + self.chooses * replicates * groups * PAIRS
             needed.iterations += fits * iterations * (1 + FOLDS * (arm.temperature == CV))
+        if config.of_patterns:
+            needed.screening = splits * len(selections(config)) * self._seconds_of_screening(p)
         needed.disk += sum(held)
         needed.memory += max(held, default=0) if self.kind.has_chains else sum(held)
         return needed
+
+    def _seconds_of_screening(self, p: int) -> float:
+        """Return about how long a screening of p discrete features takes a processor."""
+        wanted = self.config.selection
+        assert wanted is not None
+        if p < FEW ** (2 / wanted.order):  # it takes seconds
+            return 0.0
+        design = self.designs[0]
+        if design.data.drawn:
+            codes, y = design.drawn(0).train.features, design.drawn(0).train.response
+        else:
+            codes, y = design.tables[0].features, design.tables[0].response
+        part = min(p, PART)  # pairs, or triples, are counted from this
+        planes = Planes.pack(np.asarray(codes[:, :part]), y)
+        _, seconds = forecast(planes, wanted.order, Run(threads=1))
+        return seconds * (p / part) ** wanted.order
 
     # ---- making it ----
 
