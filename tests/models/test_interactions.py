@@ -71,7 +71,7 @@ CASES = {
     "threes": {"n": 70, "p": 17, "order": 3, "k": 30},
     "threes with ties": {"n": 12, "p": 14, "order": 3, "k": 100},
     "threes, missing": {"n": 50, "p": 14, "order": 3, "k": 40, "missing": 0.15},
-    "most cases": {"n": 100_000, "p": 7, "order": 2, "k": 9},
+    "most cases": {"n": 100_000, "p": 9, "order": 2, "k": 9},
     "words": {"n": 64, "p": 20, "order": 2, "k": 9},
 }
 
