@@ -86,7 +86,7 @@ cdef class Scan:
         self.c.group = self.c.row = self.c.taken = 0
 
     def go(self, double bound, int form):
-        """Walk on; patterns of COR^2 >= bound are found.  `form` is an index of FORMS; -1: the last."""
+        """Walk on; patterns of COR^2 >= bound are found.  `form`: index of FORMS, -1: the last."""
         self.c.bound, self.c.written = bound, 0
         form = range(len(FORMS))[form]
         with nogil:

@@ -84,9 +84,9 @@ def select(table, y, k, seed, order, cut=None, disjoint=False, ld=None):
                         if g != f and likeness(table, f, g) > ld}  # fmt: skip
             skipped -= used
     gamma_squared = min(squares[number] for number in kept) if k is not None else cut
-    rows = {}
+    rows, chosen = {}, set(kept)
     for number, (_, (_, _, n0, n1)) in all_.items():
-        if number not in kept and squares[number] <= gamma_squared:
+        if number not in chosen and squares[number] <= gamma_squared:
             event = 0 if k is None else 1 + (squares[number] == gamma_squared)
             rows[n0, n1, event] = rows.get((n0, n1, event), 0) + 1
     kept.sort(key=lambda number: (-squares[number], number))
