@@ -39,7 +39,7 @@ from thesiskit.estimators.inputs import (
 from thesiskit.models import interactions, mixture, pool
 from thesiskit.models.base import Model, Training, positive, whole
 from thesiskit.models.mixture import COLLAPSED, Mixture
-from thesiskit.models.naive_bayes import NaiveBayes, odds_ratios
+from thesiskit.models.naive_bayes import NaiveBayes
 from thesiskit.models.normal import Normal
 from thesiskit.models.packed import PackedFeatures, as_bits, find_missing, read_columns
 from thesiskit.models.patterns import UNSEEN
@@ -452,7 +452,7 @@ class NaiveBayesClassifier(
             for y, label in enumerate(self.classes_)
             for words, one in (("with", ones), ("known", present))
         }
-        ratio = odds_ratios(self._posterior)
+        ratio = self._posterior.odds_ratios
         return pd.DataFrame(
             {"pattern": self.patterns_} | counts
             | {"odds ratio": ratio[:, 0], "corrected": ratio[:, 1], "relevant": self.relevance_}

@@ -433,6 +433,17 @@ class Posterior:
             found += relevant_given(self, at, j) @ np.exp(self.log_joint[at, j])
         return np.minimum(found, 1.0)[self.kept.group]
 
+    @property
+    def odds_ratios(self) -> np.ndarray:
+        """By how much the odds that x_j = 1 are larger in class 1, of each kept feature, (k, 2).
+
+        The first is of the training cases, where 1/2 is added to each count; the second is of
+        `rates_of`, what the posterior expects of new cases.
+        """
+        counted = self.kept.of_each((self.kept.pairs + 0.5) / (self.kept.present + 1))
+        each = special.logit([counted, rates_of(self).T])
+        return np.exp(each[..., 1] - each[..., 0]).T
+
 
 def relevant_given(posterior: Posterior, at: np.ndarray, j: int) -> np.ndarray:
     """Return r of each distinct pair, (D, len(at)), at some points of alpha and one of pi."""
@@ -747,18 +758,6 @@ def rates_of(posterior: Posterior) -> np.ndarray:
     weight, G = special.softmax(log_weight), len(log_weight)
     rates = [np.exp(slopes[:, y * G : (y + 1) * G] + single[y]) @ weight for y in (0, 1)]
     return np.array(rates)[:, posterior.kept.group]
-
-
-def odds_ratios(posterior: Posterior) -> np.ndarray:
-    """Return by how much the odds that x_j = 1 are larger in class 1, of kept features, (k, 2).
-
-    The first is of the training cases, where 1/2 is added to each count; the second is of
-    `rates_of`, what the posterior expects of new cases.
-    """
-    kept = posterior.kept
-    counted = kept.of_each((kept.pairs + 0.5) / (kept.present + 1))
-    each = special.logit([counted, rates_of(posterior).T])
-    return np.exp(each[..., 1] - each[..., 0]).T
 
 
 def _log_odds(
