@@ -20,6 +20,7 @@ from pathlib import Path
 
 import batch
 import features
+import interactions
 import normal
 import numpy as np
 import pandas as pd
@@ -359,6 +360,7 @@ PARTS = {
     "mixture": (mixture_rows, mode_rows),
     "logistic": (sequences.rows,),
     "features": (features.rows,),
+    "interactions": (interactions.rows,),
     "batch": (batch.rows,),
 }
 GROWTH = {

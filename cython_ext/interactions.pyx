@@ -86,8 +86,9 @@ cdef class Scan:
         self.c.group = self.c.row = self.c.taken = 0
 
     def go(self, double bound, int form):
-        """Walk on; patterns of COR^2 >= bound are found.  `form` is an index of FORMS."""
+        """Walk on; patterns of COR^2 >= bound are found.  `form` is an index of FORMS; -1: the last."""
         self.c.bound, self.c.written = bound, 0
+        form = range(len(FORMS))[form]
         with nogil:
             tk_scan_form(&self.right.c, &self.left.c, &self.c, form)
         return self.c.written

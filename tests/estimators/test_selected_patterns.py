@@ -11,8 +11,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from thesiskit.errors import UserError
 from thesiskit.estimators import NaiveBayesClassifier
-from thesiskit.models.interactions import Planes, decode, express, select_patterns
+from thesiskit.models.interactions import select_patterns
 from thesiskit.models.naive_bayes import NaiveBayes, fit, predict, rates_of
+from thesiskit.models.planes import Planes, decode, express
 
 EXPECTED = {  # by order
     1: {"check_classifiers_train": "at a probability of 1/2 the second class is predicted"},

@@ -9,8 +9,9 @@ from commands import arrays, invoke, must_fail, run
 
 from thesiskit.config import load_config
 from thesiskit.files import Results
-from thesiskit.models.interactions import Planes, select_patterns, words
+from thesiskit.models.interactions import select_patterns
 from thesiskit.models.naive_bayes import NaiveBayes, fit
+from thesiskit.models.planes import Planes, words
 from thesiskit.report.layout import kept_words, size_words
 from thesiskit.report.posteriors import pair_figure
 from thesiskit.study.experiment import Experiment
@@ -31,7 +32,7 @@ experiment: drawn
 title: Pairs
 about: Genotypes.
 replicates: 2
-data: { source: genotypes, loci: 20, train: 200, test: 50, pairs: 1, effect: 1.2 }
+data: { source: genotypes, settings: [{ loci: 20, train: 200, test: 50, pairs: 1, effect: 1.2 }] }
 selection: { thresholds: [0.2], order: 2 }
 model: { relevant: [some] }
 report: { parts: [summary, relevance, pair-table, pair-figure] }

@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 from logistic_cases import NAMES, groups_named
+from thesiskit._kernels.interactions import FORMS
 
 from thesiskit.models import integrals, logistic, mixture, naive_bayes, normal
+from thesiskit.models.interactions import Run, boost_pairs, select_patterns
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.patterns import compress_features, compress_sequences
+from thesiskit.models.planes import Planes
 from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, select_by_f, select_features
 
 
@@ -117,6 +120,17 @@ def of_normal_features() -> Iterator[tuple[str, Any]]:
         yield "its predictions", normal.predict_log(found, 2 * X[:, selection.selected])
 
 
+def of_interactions() -> Iterator[tuple[str, Any]]:
+    rng = np.random.default_rng(10)
+    codes, y = rng.integers(-1, 4, (70, 40)), np.arange(70) % 2
+    for complete, form in product((False, True), range(len(FORMS))):
+        planes, run = Planes.pack(abs(codes) if complete else codes, y), Run(form=form)
+        selection = select_patterns(planes, 30, np.random.default_rng(1), run=run)
+        assert selection.left_out is not None
+        yield f"patterns {complete} {form}", [selection.selected, selection.left_out.rows]
+    yield "pairs of BOOST", boost_pairs(planes, 20)
+
+
 def arrays_of(value: Any) -> Iterator[np.ndarray]:
     """Yield all numeric arrays that a value has."""
     if isinstance(value, dict):
@@ -130,7 +144,7 @@ def arrays_of(value: Any) -> Iterator[np.ndarray]:
 
 def main() -> None:
     for numbers in (of_naive_bayes, of_mixtures, of_patterns, of_logistic_models,
-                    of_normal_features):  # fmt: skip
+                    of_normal_features, of_interactions):  # fmt: skip
         for name, value in numbers():
             found = list(arrays_of(value))
             assert found, name

@@ -36,13 +36,12 @@ from thesiskit.estimators.inputs import (
     symbols,
     threads_for,
 )
-from thesiskit.models import interactions, mixture, pool
+from thesiskit.models import interactions, mixture, planes, pool
 from thesiskit.models.base import Model, Training, positive, whole
 from thesiskit.models.mixture import COLLAPSED, Mixture
 from thesiskit.models.naive_bayes import NaiveBayes
 from thesiskit.models.normal import Normal
 from thesiskit.models.packed import PackedFeatures, as_bits, find_missing, read_columns
-from thesiskit.models.patterns import UNSEEN
 from thesiskit.models.pool import Pool
 from thesiskit.models.selection import (
     Screened,
@@ -391,7 +390,7 @@ class NaiveBayesClassifier(
     ----------
     classes_ : (2,) the two labels; the second is "class 1".
     selected_ : (k,) column indices of the features kept, strongest first; of patterns, their
-        numbers, which models.interactions.decode reads.
+        numbers, which models.planes.decode reads.
     patterns_ : the k patterns as text, strongest first; None without `order`.
     categories_ : with `order`, p arrays, the values of each feature, sorted.
     gamma_squared_ : Fraction, squared correlation of the weakest feature kept.
@@ -430,7 +429,7 @@ class NaiveBayesClassifier(
         self.patterns_ = None
         if self.order:
             values = [*map(symbols, self.categories_)]
-            self.patterns_ = interactions.words(self.selected_, self._names, values)
+            self.patterns_ = planes.words(self.selected_, self._names, values)
         return self
 
     def pattern_table(self):
@@ -481,19 +480,19 @@ class NaiveBayesClassifier(
         if not self.order:
             return super()._packed(X)
         instead = ", or use NormalClassifier, which takes real values as they are"
-        most = interactions.MOST_VALUES
+        most = planes.MOST_VALUES
         self.categories_ = find_categories(X, self._names, most, instead)
         return encode(X, self._names, self.categories_)
 
     def _select(self, table, y, cases, rng) -> Any:
         if not self.order:
             return super()._select(table, y, cases, rng)
-        planes = interactions.Planes.pack(table, y, cases)
+        packed = planes.Planes.pack(table, y, cases)
         k, seed = int(self.n_features or 0), rng.integers(2**63)
         while True:
             try:
                 return interactions.select_patterns(
-                    planes, k, np.random.default_rng(seed), order=int(self.order),
+                    packed, k, np.random.default_rng(seed), order=int(self.order),
                     disjoint=bool(self.disjoint), ld=self.ld,
                 )  # fmt: skip
             except UserError:  # in an inner fold there may be fewer patterns than among all cases
@@ -509,25 +508,19 @@ class NaiveBayesClassifier(
         check_is_fitted(self)
         if not self.order:
             return super().get_support(indices)
-        kept = np.isin(np.arange(self.n_features_in_), interactions.decode(self.selected_)[0])
+        kept = np.isin(np.arange(self.n_features_in_), planes.decode(self.selected_)[0])
         return np.flatnonzero(kept) if indices else kept
 
     def _kept(self, table, selected, rows) -> np.ndarray:
         if not self.order:
             return super()._kept(table, selected, rows)
-        return interactions.express(selected, table[rows])
+        return planes.express(selected, table[rows])
 
     def _kept_of(self, X) -> np.ndarray:
         if not self.order:
             return super()._kept_of(X)
         check_is_fitted(self)
-        codes = self._codes(X)
-        unseen, (features, _) = codes == UNSEEN, interactions.decode(self.selected_)
-        kept = interactions.express(self.selected_, np.where(unseen, 0, codes))
-        # a feature with another value than any before has not that of the pattern
-        other = (unseen[:, features] & (features >= 0)).any(axis=2)
-        kept[other & ~np.isnan(kept)] = 0
-        return kept
+        return planes.express(self.selected_, self._codes(X))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

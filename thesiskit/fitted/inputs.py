@@ -16,9 +16,9 @@ from thesiskit.datasets.tables import of_frame
 from thesiskit.errors import DataError, few, quoted
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
-from thesiskit.models.interactions import decode, express
 from thesiskit.models.packed import above, find_missing, read_columns
 from thesiskit.models.patterns import PATTERNS, Groups
+from thesiskit.models.planes import decode, express
 
 NONE = np.empty(0, dtype=np.intp)
 

@@ -1,15 +1,16 @@
 """Selecting from all patterns of one, two and three discrete features.
 
-A *pattern* of order d says that d different features have given values ("rs1 = 2 and rs7 = 0").  As a
-binary feature of cases it is 1 where all are so, and missing where one of these features is missing;
-a case in which it is missing does not count for it.  Candidates of order d are all patterns of at
-most d features that vary among the training cases.  Of a feature with two values, the pattern of this
-feature alone is one candidate, as its two values say the same; of several features, all are.
+A *pattern* of order d says that d different features have given values ("rs1 = 2 and rs7 = 0").
+As a binary feature of cases it is 1 where all are so, and missing where one of these features is
+missing; a case in which it is missing does not count for it.  Candidates of order d are all
+patterns of at most d features that vary among the training cases.  Of a feature with two values,
+the pattern of this feature alone is one candidate, as its two values say the same; of several
+features, all are.
 
 | symbol | name | shape |
 |---|---|---|
 | features as bits, one plane for a value | `Planes.words` | (planes, words, LANES) uint64 |
-| a pattern | its number: see `encode` | int64 |
+| a pattern | its number: see planes.py | int64 |
 | I0, I1, and n0, n1, cases that have all its features | rows of `counts` | (., 4) |
 | gamma^2 | `Selection.gamma_squared` | |
 
@@ -17,8 +18,8 @@ Selection is that of selection.py: the k with the largest |COR|, or all above a 
 found in integers, and which of them are kept is decided by lot, here by a random order of all
 patterns.  As the order is total, the patterns that are kept depend neither on the number of threads
 nor on the processor.  With `disjoint`, each feature is used once: patterns are taken as they come
-in this order, if none of their features is used.  With `ld`, features are skipped that say nearly what
-a feature of a pattern taken before says.
+in this order, if none of their features is used.  With `ld`, features are skipped that say nearly
+what a feature of a pattern taken before says.
 
 The correction of chapter 2 takes the candidates as independent, given the class and the parameters.
 Patterns that share features are not, nor are those of features in linkage disequilibrium; so it is
@@ -30,21 +31,19 @@ or skipped was not left out for being weak: it says nothing, and `LeftOut` does 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice, pairwise
 from math import comb
 from os import cpu_count
-from typing import Any
 
 import numpy as np
 
 from thesiskit._kernels import interactions as kernel  # type: ignore[attr-defined]
-from thesiskit._kernels import screening  # type: ignore[attr-defined]
-from thesiskit.errors import DataError, UserError
-from thesiskit.models.packed import mapping, read_columns, release
+from thesiskit.errors import UserError
+from thesiskit.models.planes import LANES, MOST_VALUES, Planes, count_bits, decode, encode
 from thesiskit.models.selection import (
     AT,
     BELOW,
@@ -52,7 +51,6 @@ from thesiskit.models.selection import (
     WITHIN,
     LeftOut,
     Selection,
-    check_response,
     check_threshold,
     distinct_counts,
     exact_squares,
@@ -61,278 +59,11 @@ from thesiskit.models.selection import (
     squares,
 )
 
-LANES = kernel.LANES
-MOST_VALUES = 16  # of a feature
-MOST_CASES = 100_000  # (n I1 - n1 s)^2 and n0 n1 s (n - s) have a relative error of 1e-15
-BITS = 21  # of an indicator: 16 feature + value + 1; three of them make a number
-MOST_FEATURES = (1 << BITS) // MOST_VALUES - 1
 MOST_PATTERNS = 2e12
 MOST_ABOVE = 5_000_000  # patterns above a threshold
-CHUNK = 1 << 24  # cells of a table that are unpacked together
 ROWS = 64  # features, or pairs, that meet all others in one block of work
 LISTED = 1 << 18  # of the best patterns, from which those of disjoint features are taken
 ROOM, SLOTS = 1 << 16, 1 << 18  # of the buffers of a thread
-
-
-@dataclass(frozen=True)
-class Planes:
-    """Discrete features of training cases as bits: a plane for each value but the last.
-
-    Features stand in groups of LANES with equally many values, those with missing values by
-    themselves; these have one more plane, of the cases where the feature is known.  Features that do not
-    vary are not there.
-
-    Attributes
-    ----------
-    words : (planes, words, LANES) uint64; the words of class 0, then those of class 1.
-    counts : (planes, 2, LANES) int32, bits in each class.
-    first : (groups,) the first plane of each group.
-    values : (groups,) how many values its features have, which are 0, 1, ...
-    complete : (groups,) uint8, whether no value is missing.
-    feature : (places,) the column of the feature at each place; -1 at a place that is empty.
-    p : columns of the table.
-    class_counts : (n0, n1).
-    """
-
-    words: np.ndarray
-    counts: np.ndarray
-    first: np.ndarray
-    values: np.ndarray
-    complete: np.ndarray
-    feature: np.ndarray
-    p: int
-    class_counts: tuple[int, int]
-
-    @classmethod
-    def pack(cls, codes: Any, y: np.ndarray, cases: np.ndarray | None = None) -> "Planes":
-        """Pack a table of codes 0 to 15, in which -1 and NaN are missing.
-
-        Parameters
-        ----------
-        codes : (n, p) whole numbers of any type; an array, which may be memory-mapped, or anything
-            with `shape` and [rows, columns].  It is read in chunks of columns.
-        y : (n,) classes, 0 and 1.
-        cases : row numbers to use, by default all.
-
-        Raises
-        ------
-        DataError: other codes, more than MOST_CASES cases or MOST_FEATURES features, one class, or
-        nothing that varies.
-        """
-        y = check_response(y, cases)
-        n, p = codes.shape
-        if len(y) != n:
-            raise DataError(f"{n} cases in the features but {len(y)} responses")
-        rows = np.arange(n) if cases is None else np.asarray(cases)
-        by_class = [rows[y[rows] == c] for c in (0, 1)]
-        n0, n1 = map(len, by_class)
-        if n0 + n1 < len(rows):
-            raise DataError("patterns are selected for a response of 0 and 1; others were found")
-        for what, number, most in (
-            ("cases", len(rows), MOST_CASES),
-            ("features", p, MOST_FEATURES),
-        ):
-            if number > most:
-                raise DataError(
-                    f"{number:,} {what} are too many to screen patterns; at most {most:,} can be used"
-                )
-        found: dict[tuple[int, bool], list[tuple[np.ndarray, np.ndarray]]] = {}
-        step = max(LANES, CHUNK // len(rows))
-        for start in range(0, p, step):
-            block = _read(codes, np.concatenate(by_class), slice(start, min(start + step, p)))
-            missing, values = (block < 0).any(axis=0), block.max(axis=0) + 1
-            varies = np.where(block < 0, MOST_VALUES, block).min(axis=0) < values - 1
-            for kind in sorted(
-                {*zip(values[varies].tolist(), missing[varies].tolist(), strict=True)}
-            ):
-                mine = np.flatnonzero(varies & (values == kind[0]) & (missing == kind[1]))
-                planes = _planes(block[:, mine], *kind, n0)
-                found.setdefault(kind, []).append((start + mine, planes))
-        if not found:
-            raise DataError(
-                "no feature varies within the training cases, so nothing can be learned"
-            )
-        return cls._of(found, p, (n0, n1))
-
-    @classmethod
-    def _of(cls, found, p: int, class_counts: tuple[int, int]) -> "Planes":
-        """Put features of each kind, (m, planes, words), into groups."""
-        groups = {kind: -(-sum(len(f) for f, _ in parts) // LANES) for kind, parts in found.items()}
-        stored = {(v, missing): v - 1 + missing for v, missing in found}
-        width = next(iter(found.values()))[0][1].shape[2]
-        total = sum(groups[kind] * stored[kind] for kind in found)
-        words = _aligned((total, width, LANES))
-        feature = np.full(sum(groups.values()) * LANES, -1)
-        done = place = 0
-        for kind in sorted(found):
-            parts, rows = found.pop(kind), groups[kind] * stored[kind]
-            mine = words[done : done + rows].reshape(groups[kind], stored[kind], width, LANES)
-            at = 0
-            for names, planes in parts:
-                where = np.arange(at, at + len(names))
-                mine[where // LANES, :, :, where % LANES] = planes
-                feature[place + where] = names
-                at += len(names)
-            done, place = done + rows, place + groups[kind] * LANES
-        kinds = sorted(groups)
-        repeats = [groups[kind] for kind in kinds]
-        planes_of = np.repeat([stored[kind] for kind in kinds], repeats)
-        w0 = -(-class_counts[0] // 64)
-        parts = [words[:, :w0], words[:, w0:]]
-        return cls(
-            words=words,
-            counts=np.stack([_bits(part, 1) for part in parts], axis=1),
-            first=np.concatenate([[0], np.cumsum(planes_of)[:-1]]).astype(np.int64),
-            values=np.repeat([v for v, _ in kinds], repeats).astype(np.int32),
-            complete=np.repeat([not missing for _, missing in kinds], repeats).astype(np.uint8),
-            feature=feature,
-            p=p,
-            class_counts=class_counts,
-        )
-
-    @property
-    def width0(self) -> int:
-        """Words of class 0."""
-        return -(-self.class_counts[0] // 64)
-
-    def of(self, places: np.ndarray) -> np.ndarray:
-        """Return all planes, with that of known cases, of features of one kind, (m, values, words)."""
-        group, lane = np.divmod(places, LANES)
-        values, complete = int(self.values[group[0]]), self.complete[group[0]]
-        result = np.empty((len(places), values, self.words.shape[1]), dtype=np.uint64)
-        for v in range(values - complete):
-            result[:, v] = self.words[self.first[group] + v, :, lane]
-        if complete:
-            n0, n1 = self.class_counts
-            result[:, -1] = np.concatenate([_mask(n0), _mask(n1)])
-        return result
-
-    def patterns_of_one(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers and counts of all patterns of one feature that are candidates."""
-        numbers, counts = [], []
-        for group, values in enumerate(self.values):
-            stop = values - 1 + (not self.complete[group])
-            planes = self.counts[self.first[group] : self.first[group] + stop].astype(np.int64)
-            known = np.broadcast_to(np.array(self.class_counts)[:, None], (2, LANES))
-            known = known if self.complete[group] else planes[-1]
-            last = known - planes[: values - 1].sum(axis=0)
-            ones = np.concatenate([planes[: values - 1], last[None]]).transpose(2, 0, 1)
-            s = ones.sum(axis=2)
-            wanted = (s > 0) & (s < known.sum(axis=0)[:, None])
-            # of two values that occur, the first says what the second says
-            wanted[(s > 0).sum(axis=1) == 2, np.argmax(s > 0, axis=1)[(s > 0).sum(axis=1) == 2]] = (
-                False
-            )
-            feature = self.feature[group * LANES : (group + 1) * LANES]
-            lane, value = np.nonzero(wanted & (feature >= 0)[:, None])
-            numbers.append(encode(feature[lane, None], value[:, None]))
-            counts.append(np.hstack([ones[lane, value], known.T[lane]]))
-        return np.concatenate(numbers), np.concatenate(counts)
-
-    def number_of_patterns(self, order: int) -> int:
-        """Return how many patterns of at most `order` features there are, whether they vary or not."""
-        values = np.repeat(self.values.astype(np.int64), LANES)[self.feature >= 0].tolist()
-        sums = [1, 0, 0, 0]  # of the products of the numbers of values of 0, 1, 2, 3 features
-        for v in values:
-            for d in (3, 2, 1):
-                sums[d] += v * sums[d - 1]
-        return sum(sums[1 : order + 1])
-
-
-def _read(codes: Any, rows: np.ndarray, columns: slice) -> np.ndarray:
-    """Return some codes as int8, -1 where one is missing."""
-    block = codes[rows, columns] if mapping(codes) is None else read_columns(codes, columns)[rows]
-    release(codes)
-    if block.dtype.kind not in "iufb":
-        raise DataError(f"codes of features must be numbers, got {block.dtype}")
-    block = np.where(np.isnan(block), -1, block) if block.dtype.kind == "f" else block
-    odd = (block < -1) | (block >= MOST_VALUES)
-    odd |= block != np.floor(block) if block.dtype.kind == "f" else False
-    if odd.any():
-        row, column = np.argwhere(odd)[0]
-        raise DataError(
-            f"{block[row, column]} in case {rows[row] + 1}, feature {columns.start + column + 1} is no "
-            f"code; give whole numbers from 0 to {MOST_VALUES - 1}, and -1 or NaN where one is missing"
-        )
-    return block.astype(np.int8)
-
-
-def _planes(block: np.ndarray, values: int, missing: bool, n0: int) -> np.ndarray:
-    """Return the planes that are stored of features of one kind, (features, planes, words)."""
-    n = len(block)
-    w0, w1 = -(-n0 // 64), -(-(n - n0) // 64)
-    words = np.empty((block.shape[1], values - 1 + missing, w0 + w1), dtype=np.uint64)
-    for v in range(words.shape[1]):
-        bits = (block == v if v < values - 1 else block >= 0).view(np.uint8)
-        for part, width, first in ((bits[:n0], w0, 0), (bits[n0:], w1, w0)):
-            packed = np.empty((block.shape[1], width), dtype=np.uint64)
-            screening.pack_columns(np.ascontiguousarray(part), packed)
-            words[:, v, first : first + width] = packed
-    return words
-
-
-def _aligned(shape: tuple[int, ...]) -> np.ndarray:
-    """Return zeros that begin at a line of the cache."""
-    size = int(np.prod(shape))
-    whole = np.zeros(size + 8, dtype=np.uint64)
-    first = -(whole.ctypes.data // 8) % 8
-    return whole[first : first + size].reshape(shape)
-
-
-def _bits(words: np.ndarray, axis: int) -> np.ndarray:
-    return np.bitwise_count(words).sum(axis=axis, dtype=np.int32)
-
-
-def _mask(n: int) -> np.ndarray:
-    """Return words of which n bits are 1."""
-    return np.array([(1 << min(64, n - i)) - 1 for i in range(0, n, 64)], dtype=np.uint64)
-
-
-def encode(features: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the numbers of patterns of up to three (feature, value), (m, d) each; -1: no feature.
-
-    A number is made of three times 21 bits, of 16 feature + value + 1 each, those of the last feature
-    lowest, and 0 where there are fewer features.
-    """
-    parts = np.where(features >= 0, MOST_VALUES * features.astype(np.int64) + values + 1, 0)
-    number = np.zeros(len(parts), dtype=np.int64)
-    for part in np.sort(parts, axis=1).T:
-        number = (number << BITS) | part
-    return number
-
-
-def decode(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return features and values of patterns, (m, 3) each, in order of features; -1: none."""
-    numbers = np.asarray(numbers, dtype=np.int64)[:, None]
-    parts = (numbers >> np.array([2 * BITS, BITS, 0])) & ((1 << BITS) - 1)
-    features, values = np.divmod(parts - 1, MOST_VALUES)
-    return features, np.where(parts > 0, values, -1)
-
-
-def express(numbers: np.ndarray, codes: Any) -> np.ndarray:
-    """Return the table of patterns as binary features of cases, (T, k) float32, NaN where missing.
-
-    codes : as in `Planes.pack`, of any cases.
-    """
-    features, values = decode(numbers)
-    rows = np.arange(codes.shape[0])
-    columns = {f: _read(codes, rows, slice(f, f + 1))[:, 0] for f in np.unique(features).tolist()
-               if f >= 0}  # fmt: skip
-    result = np.ones((len(rows), len(features)), dtype=np.float32)
-    for column, names, wanted in zip(result.T, features.tolist(), values.tolist(), strict=True):
-        for feature, value in zip(names, wanted, strict=True):
-            if feature >= 0:
-                column[:] *= columns[feature] == value
-        for feature in names:
-            if feature >= 0:
-                column[columns[feature] < 0] = np.nan
-    return result
-
-
-def words(numbers: np.ndarray, names: Sequence[str], values: Sequence[Sequence[str]]) -> list[str]:
-    """Return patterns as people write them, such as "rs1=2, rs7=0"."""
-    pairs = ([*zip(*one, strict=True)] for one in zip(*decode(numbers), strict=True))
-    return [", ".join(f"{names[f]}={values[f][v]}" for f, v in one if f >= 0) for one in pairs]
 
 
 def priorities(numbers: np.ndarray, seed: int) -> np.ndarray:
@@ -383,6 +114,7 @@ class Best:
     def __init__(self, size: int | None, bound: Fraction, seed: int, passed: np.ndarray):
         self.size, self.bound, self.seed, self.passed = size, bound, seed, passed
         self.tied, self.above = _Tally(), _Tally()
+        self.enough = 5 * (size or 0) // 4 + ROOM  # so many are stored before they are sorted out
         self.numbers = np.empty(0, dtype=np.int64)
         self.counts = np.empty((0, 4), dtype=np.int64)
 
@@ -397,7 +129,7 @@ class Best:
             numbers, counts = numbers[new], counts[new]
         self.numbers = np.concatenate([self.numbers, numbers])
         self.counts = np.concatenate([self.counts, counts])
-        if not self.size or len(self.numbers) > self.size + self.size // 4 + ROOM:
+        if len(self.numbers) > self.enough:
             self.settle()
 
     def merge(self, other: "Best") -> None:
@@ -432,15 +164,18 @@ class Best:
             self.above.add_counts(counts[stored])
             stored = stored[:0]
         self.numbers, self.counts = self.numbers[stored], counts[stored]
+        self.enough = 5 * max(size or 0, len(stored)) // 4 + ROOM
         if size is None and len(stored) > MOST_ABOVE:
             raise UserError(
-                f"more than {MOST_ABOVE:,} patterns are above the threshold; give a larger one, or k, "
-                "the number of patterns to keep"
+                f"more than {MOST_ABOVE:,} patterns are above the threshold; give a larger one, or "
+                "k, the number of patterns to keep"
             )
 
 
 def ranks(counts: np.ndarray) -> np.ndarray:
-    """Return the rank of COR^2 of each row of counts (m, 4), from 0, the largest; equal if it is."""
+    """Return the rank of COR^2 of each row of counts (m, 4): 0 for the largest, equal if it is."""
+    if not len(counts):
+        return np.empty(0, dtype=np.int64)
     rows, which, _ = distinct_counts(counts)
     score = squares(rows[:, :2], rows[:, 2:])
     order = np.argsort(-score, kind="stable")
@@ -497,41 +232,20 @@ class _Walk:
         self, block: tuple[int, np.ndarray], best: Best, form: int
     ) -> tuple[Best, _Tally, int]:
         """Walk through a block: its best patterns, how many vary, and how many features met."""
-        scan, b = self._scan(block)
-        found, tally, _ = self._buffers()
         mine, varying = best.empty(), _Tally()
-        while not scan.done:
-            rows = found[: scan.go(float(mine.bound) * (1 - NEARLY), form)].astype(np.int64)
-            mine.add(self._numbers(block, b, rows), rows[:, 3:])
-            taken = np.flatnonzero(tally[:, 0])
-            varying.add(tally[taken, 0] - 1, tally[taken, 1])
-            tally[taken] = 0
-            scan.emptied()
+        for rows, pairs in self.found(block, form, mine):
+            mine.add(self._numbers(block, rows), rows[:, 3:])
+            varying.add(*pairs.T)
         return mine, varying, int((len(self.places) - 1 - self.rank[block[1]]).sum())
 
-    def likeness(self, form: int) -> np.ndarray:
-        """Return the squared correlation of the codes of the first place with those of others, (p,)."""
-        scan, _ = self._scan((-1, self.places[:1]))
-        found, tally, _ = self._buffers()
-        sums = np.zeros((6, len(self.planes.feature)))
-        while not scan.done:
-            rows = found[: scan.go(0.0, form)].astype(np.int64)
-            u, v = np.divmod(rows[:, 2], self.planes.values[rows[:, 1] // LANES])
-            s = rows[:, 3] + rows[:, 4]
-            for one, value in zip(sums[1:], (u, v, u * u, u * v, v * v), strict=True):
-                one += np.bincount(rows[:, 1], value * s, len(one))
-            sums[0, rows[:, 1]] = rows[:, 5] + rows[:, 6]
-            tally[:] = 0
-            scan.emptied()
-        n, x, y, xx, xy, yy = sums
-        spread = (n * xx - x * x) * (n * yy - y * y)
-        result = np.zeros(self.planes.p)
-        there = spread > 0  # nowhere else do both vary
-        result[self.planes.feature[there]] = (n * xy - x * y)[there] ** 2 / spread[there]
-        return result
+    def found(
+        self, block: tuple[int, np.ndarray], form: int, best: Best | None = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield what the kernel finds in a block, at or above the bound of `best` at that time.
 
-    def _scan(self, block: tuple[int, np.ndarray]) -> tuple[kernel.Scan, int]:
-        """Return the kernel's walk through a block, and how many values its features have."""
+        That are rows of (row of the block, place, cell, I0, I1, n0, n1), of all cells of the pairs
+        or triples that they are of, and pairs of a `_Tally` of what varies.
+        """
         first, places = block
         words = self.planes.of(places)
         values, complete = words.shape[1], bool(self.planes.complete[places[0] // LANES])
@@ -540,9 +254,38 @@ class _Walk:
             words = (head[:, :, None] & words[:, None]).reshape(len(places), -1, words.shape[2])
             complete = complete and bool(self.planes.complete[first // LANES])
         parts = np.split(words, [self.planes.width0], axis=2)
-        counts = np.stack([_bits(part, 2) for part in parts], axis=2)
+        counts = np.stack([count_bits(part, 2) for part in parts], axis=2)
         left = kernel.Left(words, counts, self.rank[places], words.shape[1] // values, complete)
-        return kernel.Scan(self.right, left, self.rank, *self._buffers()), values
+        found, tally, cells = self._buffers()
+        scan = kernel.Scan(self.right, left, self.rank, found, tally, cells)
+        while not scan.done:
+            bound = 0.0 if best is None else float(best.bound) * (1 - NEARLY)
+            rows = found[: scan.go(bound, form)].astype(np.int64)
+            taken = np.flatnonzero(tally[:, 0])
+            pairs = tally[taken] - (1, 0)
+            tally[taken] = 0
+            scan.emptied()
+            yield rows, pairs
+
+    def cells(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the values u of a block's feature and v of the other, and I0 + I1, of pairs."""
+        u, v = np.divmod(rows[:, 2], self.planes.values[rows[:, 1] // LANES])
+        return u, v, rows[:, 3] + rows[:, 4]
+
+    def likeness(self, form: int) -> np.ndarray:
+        """Return squared correlations of codes of the first place with those of others, (p,)."""
+        sums = np.zeros((6, len(self.planes.feature)))
+        for rows, _ in self.found((-1, self.places[:1]), form):
+            u, v, s = self.cells(rows)
+            for one, value in zip(sums[1:], (u, v, u * u, u * v, v * v), strict=True):
+                one += np.bincount(rows[:, 1], value * s, len(one))
+            sums[0, rows[:, 1]] = rows[:, 5] + rows[:, 6]
+        n, x, y, xx, xy, yy = sums
+        spread = (n * xx - x * x) * (n * yy - y * y)
+        result = np.zeros(self.planes.p)
+        there = spread > 0  # nowhere else do both vary
+        result[self.planes.feature[there]] = (n * xy - x * y)[there] ** 2 / spread[there]
+        return result
 
     def _buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not hasattr(self.buffers, "arrays"):
@@ -555,11 +298,11 @@ class _Walk:
             )
         return self.buffers.arrays
 
-    def _numbers(self, block: tuple[int, np.ndarray], b: int, rows: np.ndarray) -> np.ndarray:
-        """Return the numbers of the patterns that were found; b: values of the block's features."""
-        (first, places), feature = block, self.planes.feature
-        cell, w = np.divmod(rows[:, 2], self.planes.values[rows[:, 1] // LANES])
-        u, v = np.divmod(cell, b)
+    def _numbers(self, block: tuple[int, np.ndarray], rows: np.ndarray) -> np.ndarray:
+        """Return the numbers of the patterns that were found."""
+        (first, places), feature, values = block, self.planes.feature, self.planes.values
+        cell, w = np.divmod(rows[:, 2], values[rows[:, 1] // LANES])
+        u, v = np.divmod(cell, values[places[0] // LANES])
         head = np.full(len(rows), -1 if first < 0 else feature[first])
         names = np.column_stack([head, feature[places[rows[:, 0]]], feature[rows[:, 1]]])
         return encode(names, np.column_stack([u, v, w]))
@@ -570,11 +313,11 @@ class Run:
     """How a screening is run; nothing here changes its result.
 
     threads : how many; None: as many as there are processors.
-    watch : is called after each block of work with what is done and all of the present walk, in pairs
-        and triples of features, and a function that returns the state as named arrays, from which
-        another screening of the same can go on.  What it raises ends the screening.
+    watch : is called after each block of work with what is done and all of the present walk, in
+        pairs and triples of features, and a function that returns the state as named arrays, from
+        which another screening of the same can go on.  What it raises ends the screening.
     state : arrays to go on from.
-    form : an index of the kernel's FORMS; None: the best that the processor has.
+    form : an index of the kernel's FORMS; the last is the best that the processor has.
     """
 
     threads: int | None = None
@@ -590,7 +333,6 @@ class _Screening:
                  disjoint: bool, ld: float | None, seed: int, run: Run):  # fmt: skip
         self.planes, self.k, self.cut, self.order = planes, k, cut, order
         self.disjoint, self.ld, self.seed, self.run = disjoint, ld, seed, run
-        self.form = range(len(kernel.FORMS))[run.form]
         self.kept, self.kept_counts = np.empty(0, dtype=np.int64), np.empty((0, 4), dtype=np.int64)
         self.varying = _Tally()
         self.lists = 0  # how many lists were made before this one; -1 when what is left is counted
@@ -607,7 +349,7 @@ class _Screening:
         if self.k is None:
             return Best(None, self.cut or Fraction(0), self.seed, self.kept[:0])
         choosy = self.disjoint or self.ld is not None
-        size = max(LISTED, 20 * self.k, self.k + 1) if choosy else self.k
+        size = max(LISTED, 2 * self.k) if choosy else self.k  # more than were kept before
         return Best(size, Fraction(0), self.seed, self.kept[:0])
 
     def _counter(self) -> Best:
@@ -627,11 +369,11 @@ class _Screening:
             excluded = self._excluded()
             places = np.sort(self.place[(self.place >= 0) & ~excluded])
             self._walk(places, len(places))
-            found, self.before = self.best, len(self.kept)
+            found = self.best
             if self.k is not None and self.k > self.varying.total:
                 raise UserError(
-                    f"the number of patterns to keep must be from 1 to {self.varying.total:,}, as many "
-                    f"as vary, got {self.k:,}"
+                    f"the number of patterns to keep must be from 1 to {self.varying.total:,}, as "
+                    f"many as vary, got {self.k:,}"
                 )
             self._take(found, excluded)
             if self.k is None or len(self.kept) == self.k:
@@ -647,7 +389,7 @@ class _Screening:
             else:
                 self.lists, self.before, self.best = self.lists + 1, len(self.kept), self._list()
             self.blocks = self.met = 0
-        # patterns of features that were not in the last list; all above a threshold were in the list
+        # patterns of features that were not in the last list; what is above a threshold was in it
         gone = self._excluded() & (self.place >= 0) & (self.k is not None)
         heads = np.sort(self.place[gone])
         others = np.sort(self.place[(self.place >= 0) & ~gone])
@@ -678,7 +420,7 @@ class _Screening:
         with ThreadPoolExecutor(threads) as pool:
             try:
                 for block in islice(walk.blocks(), self.blocks, None):
-                    pending.append(pool.submit(walk.work, block, self.best, self.form))
+                    pending.append(pool.submit(walk.work, block, self.best, self.run.form))
                     if len(pending) > 2 * threads:
                         finish()
                 while pending:
@@ -705,27 +447,28 @@ class _Screening:
                 first = self.place[name]
                 others = np.setdiff1d(self.place[self.place >= 0], first)
                 walk = _Walk(self.planes, np.append(first, others), 1, 2)
-                self.alike[name] = np.flatnonzero(walk.likeness(self.form) > self.ld)
+                self.alike[name] = np.flatnonzero(walk.likeness(self.run.form) > self.ld)
             excluded[np.setdiff1d(self.alike[name], list(used))] = True
         if self.disjoint:
             excluded[names] = True
 
     def _take(self, found: Best, excluded: np.ndarray) -> None:
         """Keep patterns of a list in their order, if none of their features is excluded."""
-        order = np.lexsort((priorities(found.numbers, self.seed), ranks(found.counts)))
-        taken = order
+        taken = np.lexsort((priorities(found.numbers, self.seed), ranks(found.counts)))
         if self.disjoint or self.ld is not None:
             before = set(self.kept.tolist())
             used = set(decode(self.kept)[0].ravel().tolist())
-            taken = []
-            names, numbers = decode(found.numbers[order])[0].tolist(), found.numbers[order].tolist()
-            for i, features, number in zip(order, names, numbers, strict=True):
+            chosen = []
+            numbers = found.numbers[taken]
+            names = decode(numbers)[0].tolist()
+            for i, features, number in zip(taken, names, numbers.tolist(), strict=True):
                 if len(before) == self.k:
                     break
                 if number not in before and not any(excluded[f] for f in features if f >= 0):
                     before.add(number)
-                    taken.append(i)
+                    chosen.append(i)
                     self._use(features, used, excluded)
+            taken = np.array(chosen, dtype=np.intp)
         self.kept = np.concatenate([self.kept, found.numbers[taken]])
         self.kept_counts = np.concatenate([self.kept_counts, found.counts[taken]])
 
@@ -780,7 +523,7 @@ class _Screening:
     def _load(self, state: dict[str, np.ndarray]) -> None:
         if not np.array_equal(state["of"], self._of(), equal_nan=True):
             raise UserError(
-                "the state is of a screening of other data or with other settings; begin again without"
+                "the state is of a screening of other data or settings; begin again without it"
             )
         self.seed, self.lists, self.before, self.blocks, self.met = state["where"].tolist()
         self.kept, self.kept_counts = state["kept"], state["kept_counts"]
@@ -812,20 +555,20 @@ def select_patterns(
     order : 1 to 3: the most features of a pattern.
     threshold : gamma, as for `selection.select_features`.
     disjoint : use each feature once: a pattern is taken if no feature of it was used before.
-    ld : skip the features whose codes have a squared correlation above this, over the cases where both
-        are known, with a feature of a pattern that was taken before.
+    ld : skip the features whose codes have a squared correlation above this, over the cases where
+        both are known, with a feature of a pattern that was taken before.
     run : threads, progress, and a state to go on from.
 
     Returns
     -------
-    A Selection of which `selected` has numbers of patterns (`decode`), by falling |COR|, then by number,
-    and `n_features` the patterns that vary.  `left_out` has each that was not kept and is not above
-    gamma; with k, those that tie with the weakest kept one are known.
+    A Selection of which `selected` has numbers of patterns (planes.decode), by falling |COR|, then
+    by number, and `n_features` the patterns that vary.  `left_out` has each that was not kept and
+    is not above gamma; with k, those that tie with the weakest kept one are known.
 
     Raises
     ------
-    UserError: k that is more than there are, a bad order, threshold or ld, more than MOST_ABOVE patterns
-    above a threshold, more than MOST_PATTERNS patterns, or a state of another screening.
+    UserError: k that is more than there are, a bad order, threshold or ld, more than MOST_ABOVE
+    patterns above a threshold, more than MOST_PATTERNS patterns, or a state of another screening.
     """
     if (threshold is None) == (k is None):
         raise UserError("give either k or a threshold")
@@ -840,7 +583,7 @@ def select_patterns(
         fitting = int(features * (MOST_PATTERNS / number) ** (1 / order))
         raise UserError(
             f"{features:,} features have {number:.2g} patterns of order {order}, more than can be "
-            f"screened; keep about {fitting:,} of them first, or take a smaller order"
+            f"looked at; keep about {fitting:,} features first, or take a smaller order"
         )
     most = min(number, features) if disjoint else number
     if k is not None and not 1 <= k <= most:
@@ -853,16 +596,67 @@ def select_patterns(
 def forecast(planes: Planes, order: int, run: Run = Run()) -> tuple[int, float]:
     """Return how many patterns there are, and about how many seconds it takes to screen them once.
 
-    A small part is screened to find out.  `disjoint` and `ld` can take several times as long.
+    A small part is searched to find out.  `disjoint` and `ld` can take several times as long.
     """
-    walk = _Walk(planes, np.flatnonzero(planes.feature >= 0), 1, order)
-    walk.heads = len(walk.places)
+    places = np.flatnonzero(planes.feature >= 0)
+    walk = _Walk(planes, places, len(places), order)
     best = Best(1, Fraction(1), 0, np.empty(0, dtype=np.int64))
-    form, seconds, met = range(len(kernel.FORMS))[run.form], 0.0, 0
-    first = int(walk.places[0]) if order == 3 else -1
-    for part in islice(walk._parts(order - 2, len(walk.places)), 1 if order > 1 else 0):
+    first, seconds, met = 0 if order > 2 else -1, [], 1  # the place of a first feature
+    for _ in range(3 if order > 1 else 0):
         started = time.perf_counter()
-        met = walk.work((first, part[:LANES]), best, form)[2]
-        seconds = time.perf_counter() - started
+        block = places[first + 1 : first + 1 + LANES]
+        met = walk.work((first, block[walk.kind[block] == walk.kind[block[0]]]), best, run.form)[2]
+        seconds.append(time.perf_counter() - started)
     threads = run.threads or cpu_count() or 1
-    return planes.number_of_patterns(order), walk.total() * seconds / max(1, met) / threads
+    all_ = walk.total() * min(seconds, default=0.0) / max(1, met) / threads
+    return planes.number_of_patterns(order), all_
+
+
+def boost_pairs(planes: Planes, k: int, form: int = -1) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k pairs of features with the largest interaction by BOOST, and its statistic.
+
+    Wan et al. (2010, American Journal of Human Genetics 87, 325): twice the log likelihood ratio of
+    the table of both features and the class to Kirkwood's superposition approximation of it, made
+    of its margins of two; over the cases where both features are known.
+
+    Returns
+    -------
+    pairs : (k, 2) columns, the smaller one first, by falling statistic, then by column; fewer if
+        there are fewer pairs.
+    statistic : (k,).
+    """
+    places = np.flatnonzero(planes.feature >= 0)
+    walk, most = _Walk(planes, places, len(places), 2), int(planes.values.max())
+    pairs, statistic = np.empty((0, 2), dtype=np.int64), np.empty(0)
+    for block in walk.blocks():
+        for rows, _ in walk.found(block, form):
+            if not len(rows):
+                continue
+            key, which = np.unique(rows[:, 0] * len(walk.rank) + rows[:, 1], return_inverse=True)
+            u, v, _ = walk.cells(rows)
+            table = np.zeros((len(key), most, most, 2))
+            table[which, u, v] = rows[:, 3:5]
+            first, second = np.divmod(key, len(walk.rank))
+            names = planes.feature[np.column_stack([block[1][first], second])]
+            pairs = np.concatenate([pairs, np.sort(names, axis=1)])
+            statistic = np.concatenate([statistic, kirkwood(table)])
+            best = np.lexsort((pairs[:, 1], pairs[:, 0], -statistic))[:k]
+            pairs, statistic = pairs[best], statistic[best]
+    return pairs, statistic
+
+
+def kirkwood(table: np.ndarray) -> np.ndarray:
+    """Return 2 sum n_uvc log(n_uvc / m_uvc) of tables of counts n, (m, u, v, c).
+
+    m_uvc is proportional to n_uv. n_u.c n_.vc / (n_u.. n_.v. n_..c), and has the same sum as n.
+    """
+    total = table.sum(axis=(1, 2, 3), keepdims=True)
+    expected = np.ones_like(table)
+    for axis in (1, 2, 3):
+        expected *= table.sum(axis=axis, keepdims=True)
+    for axes in ((2, 3), (1, 3), (1, 2)):
+        margin = table.sum(axis=axes, keepdims=True)
+        np.divide(expected, margin, out=expected, where=margin > 0)
+    expected *= total / expected.sum(axis=(1, 2, 3), keepdims=True)
+    ratio = np.divide(table, expected, out=np.ones_like(table), where=table > 0)
+    return 2 * (table * np.log(ratio)).sum(axis=(1, 2, 3))

@@ -1157,6 +1157,10 @@ class FeaturePatterns(PatternsOf):
     kept_as, dtype = np.int16, np.int16
     stored: ClassVar[tuple[str, ...]] = FeatureGroups.stored
 
+    def take(self, kept: np.ndarray) -> "FeaturePatterns":
+        """Return the patterns of some features."""
+        return FeaturePatterns([self.features[j] for j in kept], [self.values[j] for j in kept])
+
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray]) -> "FeaturePatterns":
         """Return the patterns that `arrays` described."""

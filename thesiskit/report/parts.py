@@ -12,7 +12,7 @@ from thesiskit.report import (
     divisions,
     orders,
     posteriors,
-    promises,
+    predicted,
     ranks,
     reduction,
     scores,
@@ -65,12 +65,15 @@ TESTS = Need("test cases", lambda c: c["scheme"] != "none")
 TABLES = Need("several tables in data.sets", lambda c: bool(several_tables(c)))
 ONE_TABLE = Need("one table in data.sets", lambda c: not several_tables(c))
 SETTINGS = Need("data.source: signals", lambda c: bool(c["data"] and c["data"].get("settings")))
-ALIKE = Need("data sets of one kind", lambda c: not SETTINGS.met(c))
+ALIKE = Need("data sets of one kind", lambda c: len((c["data"] or {}).get("settings") or []) < 2)
 DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
 PATTERNS = Need("patterns of discrete features", lambda c: bool(c.get("of_patterns")))
 GROUPS = Need("two groups (evaluation.feature_groups)", lambda c: c["evaluation"]["groups"] > 1)
 RANKS = Need("evaluation.ranks: true", lambda c: c["evaluation"]["ranks"])
-SELECTION = Need("a selection of features", lambda c: c["selection"] is not None)
+SELECTION = Need(
+    "a selection of features, for another model than logistic",
+    lambda c: c["selection"] is not None and c["model"]["kind"] != "logistic",
+)
 SOME = Need("a selection other than all", lambda c: _sizes(c) not in ([], ["all"]))
 ONE = Need("one selection, other than all", lambda c: len(_sizes(c)) == 1 and SOME.met(c))
 SCREENED = Need("selection.screened", lambda c: bool(c["selection"] and c["selection"]["screened"]))
@@ -146,7 +149,7 @@ PARTS: dict[str, Part] = {
     "pair-table": Part(posteriors.pair_table, _PATTERNS),
     "pair-figure": Part(posteriors.pair_figure, _PATTERNS),
     "screened-answers": Part(
-        promises.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
+        predicted.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
     ),
     "predictions": Part(scores.prediction_table, (DATA, TESTS)),
     "selection-table": Part(scores.selection_table, (DATA, SELECTION)),

@@ -261,7 +261,8 @@ class Record:
     def patterns(self) -> dict[int, str]:
         """What patterns that were selected are, by their numbers; empty where columns were."""
         found = {}
-        for number in range(0 if "pattern" not in self.selection else self.n_blocks):
+        some = not self.logistic and "pattern" in self.selection
+        for number in range(self.n_blocks if some else 0):
             block = self.results.load("select", number, ("selected", "pattern"))
             found |= dict(zip(*(block[name].tolist() for name in block), strict=True))
         return found
@@ -562,7 +563,7 @@ class Record:
             yield one.keys, {f"probability: {name}": p for name, p in columns}
 
     def of_one(self, arm: Arm) -> tuple[np.ndarray, np.ndarray]:
-        """Return probabilities (N,) and whether they came true: of class 1, or of being right.
+        """Return probabilities (N,) and whether that is so: of class 1, or of being right.
 
         Of more than two classes they are those of the class that is predicted.
         """

@@ -22,7 +22,6 @@ from scipy import special, stats
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.errors import DataError, counted, cut, quoted
-from thesiskit.models import interactions
 from thesiskit.models.base import OWN
 from thesiskit.models.packed import (
     PackedFeatures,
@@ -32,6 +31,7 @@ from thesiskit.models.packed import (
     read_columns,
 )
 from thesiskit.models.peers import PEERS
+from thesiskit.models.planes import Planes, express
 from thesiskit.models.selection import (
     FSelection,
     correlation_of_f,
@@ -64,9 +64,9 @@ class Split:
     `response` (n,) holds the classes of all cases, from 0; `train` and `test` are row numbers.
     Where most columns were left out before anything else, `columns` are those that are features, of
     `width`, and `whole` is the split as it was before.  `case_groups` (n,) are numbers of groups of
-    cases that folds keep together, None where each case is alone.  Where features are
-    discrete, `n_values` (p,) says how many values each has, `reals` are their codes, and what is
-    selected is patterns.
+    cases that folds keep together, None where each case is alone.  `covariates` (n, q) are numbers
+    that are no features, or None.  Where features are discrete, `n_values` (p,) says how many
+    values each has, `reals` are their codes, and what is selected is patterns.
 
     bits : returns the binary features of all cases; real ones are cut at their medians.
     reals : returns the features as they were read or drawn, tables (., p) one below the other, or
@@ -86,6 +86,7 @@ class Split:
     whole: Split | None = None
     case_groups: np.ndarray | None = None
     n_values: Sequence[int] | None = None
+    covariates: np.ndarray | None = None
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -111,7 +112,7 @@ class Split:
     def values(self, columns: np.ndarray, cases: np.ndarray, takes: str) -> np.ndarray:
         """Return some features of some cases, (cases, columns), as "bits" or "reals"."""
         if self.n_values is not None:
-            return interactions.express(columns, self.codes[cases])
+            return express(columns, self.codes[cases])
         if takes == "bits":
             return self.bits().unpack(columns, cases)
         return np.concatenate([read_columns(table, columns) for table in self.reals()])[cases]
@@ -136,9 +137,9 @@ class Split:
         return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
     @cached_property
-    def planes(self) -> interactions.Planes:
+    def planes(self) -> Planes:
         """The discrete features of the training cases, of which patterns are selected."""
-        return interactions.Planes.pack(self.codes, self.response, self.train)
+        return Planes.pack(self.codes, self.response, self.train)
 
     def training_rows(self) -> np.ndarray:
         """Return real features, of which the first rows are all cases up to the last that trains.
@@ -472,11 +473,20 @@ class Design:
                 split = Split(
                     replicate, 0, f, response, train, test, len(group), cut_there, reals,
                     case_groups=self.case_groups, n_values=n_values,
+                    covariates=self.covariates,
                 )  # fmt: skip
                 for g in range(groups):
                     mine = np.flatnonzero(group == g)
                     one = split if groups == 1 else split.only(mine, group=g, width=len(mine))
                     yield keep_best(self.config, one, at_most=divided is not each_fold)
+
+    @cached_property
+    def covariates(self) -> np.ndarray | None:
+        """Numbers of all cases of the tables that are no features, (n, q); None without any."""
+        if not self.tables or not self.tables[0].covariates:
+            return None
+        parts = [np.column_stack([*table.covariates.values()]) for table in self.tables]
+        return np.concatenate(parts)
 
     @cached_property
     def named(self) -> tuple[list[str], list[list[str]]]:
@@ -586,7 +596,7 @@ class Design:
                     f"model.temperature: residual has no temperature in a training set with one "
                     f"case of class {rarest}, which says nothing of how features go together"
                 )
-        if any(table.missing for table in self.tables):
+        if any(table.missing for table in self.tables) and not self.config.of_patterns:
             notes += [
                 f"for {peer.name}, a missing value counts as the {peer.filled} of its feature in "
                 "the training set"

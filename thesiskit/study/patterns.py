@@ -23,13 +23,15 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.datasets.source import LogisticPriors, Sizes
 from thesiskit.defaults import SIGMA_0
-from thesiskit.errors import DataError, ResultsError, UserError
+from thesiskit.errors import DataError, ResultsError, UserError, counted
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers, ranks
 from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
+from thesiskit.models.interactions import select_patterns
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared, check_order
 from thesiskit.models.peers import Task
+from thesiskit.models.planes import Planes, decode
 from thesiskit.models.temperature import numbered, together
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import gains, summarised
@@ -145,7 +147,18 @@ class PatternDesign:
 
     @cached_property
     def sizes(self) -> Sizes:
-        """Numbers of cases, states and so on; data are read to know them, but not drawn."""
+        """Numbers of cases, states and so on; data are read to know them, but not drawn.
+
+        Where features are selected, at most so many are kept.
+        """
+        whole = self._sizes_of_data
+        if self.config.selection is None:
+            return whole
+        most = (self.config.selection.features or [whole.width])[0] * self.config.selection.order
+        return replace(whole, width=min(whole.width, most))
+
+    @property
+    def _sizes_of_data(self) -> Sizes:
         if self.data.sizes is not None:
             return self.data.sizes
         first, last = self.stored[0], self.stored[-1]
@@ -265,6 +278,10 @@ class PatternDesign:
                 "cases"
             )
         test_X, test_y, test_ids = _rows(last, test)
+        patterns = PATTERNS[data.family].like(last)
+        if config.selection is not None:
+            kept = self._selected(X, y, division)
+            X, test_X, patterns = X[:, kept], test_X[:, kept], patterns.take(kept)
         groups = None
         if first.groups:  # those of other tables do not matter
             every = numbered(first.groups)
@@ -273,10 +290,30 @@ class PatternDesign:
             groups = np.concatenate([every[train], alone])[: len(y)]
             groups = np.concatenate([groups, tested[: len(test_y)]])
         return Cases(
-            PATTERNS[data.family].like(last), X, y, test_X, test_y, first.classes, truth,
+            patterns, X, y, test_X, test_y, first.classes, truth,
             ids + test_ids if self.stored else [], self.notes if self.stored else first.notes,
             groups,
         )  # fmt: skip
+
+    def _selected(self, X: np.ndarray, y: np.ndarray, division: int) -> np.ndarray:
+        """Return the features of the patterns that are selected in training cases."""
+        wanted = self.config.selection
+        assert wanted is not None
+        keep, threshold = (wanted.features or [None])[0], (wanted.thresholds or [None])[0]
+        found = select_patterns(
+            Planes.pack(X, y), keep, generator(self.config.seed, "ties", division),
+            order=wanted.order, threshold=None if threshold is None else str(threshold),
+            disjoint=wanted.disjoint[0], ld=wanted.ld,
+        )  # fmt: skip
+        features = np.unique(decode(found.selected)[0])
+        features, order = features[features >= 0], max(self.model.orders)
+        if len(features) < order:
+            raise self.config.wrong(
+                "selection.features",
+                f"the patterns that are kept have {counted(len(features), 'feature')}, fewer than "
+                f"model.orders ({order}); keep more patterns",
+            )
+        return features
 
     def _folds(self, table: Any, replicate: int) -> np.ndarray:
         """Return the fold of each case of a replicate."""
@@ -365,10 +402,6 @@ class PatternWork(Work):
     @property
     def data_digest(self) -> str:
         return "".join(table.digest for table in self.design.stored)
-
-    @property
-    def data_notes(self) -> list[str]:
-        return self.design.notes
 
     def check(self) -> None:
         self.design.check()
@@ -459,8 +492,9 @@ class PatternWork(Work):
     def settings_of(self, stage: str, arm: str = "") -> Any:
         model, design = self.model, self.design
         if stage == "simulate":
-            data = design.data.model_dump()
-            return [self.config.seed, data, self.data_digest, design.drawn_with]
+            data, wanted = design.data.model_dump(), self.config.selection
+            found = [self.config.seed, data, self.data_digest, design.drawn_with]
+            return found if wanted is None else [*found, wanted.model_dump()]
         if stage == "compress":
             return model.model_dump(
                 include={"min_cases"} if arm else {"orders", "compress", "min_cases", "engine"}
