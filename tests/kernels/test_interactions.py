@@ -72,7 +72,7 @@ def test_counts_of_all_patterns(form, missing, n, p, order):
     codes, y = table(n, n, p, missing)
     planes = Planes.pack(codes, y)
     every = twin.candidates(tuple(map(tuple, codes.tolist())), tuple(y.tolist()), order)
-    first, wanted = -1, {number: one for number, (_, one) in every.items() if number >= 2**21}
+    first, wanted = -1, {number: one for number, (_, one) in every.items() if number >= 2**30}
     if order == 3:
         first = int(np.flatnonzero(planes.feature >= 0)[1])
         head, behind = {int(planes.feature[first])}, set(planes.feature[first:].tolist())

@@ -226,12 +226,17 @@ def test_tables_of_every_kind(tmp_path, monkeypatch, kind):
 
 
 def test_numbers_of_patterns_and_their_table():
-    features = np.array([[-1, -1, 5], [9, -1, 2], [7, 131070, 0]])
-    values = np.array([[-1, -1, 15], [0, -1, 3], [1, 2, 3]])
+    features = np.array([[-1, -1, 5], [9, -1, 2], [7, 65534, 0], [4194303, -1, 4194302]])
+    values = np.array([[-1, -1, 15], [0, -1, 3], [1, 2, 3], [15, -1, 2]])
     numbers = encode(features, values)
     assert numbers.min() > 0
-    assert decode(numbers)[0].tolist() == [[-1, -1, 5], [-1, 2, 9], [0, 7, 131070]]
-    assert decode(numbers)[1].tolist() == [[-1, -1, 15], [-1, 3, 0], [3, 1, 2]]
+    assert decode(numbers)[0].tolist() == [
+        [-1, -1, 5],
+        [-1, 2, 9],
+        [0, 7, 65534],
+        [-1, 4194302, 4194303],
+    ]
+    assert decode(numbers)[1].tolist() == [[-1, -1, 15], [-1, 3, 0], [3, 1, 2], [-1, 2, 15]]
     codes, y = drawn(2, 60, 12, missing=0.1)
     found = selected(codes, y, 40, order=3)
     table = express(found.selected, np.where(codes < 0, np.nan, codes))
@@ -261,7 +266,8 @@ def bad_input():
     yield "inf in case 1, feature 5", lambda: pack(with_codes(np.inf), y)
     yield "must be numbers", lambda: pack(codes.astype(str), y)
     yield "100,001 cases", lambda: pack(np.zeros((100_001, 1)), np.arange(100_001) % 2)
-    yield "131,072 features", lambda: pack(np.zeros((2, 131_072), np.int8), np.arange(2))
+    wide = np.broadcast_to(np.int8(0), (2, 1 << 26))
+    yield "67,108,864 features", lambda: pack(wide, np.arange(2))
     yield "give either", lambda: select(threshold=0.1)
     yield "give either", lambda: select(None)
     yield "from 1 to 3 here, got 4", lambda: select(order=4)

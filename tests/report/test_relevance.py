@@ -114,7 +114,7 @@ def test_the_number_of_relevant_features_is_a_quantile_of_pi_times_p(folder):
 def test_numbers_of_features_in_words():
     arm = Arm(0, "10", "corrected", "exact", "some")
     pi, weight = np.array([1e-4, 0.0123, 0.5]), np.array([0.1, 0.8, 0.1])
-    one = Relevance(arm, 2000.0, pi, weight, np.ones(1), np.ones(1), 1.0)
+    one = Relevance(arm, 2000.0, pi, weight, np.zeros(1), np.ones(1), np.ones(1), 1.0)
     assert one.words == "25 of 2,000 features (90 % interval less than 1 to 1,000)"
     assert [number_words(n) for n in (0.2, 1, 9.96, 123456)] == [
         "less than 1", "1", "10", "120,000"

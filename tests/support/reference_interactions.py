@@ -45,10 +45,10 @@ def candidates(table, y, order):
                 choices = [choices[0][1:]]
             for values in product(*choices):
                 present = known
-                number = 0
+                number = int(size == 3) << 2  # the bit before three times 20
                 for f, v in zip(features, values, strict=True):
                     present &= columns[f][1][v]
-                    number = number * 2**21 + 16 * f + v + 1
+                    number = number * 2 ** (20 if size == 3 else 30) + 16 * f + v + 1
                 counts = (present & zeros).bit_count(), (present & ones).bit_count(), n0, n1
                 if 0 < counts[0] + counts[1] < n0 + n1:
                     found[number] = features, counts

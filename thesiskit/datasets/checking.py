@@ -408,7 +408,7 @@ def _idle(looks: Looks) -> list[str]:
 
 def _naming(table: Cases, looks: Looks) -> list[str]:
     """Say which features seem to name the cases, or to be dates."""
-    n, found, texts = len(looks.codes), [], getattr(table, "values", None)
+    n, found, texts = len(looks.codes), [], getattr(table, "values", None) or None
     dated = (looks.low >= DAYS[0]) & (looks.high <= DAYS[1]) & (looks.gaps == 0)
     likely = looks.whole & (dated | (looks.values == n) | (texts is not None)) & (n >= LEAST)
     for j in np.flatnonzero(likely).tolist():

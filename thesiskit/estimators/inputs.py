@@ -158,18 +158,45 @@ class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 # ---- discrete values of any type as codes ----
 
 
-def find_categories(X: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
+class DiscreteFeatures(BaseEstimator):
+    """Features of any discrete values, whose places among `categories_` are their codes."""
+
+    def _discrete(self, X, **options) -> Any:
+        """Return what the checks of scikit-learn leave of a table, whatever its values are.
+
+        Lists and tables may have columns of many types.
+        """
+        X = as_table(X)
+        usual = {"dtype": None if isinstance(X, np.ndarray) else object, "ensure_all_finite": False}
+        return validate_data(self, X, **usual | options)
+
+    def _codes(self, X):
+        """Return the codes of new cases, (m, p)."""
+        return encode(self._discrete(X, reset=False), self._names, self.categories_)
+
+    @property
+    def _names(self) -> list[str]:
+        """Names of the features; x0, x1, ... if the table has no names."""
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
+
+
+def find_categories(
+    X: np.ndarray, names: Sequence[str], most: int = MOST_VALUES, instead: str = ""
+) -> list[np.ndarray]:
     """Return the values in each column of X (n, p), sorted, without None, NaN and NA.
 
     Values that are equal in Python, such as 1, 1.0 and True, are one value.  Raises DataError for a
-    column of real or infinite numbers, of values that cannot be compared, or of more than 255.
+    column of real or infinite numbers, of values that cannot be compared, or of more than `most`.
+
+    instead : what messages say that one can do with real values.
     """
     found = []
-    for name, (_, values) in zip(names, _columns(X, names), strict=True):
-        if len(values) > MOST_VALUES:
+    for name, (_, values) in zip(names, _columns(X, names, instead), strict=True):
+        if len(values) > most:
             raise DataError(
-                f"column {name} has {len(values)} values; a feature may have {MOST_VALUES}: "
-                "put them together in classes, or leave the column out"
+                f"column {name} has {len(values)} values; a feature may have {most}: "
+                f"put them together in classes{instead}, or leave the column out"
             )
         try:
             values = np.sort(values)
@@ -196,7 +223,9 @@ def symbols(categories: np.ndarray) -> list[str]:
     return [f"{v:.0f}" if isinstance(v, float) else str(v) for v in categories.tolist()]
 
 
-def _columns(X: np.ndarray, names: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _columns(
+    X: np.ndarray, names: Sequence[str], instead: str = ""
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield of each column (n,) codes, and the value of each code; -1 is missing."""
     for name, column in zip(names, X.T, strict=True):
         try:
@@ -214,8 +243,8 @@ def _columns(X: np.ndarray, names: Sequence[str]) -> Iterator[tuple[np.ndarray, 
                 fault = "infinity is no value of a feature"
                 if not np.isinf(float(value)):
                     fault = (
-                        "real values must be cut into classes first, for example by scikit-learn's "
-                        "KBinsDiscretizer"
+                        "real values must be cut into intervals first, for example by "
+                        f"scikit-learn's KBinsDiscretizer{instead}"
                     )
                 raise DataError(f"column {name} holds {value:g}; {fault}")
         yield which, values

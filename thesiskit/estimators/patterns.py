@@ -25,7 +25,7 @@ from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators.inputs import (
     AUTO,
     REQUIRED,
-    as_table,
+    DiscreteFeatures,
     encode,
     find_categories,
     initialiser,
@@ -350,28 +350,16 @@ def _numbers(X):
 # ---- features ----
 
 
-class FeatureModel(PatternModel):
+class FeatureModel(DiscreteFeatures, PatternModel):
     """Features of any discrete values, and the groups of their patterns."""
 
     def _learn(self, X, y, **checks):
         """Return patterns, codes (n, p), the order and the responses; learn the categories."""
-        X = as_table(X)
-        X, y = validate_data(self, X, y, **_options(X), **checks)
+        X, y = self._discrete(X, y=y, **checks)
         order = check_order(self.order, X.shape[1], "features")
         self.categories_ = find_categories(X, self._names)
         patterns = FeaturePatterns(self._names, [symbols(one) for one in self.categories_])
         return patterns, encode(X, self._names, self.categories_), order, y
-
-    def _codes(self, X):
-        X = as_table(X)
-        X = validate_data(self, X, reset=False, **_options(X))
-        return encode(X, self._names, self.categories_)
-
-    @property
-    def _names(self) -> list[str]:
-        """Names of the features; x0, x1, ... if the table has no names."""
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
 
     def largest(self, k=20):
         """Return the k groups of patterns with the largest coefficients, by absolute median.
@@ -410,11 +398,6 @@ class FeatureModel(PatternModel):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _options(X) -> dict[str, Any]:
-    """Return what scikit-learn should check: lists and tables may have columns of many types."""
-    return {"dtype": None if isinstance(X, np.ndarray) else object, "ensure_all_finite": False}
 
 
 class InteractionClassifier(FeatureModel, PatternClassifier, without=("noise",)):

@@ -11,6 +11,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
@@ -24,8 +25,18 @@ from sklearn.utils.validation import (
 
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, PI
 from thesiskit.errors import UnreliableWarning, UserError, quoted
-from thesiskit.estimators.inputs import as_numbers, as_table, initialiser, run_length, threads_for
-from thesiskit.models import mixture, pool
+from thesiskit.estimators.inputs import (
+    DiscreteFeatures,
+    as_numbers,
+    as_table,
+    encode,
+    find_categories,
+    initialiser,
+    run_length,
+    symbols,
+    threads_for,
+)
+from thesiskit.models import interactions, mixture, planes, pool
 from thesiskit.models.base import Model, Training, positive, whole
 from thesiskit.models.mixture import COLLAPSED, Mixture
 from thesiskit.models.naive_bayes import NaiveBayes
@@ -96,9 +107,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         self._check_options()
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        if bits and not is_binary(X):
-            raise UserError(NOT_BINARY)
-        table = PackedFeatures.pack(X) if bits else X
+        table = self._packed(X)
         selection = self._select(table, y, None, rng)
         training = replace(self._training(table, y, None, selection, rng), groups=groups)
         self._posterior = self._model.fit(training)
@@ -125,6 +134,14 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             "ensure_all_finite": "allow-nan" if self._model_class.takes_missing else True,
         }
         return validate_data(self, as_numbers(as_table(X)), **usual | options)
+
+    def _packed(self, X) -> Any:
+        """Return a validated table of training cases as features are selected from it."""
+        if self._model_class.takes != "bits":
+            return X
+        if not is_binary(X):
+            raise UserError(NOT_BINARY)
+        return PackedFeatures.pack(X)
 
     def _coded(self, y) -> np.ndarray:
         """Return labels as the places of their classes, (n,)."""
@@ -191,7 +208,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             if groups is not None:
                 mine = replace(mine, groups=np.unique(groups[train], return_inverse=True)[1])
             posterior = self._model.fit(mine)
-            return self._model.log_probability(posterior, _kept(table, selection, test))
+            kept = self._kept(table, selection.selected, test)
+            return self._model.log_probability(posterior, kept)
 
         return cross_validated(predict, y, rng, groups=groups)
 
@@ -214,7 +232,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         rows = slice(None) if cases is None else cases
         chains = self._model.chains
         return Training(
-            selection, y[rows], lambda: _kept(table, selection, rows), bool(self.correct),
+            selection, y[rows], lambda: self._kept(table, selection.selected, rows),
+            bool(self.correct),
             rngs=rng.spawn(chains) if chains else (),
             jobs=threads_for(getattr(self, "n_jobs", None)) if chains else None,
         )  # fmt: skip
@@ -262,6 +281,12 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return _check_feature_names_in(self, input_features)[self.get_support()]
 
+    def _kept(self, table, selected, rows) -> np.ndarray:
+        """Return the features kept of some training cases, (., k)."""
+        if self._model_class.takes == "bits":
+            return table.unpack(selected, rows)
+        return read_columns(table, selected)[rows]
+
     def _kept_of(self, X) -> np.ndarray:
         """Return the features kept of new cases, (m, k)."""
         check_is_fitted(self)
@@ -282,13 +307,6 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         # the blobs of the checks are not binary, and have two features
         tags.classifier_tags.poor_score = bits or bool(self.n_features == 1)
         return tags
-
-
-def _kept(table, selection, rows) -> np.ndarray:
-    """Return the features kept of some cases, (., k)."""
-    if isinstance(table, PackedFeatures):
-        return table.unpack(selection.selected, rows)
-    return read_columns(table, selection.selected)[rows]
 
 
 def as_screened(screened: Any, y: np.ndarray | None = None) -> Screened | None:
@@ -317,11 +335,15 @@ def as_screened(screened: Any, y: np.ndarray | None = None) -> Screened | None:
 
 
 class NaiveBayesClassifier(
+    DiscreteFeatures,
     SelectingClassifier,
     model=NaiveBayes,
     without=("alpha_quadrature",),
     relevant="some",
     pi=PI,
+    order=None,
+    disjoint=False,
+    ld=None,
 ):
     """Bayesian naive Bayes on the features that correlate best with the response.
 
@@ -330,10 +352,16 @@ class NaiveBayesClassifier(
     predictive probabilities calibrated.  A missing value (NaN) has no term in the likelihood and
     the predictions, which is exact under the model.
 
+    With `order`, features have any discrete values, as those of InteractionClassifier, and the
+    model's features are patterns of them, such as "rs1=2, rs7=0": of all patterns that vary, those
+    that correlate best with the response.  The correction counts all others
+    (models/interactions.py).
+
     Parameters
     ----------
     n_features : number of features to keep, from 1 to the number there are (the default also keeps
-        all of fewer); None for all of them, which makes sense where `screened` is given.
+        all of fewer); None for all of them, which makes sense where `screened` is given.  With
+        `order`, the number of patterns.
     correct : condition on the selection.
     relevant : "some": each feature is relevant with an unknown probability pi, and else has nothing
         to do with the response; "all": the thesis's model, where all features are relevant alike.
@@ -351,12 +379,20 @@ class NaiveBayesClassifier(
         cases that are imitated with the residuals of the training cases.  "cv": they are fitted to
         predictions of parts of the training cases, for which selection and fit are repeated without
         them; of no use where the table was screened.  None: tau is 1.
+    order : None for columns of 0 and 1; else 1 to 3, the largest number of features in a pattern.
+    disjoint : use each feature in one pattern at most, that with the largest correlation, so that
+        patterns do not say the same thing twice.
+    ld : skip features whose squared correlation with a feature of a better pattern is above this,
+        as loci are in linkage disequilibrium.
     random_state : breaks ties between features at the cut.
 
     Attributes
     ----------
     classes_ : (2,) the two labels; the second is "class 1".
-    selected_ : (k,) column indices of the features kept, strongest first.
+    selected_ : (k,) column indices of the features kept, strongest first; of patterns, their
+        numbers, which models.planes.decode reads.
+    patterns_ : the k patterns as text, strongest first; None without `order`.
+    categories_ : with `order`, p arrays, the values of each feature, sorted.
     gamma_squared_ : Fraction, squared correlation of the weakest feature kept.
     alpha_ : (K,) quadrature points.
     log_discard_ : (K,) log P(|COR| <= gamma given alpha) of one dropped feature (with missing
@@ -379,6 +415,117 @@ class NaiveBayesClassifier(
         "log_posterior_pi_": "log_pi",
         "relevance_": "relevance",
     }
+
+    def fit(self, X, y, groups=None):
+        """Fit to features X (n, p) and labels y (n,) of two classes.
+
+        X is 0, 1 or NaN; with `order` any discrete values, and None, NaN or NA where one is
+        missing.  groups (n,), such as patients with several samples each, are kept together
+        wherever cases are divided for a temperature.  Raises ValueError for other values, with
+        `order` real ones and more than 16 of a feature, a label of one value or three, more
+        n_features than there are, and a table that cannot have been screened as `screened` says.
+        """
+        super().fit(X, y, groups)
+        self.patterns_ = None
+        if self.order:
+            values = [*map(symbols, self.categories_)]
+            self.patterns_ = planes.words(self.selected_, self._names, values)
+        return self
+
+    def pattern_table(self):
+        """Return the patterns kept as a table, the one with the largest correlation first.
+
+        The columns are: pattern, such as "rs1=2, rs7=0"; for each class how many training cases
+        have the pattern, and of how many this is known; odds ratio, by how much larger the odds of
+        the pattern are in the second class, with 1/2 added to each count, which is too far from 1,
+        because the patterns were chosen for it; corrected, the same as the model expects it of new
+        cases; and relevant, the probability that the pattern has to do with the class at all.
+        """
+        check_is_fitted(self)
+        if self.patterns_ is None:
+            raise UserError("pattern_table is of patterns of features; give order=2")
+        kept = self._posterior.kept
+        ones, present = kept.of_each(kept.pairs), kept.of_each(kept.present)
+        counts = {
+            f"{label}: {words}": one[:, y]
+            for y, label in enumerate(self.classes_)
+            for words, one in (("with", ones), ("known", present))
+        }
+        ratio = self._posterior.odds_ratios
+        return pd.DataFrame(
+            {"pattern": self.patterns_} | counts
+            | {"odds ratio": ratio[:, 0], "corrected": ratio[:, 1], "relevant": self.relevance_}
+        )  # fmt: skip
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        if not self.order:
+            if self.disjoint or self.ld is not None:
+                raise UserError("disjoint and ld are for patterns of features; give order=2, too")
+            return
+        whole("order", self.order, most=3)
+        if not isinstance(self.disjoint, bool | np.bool_):
+            raise UserError(f"disjoint must be True or False, got {quoted(self.disjoint)}")
+        if self.n_features is None or self.screened is not None:
+            raise UserError(
+                "there are too many patterns to keep all; give n_features"
+                if self.screened is None
+                else "screened is for columns; leave it out with order"
+            )
+
+    def _validated(self, X, **options: Any) -> Any:
+        return self._discrete(X, **options) if self.order else super()._validated(X, **options)
+
+    def _packed(self, X) -> Any:
+        if not self.order:
+            return super()._packed(X)
+        instead = ", or use NormalClassifier, which takes real values as they are"
+        most = planes.MOST_VALUES
+        self.categories_ = find_categories(X, self._names, most, instead)
+        return encode(X, self._names, self.categories_)
+
+    def _select(self, table, y, cases, rng) -> Any:
+        if not self.order:
+            return super()._select(table, y, cases, rng)
+        packed = planes.Planes.pack(table, y, cases)
+        k, seed = int(self.n_features or 0), rng.integers(2**63)
+        while True:
+            try:
+                return interactions.select_patterns(
+                    packed, k, np.random.default_rng(seed), order=int(self.order),
+                    disjoint=bool(self.disjoint), ld=self.ld,
+                )  # fmt: skip
+            except UserError:  # in an inner fold there may be fewer patterns than among all cases
+                if k == 1 or (self.n_features != DEFAULT_KEPT and cases is None):
+                    raise
+                k -= 1
+
+    def get_support(self, indices=False):
+        """Return which features were kept: (p,) booleans, or their places in rising order.
+
+        With `order` these are the features of the patterns kept.
+        """
+        check_is_fitted(self)
+        if not self.order:
+            return super().get_support(indices)
+        kept = np.isin(np.arange(self.n_features_in_), planes.decode(self.selected_)[0])
+        return np.flatnonzero(kept) if indices else kept
+
+    def _kept(self, table, selected, rows) -> np.ndarray:
+        if not self.order:
+            return super()._kept(table, selected, rows)
+        return planes.express(selected, table[rows])
+
+    def _kept_of(self, X) -> np.ndarray:
+        if not self.order:
+            return super()._kept_of(X)
+        check_is_fitted(self)
+        return planes.express(self.selected_, self._codes(X))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = bool(self.order)
+        return tags
 
 
 class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):

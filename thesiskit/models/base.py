@@ -475,7 +475,8 @@ def join_relevance(found: list[Arrays], more: Sequence[str] = ()) -> Arrays:
 
     These are the S columns `some`; log_pi (splits, S, J), pi (J,), and `more` arrays (splits, S,
     ...).  Their relevance lies end to end: that of split s in the i-th of them begins at
-    relevance_offset[i, s], and ends at relevance_offset[i, s + 1].
+    relevance_offset[i, s], and ends at relevance_offset[i, s + 1]; so do odds ratios (., 2), where
+    they are there.
     """
     places = [i for i, one in enumerate(found) if "relevance" in one]
     if not places:
@@ -487,7 +488,11 @@ def join_relevance(found: list[Arrays], more: Sequence[str] = ()) -> Arrays:
         "some": np.array(places),
         "pi": mine[0]["pi"],
         **{name: np.stack([one[name] for one in mine], axis=1) for name in (*more, "log_pi")},
-        "relevance": np.concatenate([one["relevance"] for one in mine]),
+        **{
+            name: np.concatenate([one[name] for one in mine])
+            for name in ("relevance", "odds_ratio")
+            if name in mine[0]
+        },
         "relevance_offset": offset + starts[:, None],
     }
 

@@ -59,7 +59,7 @@ from thesiskit.models.selection import (
     squares,
 )
 
-MOST_PATTERNS = 2e12
+MOST_PATTERNS = 2e13
 MOST_ABOVE = 5_000_000  # patterns above a threshold
 ROWS = 64  # features, or pairs, that meet all others in one block of work
 LISTED = 1 << 18  # of the best patterns, from which those of disjoint features are taken

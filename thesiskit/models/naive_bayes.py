@@ -288,13 +288,13 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         }  # fmt: skip
         arrays = {name: getattr(posterior, name) for name in SAVED}
         if (kept.present != kept.class_counts).any():
-            arrays["present"] = np.broadcast_to(kept.present, kept.pairs.shape)[kept.group]
+            arrays["present"] = kept.of_each(kept.present)
         if kept.left_out is not None:
             arrays["left_out"] = kept.left_out.rows.astype(np.int64)
             about["gamma_squared"] = str(kept.left_out.gamma_squared)
             about["tied_kept"] = kept.left_out.tied_kept
             about["n_dropped"] = kept.left_out.total
-        return about, arrays | {"ones": kept.pairs[kept.group]}
+        return about, arrays | {"ones": kept.of_each(kept.pairs)}
 
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[Model, Posterior]:
@@ -369,6 +369,10 @@ class KeptCounts:
         """Return how many cases of class y have the features of a row, (D, 1) or (1, 1)."""
         return self.present[:, y, None]
 
+    def of_each(self, counts: np.ndarray) -> np.ndarray:
+        """Return counts of each kept feature, (k, 2), from those of distinct pairs."""
+        return np.broadcast_to(counts, self.pairs.shape)[self.group]
+
 
 @dataclass(frozen=True)
 class Posterior:
@@ -430,6 +434,17 @@ class Posterior:
         for at, j in self.points:
             found += relevant_given(self, at, j) @ np.exp(self.log_joint[at, j])
         return np.minimum(found, 1.0)[self.kept.group]
+
+    @property
+    def odds_ratios(self) -> np.ndarray:
+        """By how much the odds that x_j = 1 are larger in class 1, of each kept feature, (k, 2).
+
+        The first is of the training cases, where 1/2 is added to each count; the second is of
+        `rates_of`, what the posterior expects of new cases.
+        """
+        counted = self.kept.of_each((self.kept.pairs + 0.5) / (self.kept.present + 1))
+        each = special.logit([counted, rates_of(self).T])
+        return np.exp(each[..., 1] - each[..., 0]).T
 
 
 def relevant_given(posterior: Posterior, at: np.ndarray, j: int) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Discrete features as bits, and patterns of them as numbers and as binary features.
 
-A pattern says that up to three features have given values.  Its number is made of three times 21
-bits, one for each feature, in their order, the last lowest: 16 feature + value + 1, and 0 where
-there are fewer features.
+A pattern says that up to three features have given values.  Its number is made of 16 feature +
+value + 1 for each, in the order of features, the last lowest: twice 30 bits for at most two
+features, 0 where there is one; three times 20 bits, and bit 62, for three.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,12 @@ from thesiskit.models.selection import check_response
 
 MOST_VALUES = 16  # of a feature
 MOST_CASES = 100_000  # (n I1 - n1 s)^2 and n0 n1 s (n - s) have a relative error of 1e-15
-BITS = 21  # of an indicator
-MOST_FEATURES = (1 << BITS) // MOST_VALUES - 1
+WIDE, NARROW, TRIPLE = (
+    30,
+    20,
+    62,
+)  # bits of an indicator, and which of them says that three are there
+MOST_FEATURES = (1 << WIDE) // MOST_VALUES - 1
 CHUNK = 1 << 24  # cells of a table that are unpacked together
 
 
@@ -236,16 +240,18 @@ def _ones(n: int) -> np.ndarray:
 def encode(features: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return the numbers of patterns of up to three (feature, value), (m, d) each; -1: none."""
     parts = np.where(features >= 0, MOST_VALUES * features.astype(np.int64) + values + 1, 0)
-    number = np.zeros(len(parts), dtype=np.int64)
-    for part in np.sort(parts, axis=1).T:
-        number = (number << BITS) | part
-    return number
+    parts = np.sort(np.pad(parts, ((0, 0), (3 - parts.shape[1], 0))), axis=1)
+    third, second, last = parts.T
+    triple = (((third << NARROW) | second) << NARROW) | last | (1 << TRIPLE)
+    return np.where(third > 0, triple, (second << WIDE) | last)
 
 
 def decode(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return features and values of patterns, (m, 3) each, in order of features; -1: none."""
     numbers = np.asarray(numbers, dtype=np.int64)[:, None]
-    parts = (numbers >> np.array([2 * BITS, BITS, 0])) & ((1 << BITS) - 1)
+    triple, pair = (numbers >> (np.array([2, 1, 0]) * bits) & ((1 << bits) - 1)
+                    for bits in (NARROW, WIDE))  # fmt: skip
+    parts = np.where(numbers >> TRIPLE & 1, triple, pair)
     features, values = np.divmod(parts - 1, MOST_VALUES)
     return features, np.where(parts > 0, values, -1)
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "templates"
 OURS = ("first division", "fit and predict")  # beside a column that is called "thesis"
-CLASSES = ("probability: ", "said to be: ")  # before the name of a class, which is no term
+# before the name of a class, which is no term
+CLASSES = ("probability: ", "said to be: ", "with it: ", "known: ")
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
 SMALL, LOSSY = (300, 200), {"quality": 55, "method": 6}  # of thumbnails: pixels at most
 RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
@@ -331,8 +332,8 @@ def drawn_words(text: str, most: int = 40) -> str:
 
 def size_words(label: str) -> str:
     """Return the label of a selection as figures show it, such as 10,000, or 10 of 50,000."""
-    size, of, rest = label.partition(" of ")
-    return (f"{int(size):,}" if size.isdigit() else size) + of + rest
+    size, apart, more = label.partition(" ")
+    return (f"{int(size):,}" if size.isdigit() else size) + apart + more
 
 
 def kept_words(label: str) -> str:

@@ -65,8 +65,9 @@ TESTS = Need("test cases", lambda c: c["scheme"] != "none")
 TABLES = Need("several tables in data.sets", lambda c: bool(several_tables(c)))
 ONE_TABLE = Need("one table in data.sets", lambda c: not several_tables(c))
 SETTINGS = Need("data.source: signals", lambda c: bool(c["data"] and c["data"].get("settings")))
-ALIKE = Need("data sets of one kind", lambda c: not SETTINGS.met(c))
+ALIKE = Need("data sets of one kind", lambda c: len((c["data"] or {}).get("settings") or []) < 2)
 DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
+PATTERNS = Need("patterns of discrete features", lambda c: bool(c.get("of_patterns")))
 GROUPS = Need("two groups (evaluation.feature_groups)", lambda c: c["evaluation"]["groups"] > 1)
 RANKS = Need("evaluation.ranks: true", lambda c: c["evaluation"]["ranks"])
 SELECTION = Need(
@@ -134,6 +135,7 @@ class Part(NamedTuple):
 
 
 _SCREENED = (DATA, SELECTION, SCREENED, TESTS)
+_PATTERNS = (DATA, SELECTION, PATTERNS, RELEVANT, KNOWN, ALIKE)
 _BOARD = (DATA, SELECTION, TABLES, RIDGE, TESTS)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
@@ -144,6 +146,8 @@ PARTS: dict[str, Part] = {
     "relevance": Part(
         posteriors.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN, ALIKE)
     ),
+    "pair-table": Part(posteriors.pair_table, _PATTERNS),
+    "pair-figure": Part(posteriors.pair_figure, _PATTERNS),
     "screened-answers": Part(
         predicted.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
     ),
@@ -214,7 +218,7 @@ PARTS: dict[str, Part] = {
 OF_SEVERAL = ("data-card", "timing-table")  # parts of studies of several tables, too
 OWN = (
     "summary", "data-card", "screened-answers", "relevance", "temperature-table",
-    "selected-features", "pool-features", "predictions",
+    "pair-table", "pair-figure", "selected-features", "pool-features", "predictions",
 )  # fmt: skip
 FIRST = (  # in this order, before others of OWN, where a config begins with them
     "summary", "data-card", "classifier-table", "differences-table", "reliability-figure",

@@ -20,6 +20,7 @@ from thesiskit.report.layout import (
     drawn_words,
     grid,
     kept_words,
+    percent,
 )
 from thesiskit.report.record import Arm, Manner, Record
 from thesiskit.report.stages import FITTED_BY, listed
@@ -29,6 +30,7 @@ STYLES: dict[str, Any] = {"complete": "-", "corrected": "--", "uncorrected": ":"
 OF: tuple[Any, ...] = ("--", (0, (3, 1, 1, 1)), "-.", (0, (5, 1)))  # by features before a screening
 NEGLIGIBLE = 1e-3  # of the highest point
 NAMED = 10  # features of the figure
+MOST_DRAWN = 25  # patterns of a figure
 Curve = tuple[str, Any, np.ndarray, np.ndarray]  # a posterior: its name, line, x and y
 ENDS = (0.05, 0.95)  # of intervals
 MOST_SHOWN = 20  # features of a selection, on the page
@@ -47,10 +49,9 @@ def features_words(record: Record, label: str) -> str:
     if size == "all":
         return f"all {record.kept(label):,.0f} features"
     number, _, disjoint = size.partition(" ")
-    what = "pattern" if record.patterns else "feature"
     if size[0] == "|":
-        return f"{what}s of {size}"
-    return counted(int(number), f"{disjoint} {what}".strip())
+        return f"{record.unit}s of {size}"
+    return counted(int(number), f"{disjoint} {record.unit}".strip())
 
 
 # ---- the posteriors of alpha and rho ----
@@ -254,7 +255,7 @@ def selected_table(record: Record) -> list[Table]:
         ends = pd.Series(correlation).groupby(place).agg(["min", "max"])
         columns = {
             "selection": label,
-            "feature": _feature_names(record, found),
+            record.unit: _feature_names(record, found),
             "kept in": kept / sets,
             f"{score}: mean": mean,
             f"{score}: lowest": ends["min"],
@@ -278,18 +279,19 @@ def selected_table(record: Record) -> list[Table]:
     frame = pd.concat(frames, ignore_index=True)
     caption = (
         f"'Kept in' is the fraction of the {counted(sets, 'training set')} in which a selection "
-        f"kept the feature. {_about_correlations(record)}"
+        f"kept the {record.unit}. {_about_correlations(record)}"
     )
     told = [name for name in frame if name.startswith("probability relevant")]
     if told:
         several = any(": of " in name for name in told)
         caption += (
-            " The probability that a feature is relevant allows for this: it is the probability "
-            "that the feature has to do with the response at all, given how many features there "
-            f"were to choose from{', which is in the header' if several else ''}; it is a mean "
-            "over the training sets that kept the feature."
+            f" The probability that a {record.unit} is relevant allows for this: it is the "
+            "probability that it has to do with the response at all, given how many "
+            f"{record.unit}s there were to choose from"
+            f"{', which is in the header' if several else ''}; it is a mean over the training sets "
+            "that kept it."
         )
-    title = "Selected features"
+    title = f"Selected {record.unit}s"
     return [Table("selected-features", title, frame, caption, shown=tuple(shown))]
 
 
@@ -356,12 +358,14 @@ def _about_correlations(record: Record) -> str:
         )
     kind, one = "binary feature", record.class_words(1)
     sign = f"{one} is more frequent where the feature is 1"
+    if record.unit == "pattern":
+        kind, sign = "pattern", f"{one} is more frequent where the pattern is present"
     if record.normal:
         kind, sign = "feature", f"the feature is larger in {one}"
     return (
         f"Correlations are those of the {kind} with the response, over the training sets that kept "
-        f"it; with a positive one, {sign}. They are too large: these features were chosen because "
-        f"their correlations are large in these cases.{means}"
+        f"it; with a positive one, {sign}. They are too large: these {record.unit}s were chosen "
+        f"because their correlations are large in these cases.{means}"
     )
 
 
@@ -381,6 +385,7 @@ class Relevance:
         that kept it.
     kept : (f,) in what fraction of the training sets it was kept.
     expected : how many of the features kept are relevant, the mean over training sets.
+    unit : what they are, features or patterns.
     """
 
     arm: Arm
@@ -391,6 +396,7 @@ class Relevance:
     probability: np.ndarray
     kept: np.ndarray
     expected: float
+    unit: str = "feature"
 
     def of(self, features: np.ndarray) -> np.ndarray:
         """Return the probabilities that some features are relevant; NaN of others."""
@@ -407,7 +413,7 @@ class Relevance:
     def words(self) -> str:
         """How many are relevant, such as "12 of 2,000 features (90 % interval 3 to 40)"."""
         middle, low, high = (number_words(self.number(level)) for level in (0.5, *ENDS))
-        return f"{middle} of {self.p:,.0f} features (90 % interval {low} to {high})"
+        return f"{middle} of {self.p:,.0f} {self.unit}s (90 % interval {low} to {high})"
 
     @property
     def often(self) -> np.ndarray:
@@ -469,11 +475,14 @@ def _relevance(record: Record, i: int, arm: Arm, blocks: list[dict[str, np.ndarr
         probability=np.bincount(place, np.concatenate(values)) / kept,
         kept=kept * record.config["evaluation"]["groups"] / sets,
         expected=expected / sets,
+        unit=record.unit,
     )
 
 
 def _widest(record: Record) -> list[Relevance]:
     found = relevances(record)
+    # of patterns that share features, each counts as much evidence of its own
+    found = [one for one in found if "disjoint" in one.arm.label] or found
     most = max((record.kept(one.arm.label) for one in found), default=0)
     return [one for one in found if record.kept(one.arm.label) == most]
 
@@ -488,7 +497,8 @@ def relevance_sentence(record: Record) -> str:
     if len(found) == 1:
         about = f"About {found[0].words} seem to be relevant{by}."
         few = found[0].p < record.used and record.config["evaluation"]["groups"] == 1
-        vary = " Features that do not vary in a training set are not among those."
+        few, unit = few or record.unit == "pattern", record.unit.capitalize()
+        vary = f" {unit}s that do not vary in a training set are not among those."
         return about + (vary if few and not record.config["selection"]["screened"] else "")
     told = [one.words.replace(" features", "") for one in found]
     return (
@@ -501,24 +511,27 @@ def relevance_part(record: Record) -> list[Table | Figure]:
     found = relevances(record)
     rows = []
     for one in found:
-        row = {"features": base_label(one.arm.label), "method": one.arm.words, "of": one.p}
+        row: dict[str, Any] = {"features": base_label(one.arm.label), "method": one.arm.words}
+        row["of"] = round(one.p)
         for name, level in (("median", 0.5), ("low", ENDS[0]), ("high", ENDS[1])):
             row[f"relevant of all: {name}"] = float(f"{one.number(level):.2g}")
         row["relevant of those kept"] = f"{one.expected:.1f}"
         rows.append(row)
     sets, about = record.n_sets, ""
     if sets > 1 and record.config["drawn"] and record.config["replicates"] > 1:
-        about = f" Pi is averaged over {sets:,} training sets; the features are those of the first."
+        about = f" Pi is averaged over {sets:,} training sets; the {record.unit}s are those of the "
+        about += "first."
     elif sets > 1:
         about = f" All are means over {sets:,} training sets."
+    unit = record.unit
     caption = (
-        "A feature is relevant if its distribution differs between the classes. Each is so with "
+        f"A {unit} is relevant if its distribution differs between the classes. Each is so with "
         "the same probability pi, of which the table shows the posterior, times the number of "
-        "features: the number of relevant ones to be expected, with its interval of 90 %. The "
-        f"last column adds up the probabilities of the features that were kept.{about}"
+        f"{unit}s: the number of relevant ones to be expected, with its interval of 90 %. The "
+        f"last column adds up the probabilities of the {unit}s that were kept.{about}"
     )
     return [
-        Table("relevance", "How many features are relevant", pd.DataFrame(rows), caption),
+        Table("relevance", f"How many {unit}s are relevant", pd.DataFrame(rows), caption),
         _relevance_figure(record, found, about),
     ]
 
@@ -547,7 +560,7 @@ def _relevance_figure(record: Record, found: list[Relevance], about: str) -> Fig
     if len(often) > 30:
         middle.set_xscale("log")
         middle.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
-    middle.set(xlabel="features, by rank", ylabel="probability relevant", ylim=(-0.03, 1.03))
+    middle.set(xlabel=f"{one.unit}s, by rank", ylabel="probability relevant", ylim=(-0.03, 1.03))
     if several:
         left.legend(frameon=False, fontsize=8)
     first = often[np.lexsort((often, -one.probability[often]))][:NAMED]
@@ -559,15 +572,140 @@ def _relevance_figure(record: Record, found: list[Relevance], about: str) -> Fig
     right.tick_params(axis="y", length=0)
     right.set(ylim=(-max(len(first), 4) + 0.4, 0.6), xlim=(0, 1), xlabel="probability relevant")
     caption = (
-        "On the left is the posterior of pi, the fraction of features that are relevant; before "
-        "the data are seen, all its points are equally probable (the grey line). In the middle are "
-        "the probabilities that features are relevant, largest first, and on the right the "
-        "largest ones by name"
+        f"On the left is the posterior of pi, the fraction of {one.unit}s that are relevant; "
+        "before the data are seen, all its points are equally probable (the grey line). In the "
+        f"middle are the probabilities that {one.unit}s are relevant, largest first, and on the "
+        "right the largest ones by name"
     )
     caption += f" ({kept_words(one.arm.label)}, {one.arm.words})." if several else "."
     if len(often) < (one.kept > 0).sum():
-        caption += " Features are shown that half of the training sets kept, or more."
-    return Figure("relevance", "Which features are relevant", figure, caption + about)
+        caption += f" Those {one.unit}s are shown that half of the training sets kept, or more."
+    return Figure("relevance", f"Which {one.unit}s are relevant", figure, caption + about)
+
+
+# ---- patterns: what is left of an odds ratio that was chosen because it is large ----
+
+
+def _first_patterns(record: Record, one: Relevance) -> pd.DataFrame:
+    """Return what an arm says of the patterns that it kept in the first training set."""
+    select, fit = (record.results.load(stage, 0) for stage in ("select", "fit"))
+    place = select["label"].tolist().index(one.arm.label)
+    part = slice(*select["offset"][place : place + 2])
+    column = fit["some"].tolist().index(record.own.index(one.arm))
+    mine = slice(*fit["relevance_offset"][column, :2])
+    found, ones, ratio = select["selected"][part], select["ones"][part], fit["odds_ratio"][mine]
+    known = np.broadcast_to(select["class_counts"][place], ones.shape)
+    known = select["present"][part] if "present" in select else known
+    names = [record.class_words(y) for y in (0, 1)]
+    columns: dict[str, Any] = {
+        "selection": one.arm.label,
+        "pattern": _feature_names(record, found),
+        **{f"with it: {name}": ones[:, y] for y, name in enumerate(names)},
+        **{f"known: {name}": known[:, y] for y, name in enumerate(names)},
+        "odds ratio: counted": ratio[:, 0],
+        "odds ratio: corrected": ratio[:, 1],
+        "probability relevant": fit["relevance"][mine],
+    }
+    if record.n_sets > 1 and not record.config["drawn"]:
+        columns["kept in"] = one.kept[np.searchsorted(one.features, found)]
+    return pd.DataFrame(columns)
+
+
+def _curse(record: Record, one: Relevance) -> str:
+    """Say what was corrected, and why."""
+    first = int(dict(record.by_size("n_features"))[one.arm.label][0])
+    told = (
+        f"Odds ratios that were counted are too far from 1, because these patterns are the best of "
+        f"{first:,} that vary (the winner's curse). The corrected ones are what the model expects "
+        "of new cases: it counts all patterns that were not kept, and averages over whether a "
+        "pattern is relevant."
+    )
+    if False in record.config["selection"].get("disjoint", [False]):
+        told += (
+            " It takes patterns as independent within a class: where several of those kept share a "
+            "feature, one that is relevant makes others look so, and less is corrected."
+        )
+    return told
+
+
+def pair_table(record: Record) -> list[Table]:
+    """The patterns kept, their odds ratios as counted and corrected, and the cells of pairs."""
+    found = relevances(record)
+    frames = [_first_patterns(record, one) for one in found]
+    starts = np.cumsum([0, *map(len, frames)])
+    shown = [i for start, frame in zip(starts, frames, strict=False)
+             for i in range(start, start + min(MOST_SHOWN, len(frame)))]  # fmt: skip
+    second = record.class_words(1)
+    caption = (
+        "Patterns are in the order of their correlations with the response. 'With it' are the "
+        "training cases that have a pattern, of those for which this is known. An odds ratio above "
+        f"1 says that {second} is more frequent where the pattern is present; each count has 1/2 "
+        f"more. {_curse(record, found[0])}"
+    )
+    if record.n_sets > 1:
+        caption += f" All are of the first of {record.n_sets:,} training sets"
+        caption += ", but for 'kept in'." if "kept in" in frames[0] else "."
+    frame = pd.concat(frames, ignore_index=True)
+    table = Table("pair-table", "Patterns and their odds ratios", frame, caption,
+                  shown=tuple(shown))  # fmt: skip
+    return [table, *_cell_table(record)]
+
+
+def _cell_table(record: Record) -> list[Table]:
+    select = record.results.load("select", 0, ("pair_feature", "pair_value", "cells"))
+    names, rows = [record.class_words(y) for y in (0, 1)], []
+    every = zip(select["pair_feature"], select["pair_value"], select["cells"], strict=True)
+    for (first, second), (values, others), cells in every:
+        for value, counts in zip(values, cells, strict=True):
+            row = {"features": f"{first}, {second}", "first": f"{first}={value}"}
+            for other, (n0, n1) in zip(others, counts.tolist(), strict=True):
+                if value and other:
+                    share = n1 / (n0 + n1) if n0 + n1 else np.nan
+                    named = zip((*names, f"share of {names[1]}"), (n0, n1, share), strict=True)
+                    row |= {f"second is {other}: {name}": number for name, number in named}
+            rows += [row] if value else []
+    if not rows:
+        return []
+    caption = (
+        "For each pair of features whose patterns correlate best with the response, how many cases "
+        "of the first training set have each two values, by class. The shares of the values that "
+        "look best are too far from that of all cases, because these pairs were chosen for it."
+    )
+    return [Table("pair-cells", "Cases by the values of two features", pd.DataFrame(rows), caption)]
+
+
+def pair_figure(record: Record) -> list[Figure]:
+    """How far the correction moves the odds ratio of each pattern towards 1."""
+    one = _widest(record)[0]
+    frame = _first_patterns(record, one).head(MOST_DRAWN)
+    heights = -np.arange(len(frame))
+    figure, axes = canvas(width=7.6, height=0.24 * len(frame) + 1.1)
+    axis = axes[0, 0]
+    ends = [frame[f"odds ratio: {kind}"] for kind in ("counted", "corrected")]
+    axis.axvline(1, color=GREY, linewidth=1, zorder=0)
+    axis.hlines(heights, *ends, color=PALE, linewidth=3, zorder=1)
+    looks = {"counted": {"color": GREY}, "corrected": {"color": INK}}
+    for values, (label, look) in zip(ends, looks.items(), strict=True):
+        axis.plot(values, heights, "o", label=label, markersize=6, clip_on=False, **look)
+    axis.set_xscale("log", base=2)
+    axis.xaxis.set_major_formatter(lambda x, _: f"{x:g}" if x >= 1 else f"1/{1 / x:g}")
+    axis.set_yticks(heights, [drawn_words(name, 44) for name in frame["pattern"]], fontsize=8)
+    axis.set(ylim=(-len(frame) + 0.4, 0.6), xlabel="odds ratio")
+    beside = axis.secondary_yaxis("right")
+    beside.set_yticks(heights, [*map(percent, frame["probability relevant"])], fontsize=8)
+    for side, name in ((axis, "left"), (beside, "right")):
+        side.tick_params(axis="y", length=0)
+        side.spines[name].set_visible(False)
+    axis.annotate("relevant", (1, 1), (3, 3), textcoords="offset points",
+                  xycoords="axes fraction", fontsize=8)  # fmt: skip
+    figure.legend(loc="outside upper center", ncols=2, frameon=False)
+    many = f"The first {len(frame)} of " if len(frame) < record.kept(one.arm.label) else "The "
+    caption = (
+        f"{many}{features_words(record, one.arm.label)}, {one.arm.words}, in the order of their "
+        "correlations with the response; on the right are the probabilities that they are "
+        f"relevant. {_curse(record, one)}"
+    )
+    return [Figure("pair-figure", "Odds ratios, counted and corrected", figure, caption)]
 
 
 # ---- temperatures: how often the evidence of features was counted ----

@@ -252,6 +252,11 @@ class Record:
         joined = self.join("select", dict.fromkeys(SELECTED, 0))
         return joined | {"gamma": metrics.gammas(joined)}
 
+    @property
+    def unit(self) -> str:
+        """What is selected: features, or patterns of them."""
+        return "pattern" if self.config.get("of_patterns") else "feature"
+
     @cached_property
     def patterns(self) -> dict[int, str]:
         """What patterns that were selected are, by their numbers; empty where columns were."""
@@ -375,7 +380,8 @@ class Record:
             return arm.words + (f", order {arm.order}" if arm.order >= 0 else "")
         size = arm.label
         if not size.startswith("|"):  # else the label says that features are kept
-            size = f"{size_words(size)} feature{'s' * (size != '1')}"
+            what = "feature" if size == "all" else self.unit
+            size = f"{size_words(size)} {what}{'s' * (size.partition(' ')[0] != '1')}"
         several = arm.variant not in (NONE, *self.variants[:1])
         return f"{size}, {arm.words}" + (f", {arm.variant}" if several else "")
 

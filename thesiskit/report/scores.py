@@ -86,12 +86,13 @@ def selection_table(record: Record) -> list[Table]:
         rows.append(row)
     score = "an absolute correlation" if record.n_classes == 2 else "a correlation ratio"
     caption = (
-        f"Gamma bounds the features that were left out: each has {score} with the response of the "
-        "training cases of at most gamma. Features for which it equals gamma are tied; those of "
-        "them that were kept were chosen at random"
+        f"Gamma bounds the {record.unit}s that were left out: each has {score} with the response "
+        "of the training cases of at most gamma. Those for which it equals gamma are tied; those "
+        "of them that were kept were chosen at random"
         + ("." if sets == 1 else f". Means over {sets:,} training sets.")
     )
-    return [Table("selection", "Features kept", pd.DataFrame(rows), caption)]
+    title = f"{record.unit.capitalize()}s kept"
+    return [Table("selection", title, pd.DataFrame(rows), caption)]
 
 
 def calibration_table(record: Record) -> list[Table]:
@@ -518,7 +519,7 @@ def _draw_by_selection(record: Record, axis, variant: str, lines: Iterable[tuple
         axis.set_xscale("log")
         axis.set_xticks(places, [f"{x:,.0f}" for x in places])
         axis.minorticks_off()
-        axis.set_xlabel("features kept")
+        axis.set_xlabel(f"{record.unit}s kept")
     else:
         places = np.arange(len(labels))
         words = [size_words(label).replace(" of ", "\nof ") for label in labels]
@@ -617,7 +618,7 @@ def performance(record: Record) -> list[Figure]:
             axes[0, 0].legend(frameon=False)
         return figure
 
-    title = "Performance by number of features"
+    title = f"Performance by number of {record.unit}s"
     return _by_variant(record, "performance", title, draw, "Lower is better.")
 
 

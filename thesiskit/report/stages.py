@@ -70,17 +70,23 @@ def _asked_of_features(record: Record) -> str:
         text = f"To which class does a case belong: {listed(named, 'or')}"
     column = config["data"].get("response") if config["own"] else None
     text += f" (the column {column} of {config['data']['path']})?" if column else "?"
-    selection, p = config["selection"], record.used
+    selection, of = config["selection"], f"{record.used:,} features"
+    if config.get("of_patterns"):
+        order, number = selection.get("order", 1), int(record.selection["n_features"][0])
+        many = f"at most {order} of {of}" if order > 1 else f"one of {of}"
+        of = f"{number:,} patterns of {many}"
     if selection["features"]:
         sizes = [f"{size:,}" for size in selection["features"] if size != "all"]
-        kept = f"all {p:,} features"
+        kept = f"all {of}"
         if sizes:
-            kept = f"the {listed(sizes)} of {p:,} features that correlate best with it in "
+            kept = f"the {listed(sizes)} of {of} that correlate best with it in "
             kept += "training cases" + (", and from all" if "all" in selection["features"] else "")
     else:
         limits = listed([f"{limit:g}" for limit in selection["thresholds"]])
-        kept = f"those of {p:,} features whose correlation with it exceeds {limits} in training "
-        kept += "cases"
+        kept = f"those of {of} whose correlation with it exceeds {limits} in training cases"
+    disjoint = selection.get("disjoint", [False])
+    if True in disjoint:
+        kept += " (each feature in one pattern" + (" or in several)" if False in disjoint else ")")
     model = config.get("model_words", "the model")  # results of before do not say
     corrected = {"corrected": "with", "uncorrected": "without"}
     how = " and ".join(corrected[name] for name in corrected if name in config["model"]["methods"])
@@ -119,10 +125,10 @@ def manner_words(record: Record) -> str:
     told, relevant = "", {arm.relevant for arm in record.arms if arm.own}
     if "some" in relevant:
         told += (
-            " With 'some relevant', each feature differs between the classes with a probability "
-            "that is estimated"
+            f" With 'some relevant', each {record.unit} differs between the classes with a "
+            "probability that is estimated"
         )
-        told += "; in the other arms of ours all features do." if "all" in relevant else "."
+        told += f"; in the other arms of ours all {record.unit}s do." if "all" in relevant else "."
     for temperature in dict.fromkeys(arm.temperature for arm in record.arms if arm.tempered):
         told += (
             f" A '{TEMPERED[temperature]}' arm divides its log odds by a number of at least 1, the "
@@ -234,8 +240,10 @@ def _columns(record: Record) -> list[tuple[str, str]]:
             (pairs + bits, "with two values, taken as real ones"),
             (constant, "with one value only, which are left out"),
         ]
+    if record.config.get("of_patterns"):
+        kinds = [(reals, "with more than two values"), (bits, "with two"), kinds[-1]]
     words = "; ".join(f"{count:,} {kind}" for count, kind in kinds if count) or "none"
-    what = "values" if record.real else "made binary"
+    what = "values" if record.real or record.config.get("of_patterns") else "made binary"
     return [("missing values", f"{missing:,}" if missing else "none"), (what, words)]
 
 
@@ -382,7 +390,7 @@ def _cases_of_patterns(record: Record, arrays: Arrays) -> str:
     return f"{train:,} training and {len(y) - train:,} test cases, {what}, {responses}"
 
 
-def _selected(_record: Record, arrays: Arrays) -> str:
+def _selected(record: Record, arrays: Arrays) -> str:
     labels = arrays["label"].tolist()
     gamma = metrics.gammas(arrays).reshape(-1, len(labels)).mean(axis=0)
     kept, p = (arrays[name].reshape(-1, len(labels))[0] for name in ("kept", "n_features"))
@@ -390,7 +398,7 @@ def _selected(_record: Record, arrays: Arrays) -> str:
         f"{label} (gamma {g:.2f})" if k < of else f"{label} (nothing to correct)"
         for label, g, k, of in zip(labels, gamma, kept, p, strict=True)
     ]
-    of_all = f" of {p[0]:,} features" if len(set(p)) == 1 else ""
+    of_all = f" of {p[0]:,} {record.unit}s" if len(set(p)) == 1 else ""
     return f"kept {', '.join(parts)}{of_all}"
 
 

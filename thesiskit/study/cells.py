@@ -53,7 +53,7 @@ from thesiskit.registry import fit_command
 HOST = socket.gethostname()
 TAIL = 20  # lines of a failed cell's log that are kept
 # what needs more is only begun with --yes: far above what is shipped, and plans in docs/cluster.md
-MOST_SCREENING = 3600.0  # seconds
+MOST_HOURS = 1.0  # of a processor, to screen patterns
 TELL_SECONDS = 30  # between lines that say how far a screening is
 MOST_CELLS = 5_000_000
 MOST_FITS = 50_000_000
@@ -300,13 +300,13 @@ class Needs:
     def problem(self) -> str | None:
         """Say what is much about it, None if nothing is."""
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        hours = self.screening / 3600
         much = {
             f"{self.cells:,} cells": self.cells > MOST_CELLS,
             f"{self.fits:,} fits": self.fits > MOST_FITS,
             f"{self.iterations:,} iterations": self.iterations > MOST_ITERATIONS,
             f"about {memory_text(self.memory)} of memory": self.memory > machine,
-            f"about {self.screening / 3600:.2g} hours of a processor to screen patterns": self.screening
-            > MOST_SCREENING,
+            f"about {hours:.2g} hours of a processor to screen patterns": hours > MOST_HOURS,
             f"about {memory_text(self.disk)} on disk": self.disk > MOST_DISK,
         }
         return " and ".join(text for text, is_much in much.items() if is_much) or None

@@ -41,7 +41,7 @@ from thesiskit.models.chains import marked
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.interactions import Run, forecast, select_patterns
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, Task
-from thesiskit.models.planes import Planes, words
+from thesiskit.models.planes import Planes, decode, words
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.selection import (
     FSelection,
@@ -70,7 +70,7 @@ from thesiskit.study.design import (
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
 NONE, CV, RESIDUAL = "none", "cv", "residual"  # temperatures
-WHOLE = "l2-logistic"
+WHOLE, DISJOINT = "l2-logistic", "disjoint"
 # peers that take all features as they are: one arm, whatever the sizes
 WHOLE_METHODS = tuple(
     name for name in peers.names(BITS, REALS, FEATURES) if not PEERS[name].selects
@@ -81,6 +81,7 @@ OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "mea
 OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant")
 OF_SPLITS = ("tau", "tau_errors", "seconds", "judged")  # of predictions
 FEW, PART = 20_000, 512  # features of which pairs are screened in seconds, and of a forecast
+MOST_PAIRS = 10  # of features whose cells are counted
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 
 
@@ -144,7 +145,7 @@ def arms(config: Config) -> list[Arm]:
     sizes = config.selection.features or config.selection.thresholds or []
     for size, disjoint in product(sizes, config.selection.disjoint):
         label = str(size) if config.selection.features else f"|COR| > {size}"
-        label += " disjoint" if disjoint else ""
+        label += f" {DISJOINT}" if disjoint else ""
         before = [None] if screened is None else screened.of or [0]
         # a selection as it is, and as the correction has it: one for each `of` of a list
         plain = (label, size, before[0] if len(before) == 1 else None)
@@ -264,6 +265,34 @@ def select_one(
         if k != chosen.size:
             raise
         raise config.wrong("selection.features", str(error)) from None
+
+
+def _cells(split: Split, found: Arrays, names: list[str], values: list[list[str]]) -> Arrays:
+    """Count the values of pairs of features, those of the best patterns of the first training set.
+
+    pair_feature (m, 2) and pair_value (m, 2, V) are words, of which those of a feature with fewer
+    values are empty; cells (m, V, V, 2) are cases in each class.
+    """
+    labels = found["label"]
+    label = np.repeat(labels, np.diff(found["offset"][: len(labels) + 1]))
+    apart = np.char.find(label, DISJOINT) >= 0  # pairs of one good feature and others say little
+    mine = np.flatnonzero(apart | ~apart.any())
+    best = mine[np.argsort(-found["correlation"][mine], kind="stable")]
+    features = decode(found["selected"][best])[0]
+    of_two = features[(features[:, 0] < 0) & (features[:, 1] >= 0), 1:]
+    pairs = np.array([*dict.fromkeys(map(tuple, of_two.tolist()))][:MOST_PAIRS]).reshape(-1, 2)
+    V = max(map(len, values))
+    cells = np.zeros((len(pairs), V, V, 2), dtype=np.int32)
+    for counts, pair in zip(cells, pairs, strict=True):
+        a, b = (split.codes[split.train, f] for f in pair)
+        known = (a >= 0) & (b >= 0)
+        np.add.at(counts, (a[known], b[known], split.response[split.train][known]), 1)
+    symbols = [[[*values[f], *[""] * (V - len(values[f]))] for f in pair] for pair in pairs]
+    return {
+        "pair_feature": np.array([[names[f] for f in pair] for pair in pairs], dtype=str),
+        "pair_value": np.array(symbols, dtype=str),
+        "cells": cells,
+    }
 
 
 def _both_correlations(split: Split) -> Arrays:
@@ -423,7 +452,9 @@ class SelectionWork(Work):
     @property
     def described(self) -> dict[str, Any]:
         """The config as reports and records keep it, with what it leaves to the data."""
-        return super().described | {"model_words": self.kind.words, "takes": self.kind.takes}
+        patterns = {"of_patterns": True} if self.config.of_patterns else {}
+        about = {"model_words": self.kind.words, "takes": self.kind.takes}
+        return super().described | about | patterns
 
     # ---- arms ----
 
@@ -592,6 +623,8 @@ class SelectionWork(Work):
             if self.config.of_patterns:
                 named = self.design(block.replicates.start).named
                 found["pattern"] = np.array(words(found["selected"], *named), dtype=str)
+                if block.number == 0:
+                    found |= _cells(next(self._splits(block)), found, *named)
             return found
         arm = self.all_arms[cell.arm]
         if cell.stage == "predict":
@@ -655,6 +688,8 @@ class SelectionWork(Work):
                 promised.append(expected if np.isnan(soft) else soft)
         arrays = model.pack(posteriors)
         arrays |= pack_relevance(posteriors) if arm.relevant == "some" else {}
+        if self.config.of_patterns and arm.relevant == "some":
+            arrays["odds_ratio"] = np.concatenate([one.odds_ratios for one in posteriors])
         arrays |= {"promised": np.array(promised)} if promised else {}
         return arrays | _as_arrays(softened) | {"seconds": np.array(seconds)}
 
