@@ -60,11 +60,11 @@ def whole(X, y, new) -> np.ndarray:
 
 
 def scores(splits: Callable[[], Iterator[Split]], predict: Callable[..., np.ndarray]) -> str:
-    """Return error, promised error and average minus log probability over all test cases."""
+    """Return error, predicted error and average minus log probability over all test cases."""
     found = [(test_y, predict(X, y, test_X)) for X, y, test_X, test_y in splits()]
     y, p = (np.concatenate(one) for one in zip(*found, strict=True))
-    error, promised = np.mean((p >= 0.5) != y), np.mean(np.minimum(p, 1 - p))
-    return f"{error:.2f} ({promised:.2f}), {log_loss(y, p):.2f}"
+    error, predicted = np.mean((p >= 0.5) != y), np.mean(np.minimum(p, 1 - p))
+    return f"{error:.2f} ({predicted:.2f}), {log_loss(y, p):.2f}"
 
 
 ROWS = [

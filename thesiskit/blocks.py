@@ -81,6 +81,14 @@ class OneOrMore:
         return {"anyOf": [several, several["items"]]}
 
 
+Covariates = Annotated[
+    list[Text],
+    AfterValidator(distinct),
+    Field(
+        description="Columns of numbers that are no features, such as age or principal components: "
+        "the log odds of a logistic regression on them are added to those of the features."
+    ),
+]
 T = TypeVar("T")
 Once = Annotated[list[T], AfterValidator(distinct)]
 Each = Annotated[list[T], Field(min_length=1), OneOrMore(), AfterValidator(distinct)]

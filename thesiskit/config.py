@@ -713,7 +713,7 @@ def too_many(config: Config, p: int) -> str:
     if groups > p:
         return f"evaluation.feature_groups: cannot make {groups} groups of {p} features"
     for k in (config.selection and config.selection.features) or []:
-        if k != "all" and k > p // groups:
+        if k != "all" and k > p // groups and not config.of_patterns:
             each = " in a group" if groups > 1 else ""
             return f"selection.features: cannot keep {k} of {p // groups} features{each}"
     return ""
@@ -734,7 +734,7 @@ def _misfits_of_screening(config: Config, screened: ScreenedBlock) -> Iterator[s
             key = "scheme" if "scheme" in divides else min(divides)
             yield (
                 f"evaluation.{key}: all cases took part in the screening of the table, so a test "
-                "on some of them promises too few errors; give data.test_path with cases that it "
+                "on some of them predicts too few errors; give data.test_path with cases that it "
                 "did not see, or leave out `evaluation`: then nothing is tested"
             )
         if config.scheme == "none" and config.replicates > 1:
@@ -793,6 +793,8 @@ def _misfits_of_patterns(config: Config) -> Iterator[str | None]:
     yield data.misfit(model.kind, continuous=model.continuous)
     sequences = data.family == "sequences"
     yield _misfit_of_loci(config)
+    if getattr(data, "covariates", ()):
+        yield "data.covariates: is for model.kind: naive-bayes, with a selection; leave it out"
     if config.block != 1:
         yield "block: each division has a file of its own here; leave it out"
     if config.scheme != config.usual_scheme:

@@ -60,9 +60,9 @@ def few(values: Sequence[object], most: int = 5, length: int = 30) -> str:
     return shown + (f" and {len(values) - most:,} more" if len(values) > most else "")
 
 
-def counted(number: int, one: str, many: str) -> str:
-    """Write how many there are of something, whose name for one and for many is given."""
-    return f"1 {one}" if number == 1 else f"{number:,} {many}"
+def counted(number: int, one: str, many: str = "") -> str:
+    """Write how many there are of something, by its name for one, and for many if not with an s."""
+    return f"1 {one}" if number == 1 else f"{number:,} {many or one + 's'}"
 
 
 def brief(text: str) -> str:

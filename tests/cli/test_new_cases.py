@@ -383,6 +383,8 @@ def test_a_file_of_an_older_version_compares_no_cases(mine):
     assert "unlike" not in done.stdout
     with pytest.raises(ValueError, match="export it again"):
         thesiskit.load_model("old.model").unlike(NEW["naive"])
+    write_model(mine / "old.model", header | {"format": 5}, found)  # it had fewer measures
+    assert thesiskit.load_model("old.model").likeness is None
     write_config(
         mine, "features"
     )  # of discrete features, values that no training case has are said

@@ -122,6 +122,10 @@ FINDINGS = {
         lambda t: t.assign(a=t["a"].where(np.arange(N) % 40 > 0, -999)),
         "deviations from the median: -999 of 'a' in case 1; ",
     ),
+    "wildly different scales": (
+        lambda t: t.assign(b=1e-4 * t["b"], e=3e4 * t["e"]),
+        "2 features are on another scale: the spread of 'e' is 3e+08 times that of 'b'; ",
+    ),
     "a long tail": (
         lambda t: pd.concat([np.exp(2 * t[list("abcdef")]), t[["y"]]], axis=1),
         "6 of 6 features have a long tail, and none is below 0: the normal model fits their ",

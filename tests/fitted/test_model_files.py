@@ -159,6 +159,7 @@ def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, model
         "spread": [naive["likeness/spread"] * 0],
         "middles": [naive["likeness/middles"][:, 1:], naive["likeness/middles"][:0]],
         "directions": [naive["likeness/directions"][1:]],
+        "factors": [naive["likeness/factors"][1:], naive["likeness/factors"][0]],
         "own": [own[:, 1:], own[0], own[:1]],
     }
     for name, values in wrong.items():

@@ -99,6 +99,36 @@ def test_raw_values_shifted_ones_and_noise(rng):
     assert (noisy.distance > 1.5).all()
 
 
+def test_another_scale_of_heavy_tailed_cases_that_were_standardised(rng):
+    """Features differ so much in the slope that only the spread of a case, which is 1, tells."""
+
+    def draw(n):
+        X = kind.draw(n)[0] + 8 * rng.normal(size=(n, 1)) * kind.factors[0]
+        X = np.sinh(X / 2) * np.exp(rng.normal(0, 0.5, (n, 1)))
+        return (X - X.mean(axis=1, keepdims=True)) / X.std(axis=1, keepdims=True)
+
+    kind = Kind(rng, 1000, noise="heavy", level=0.0)
+    likeness, new = learnt(draw(40), np.arange(40) % 2), draw(200)
+    assert (likeness.compare(new).p < UNLIKE).mean() < 0.06
+    halves = likeness.compare(new / 2)
+    assert (halves.p < UNLIKE).all()
+    assert (halves.reason == "scale").mean() > 0.8
+    new[:, ::2] = np.nan  # a table that lacks features has another spread
+    assert (likeness.compare(new).p < UNLIKE).mean() < 0.06
+
+
+def test_few_cases_of_few_features_with_heavy_tails_or_two_values(rng):
+    for noise in ("heavy", "bits"):
+        shares = []
+        for _ in range(40):
+            kind = Kind(rng, 10, noise=noise.replace("bits", "normal"), level=0.0)
+            (X, y), (new, _) = kind.draw(30), kind.draw(200)
+            if noise == "bits":
+                X, new = (X > 0).astype(float), (new > 0).astype(float)
+            shares.append((learnt(X, y).compare(new).p < UNLIKE).mean())
+        assert np.mean(shares) < 0.035
+
+
 def test_cases_of_a_class_that_did_not_train(rng):
     kind = Kind(rng, 500, classes=4)
     kind.effect *= 2
@@ -142,7 +172,7 @@ def test_large_tables_are_looked_at_in_part(rng, tmp_path, monkeypatch):
     X, y = kind.draw(200)
     np.save(tmp_path / "x.npy", X)
     mapped = Likeness.of(np.load(tmp_path / "x.npy", mmap_mode="r"), y, np.array([1, 250]))
-    assert mapped.own.shape == (40, 4)
+    assert mapped.own.shape == (40, 7)
     assert mapped.features.shape == (100,)
     assert (mapped.compare(kind.draw(100)[0]).p < UNLIKE).mean() < 0.05
     assert (mapped.compare(X[:20] / 2).p < UNLIKE).all()

@@ -105,7 +105,7 @@ def stored(study, name, row):
 
 def test_scores_are_those_of_each_table_alone(study, board):
     assert len(study.arms) == (2 + 2 + 1) + 2
-    rows = board.set_index(["i", "table"])[["error", "promised", "amlp"]]
+    rows = board.set_index(["i", "table"])[["error", "predicted", "amlp"]]
     for name in SHAPES:
         for i, arm in enumerate(study.arms):
             p, y = stored(study, name, i)
@@ -135,7 +135,7 @@ def test_a_mean_is_over_the_tables_that_a_method_predicts(study, board):
     half = 12.7062 * less.std(ddof=1) / 2**0.5
     high = mine["against ridge: difference"] + half
     assert mine["against ridge: high"] == pytest.approx(high, rel=1e-4)
-    off = (board["promised"] - board["error"]).abs()[board["i"] == naive]
+    off = (board["predicted"] - board["error"]).abs()[board["i"] == naive]
     assert mine["error rate: off"] == pytest.approx(off.mean())
     assert "error rate: cross-validated" not in mine
     assert study.arms[naive].words not in table.lead[-1]

@@ -99,11 +99,12 @@ def test_every_arm_has_the_scores_of_scikit_learn(folder, experiment):
         assert row["Brier"] == pytest.approx(((p - actual) ** 2).sum(axis=1).mean() / 2)
         assert row["calibration slope: low"] < row["calibration slope: high"]
         if not two:
-            assert "sensitivity" not in row
+            assert "sensitivity: value" not in row
             continue
         said = p[:, 1] >= 0.5
-        assert row["sensitivity"] == pytest.approx(recall_score(y, said))
-        assert row["specificity"] == pytest.approx(recall_score(y, said, pos_label=0))
+        for name, g in (("sensitivity", 1), ("specificity", 0)):
+            assert row[f"{name}: value"] == pytest.approx(recall_score(y, said, pos_label=g))
+            assert row[f"{name}: low"] < row[f"{name}: value"] < row[f"{name}: high"]
         fit = LogisticRegression(C=np.inf, tol=1e-10).fit(special.logit(p[:, 1:]), y)
         assert row["calibration slope: value"] == pytest.approx(fit.coef_[0, 0], abs=1e-4)
         assert row["calibration intercept: value"] == pytest.approx(fit.intercept_[0], abs=1e-4)

@@ -1,4 +1,4 @@
-"""Scores of arms, and the test of their promises, against slow and obvious versions."""
+"""Scores of arms, and the test of their expected errors, against slow and obvious versions."""
 
 from itertools import product
 
@@ -12,12 +12,12 @@ from thesiskit.report import metrics
 from thesiskit.report.metrics import CAREFUL, SURE, WELL, Score, aligned
 
 
-def cases(response, unit=None):
+def cases(response, unit=None, group=None):
     n = len(response)
     unit = np.arange(n) if unit is None else np.asarray(unit)
     return metrics.Tested(
         np.asarray(response), unit.astype(str), unit, {}, ["no", "yes"],
-        np.full((n, 2), 0.5),
+        np.full((n, 2), 0.5), group,
     )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def test_wilson_is_scipys(errors, n):
 
 @pytest.mark.parametrize(("wrong", "verdict"), [(3, CAREFUL), (14, WELL), (30, SURE)])
 def test_the_verdict_is_about_the_total(wrong, verdict):
-    """Promised are 14.3 errors of 100; whether single predictions are right does not matter."""
+    """Expected are 14.3 errors of 100; whether single predictions are right does not matter."""
     p = np.full(100, 1 - 0.143)
     response = np.repeat([0, 1], [wrong, 100 - wrong])
     found = Score(cases(response), "x", two(p))
@@ -253,6 +253,163 @@ def test_confusions_and_errors_of_cases(rng):
     found = Score(of_three, "x", p)
     assert (found.confusion == confusion_matrix(y, p.argmax(axis=1))).all()
     assert (found.wrong_cases == (((p[:30] + p[30:]) / 2).argmax(axis=1) != y[:30])).all()
+
+
+# ---- groups of cases ----
+
+EACH = 5  # cases of a group
+
+
+def test_groups_of_one_case_change_nothing(rng):
+    p, y = some(rng)
+    q, _ = some(rng)
+    unit = np.append(np.arange(50), np.arange(20))  # some cases are tested twice
+    y[50:] = y[:20]
+    found = []
+    for group in (None, 100 - unit):
+        one, other = (Score(cases(y, unit, group), "x", each) for each in (p, q))
+        found.append(np.concatenate([
+            one.auc_interval, one.recalibration.ravel(), [one.amlp_error],
+            [metrics.mcnemar(one.wrong_cases, other.wrong_cases, one.tested.places)],
+            one.right_of(0), one.right_of(1), one.error_interval, one.less(other),
+        ]))  # fmt: skip
+    assert found[1] == pytest.approx(found[0], rel=1e-9)
+    # of each case once, the intervals are exact
+    once = Score(cases(y[:50]), "x", p[:50])
+    for g in (0, 1):
+        hits, n = once.confusion[g, g], once.confusion[g].sum()
+        expected = stats.binomtest(hits, n).proportion_ci(0.95, method="exact")
+        assert once.right_of(g) == pytest.approx((hits / n, *expected))
+
+
+def test_the_error_of_auc_is_obuchowskis(rng):
+    """Structural components summed over groups, of which some have one class."""
+    p, y = some(rng, 60)
+    group = rng.integers(0, 14, 60)
+    group[y == 0] += 2
+    _, error = metrics.auc(p, y, np.arange(60), group)
+    v10, v01 = placements(p[:, 1], y)
+    area = v10.mean()
+    ones, zeros = (np.array([(group[y == g] == j).sum() for j in range(16)]) for g in (1, 0))
+    by_group = [np.array([v[group[y == g] == j].sum() for j in range(16)])
+                for v, g in ((v10, 1), (v01, 0))]  # fmt: skip
+    i10, i01, i = (ones > 0).sum(), (zeros > 0).sum(), 16
+    off10, off01 = by_group[0] - ones * area, by_group[1] - zeros * area
+    s10 = i10 / ((i10 - 1) * ones.sum()) * (off10**2).sum()
+    s01 = i01 / ((i01 - 1) * zeros.sum()) * (off01**2).sum()
+    s11 = i / (i - 1) * (off10 * off01).sum()
+    m, n = ones.sum(), zeros.sum()
+    assert i10 < i
+    assert error == pytest.approx(np.sqrt(s10 / m + s01 / n + 2 * s11 / (m * n)))
+
+
+def test_the_errors_of_recalibration_are_those_of_the_sandwich(rng):
+    p, y = some(rng, 60)
+    group = rng.permutation(np.arange(60) // 4)
+    found, error = metrics.recalibrated(p, y, np.arange(60), group)
+    x = np.column_stack([special.logit(p[:, 1]), np.ones(60)])
+    q = special.expit(x @ found)
+    bread = np.linalg.inv(x.T @ (x * (q * (1 - q))[:, None]))
+    sums = [((y - q)[:, None] * x)[group == j].sum(axis=0) for j in range(15)]
+    meat = sum(np.outer(one, one) for one in sums) * 15 / 14
+    assert error == pytest.approx(np.sqrt(np.diag(bread @ meat @ bread)))
+
+
+def test_errors_are_compared_by_the_signs_of_groups():
+    a = np.array([1, 1, 1, 0, 0, 1, 0, 0], bool)  # more in groups 0 and 2; alike in group 3
+    b = np.array([0, 0, 0, 1, 0, 0, 0, 0], bool)
+    group = np.array([0, 0, 0, 1, 1, 2, 3, 3])
+    assert metrics.mcnemar(a, b, group) == pytest.approx(stats.binomtest(2, 3).pvalue)
+
+
+def in_intervals(draw, true, times=400):
+    """How often intervals that know the groups contain the truth, and those that do not."""
+    inside = np.zeros(2)
+    for _ in range(times):
+        found = draw()
+        inside += [low <= true <= high for low, high in found]
+    return inside / times
+
+
+def both(y, p, group, interval):
+    return [interval(Score(cases(y, group=one), "x", two(p))) for one in (group, None)]
+
+
+def test_intervals_of_auc_cover_it_where_cases_are_in_groups(rng):
+    """Groups share an effect and a label: a true signal, and none."""
+    who = np.repeat(np.arange(60), EACH)
+    for signal in (0, 1):
+
+        def draw(signal=signal):
+            y = rng.permutation(60) % 2
+            z = (signal * y + rng.normal(size=60))[who] + 0.7 * rng.normal(size=len(who))
+            return both(y[who], special.expit(z), who, lambda one: one.auc_interval[1:])
+
+        known, alone = in_intervals(draw, stats.norm.cdf(signal / np.sqrt(2 * 1.49)))
+        assert 0.88 < known < 0.99
+        assert alone < 0.84
+
+
+def test_intervals_of_auc_are_narrower_where_groups_have_both_classes(rng):
+    """The covariance of the classes in a group counts: without it, the error is too large."""
+    who = np.repeat(np.arange(60), 6)
+    areas, errors = [], []
+    for _ in range(300):
+        y = np.tile([0, 1], 180)
+        z = 2 * rng.normal(size=60)[who] + y + rng.normal(size=len(who))
+        area, error = metrics.auc(two(special.expit(z)), y, np.arange(len(y)), who)
+        areas.append(area)
+        errors.append(error)
+    assert np.mean(errors) == pytest.approx(np.std(areas), rel=0.2)
+
+
+def test_intervals_of_recalibration_cover_it_where_cases_are_in_groups(rng):
+    who = np.repeat(np.arange(120), EACH)
+    inside = np.zeros((2, 2))
+    for _ in range(300):
+        x = 0.9 * (rng.normal(size=120)[who] + rng.normal(size=len(who)))
+        shared = 0.9 * rng.normal(size=120)[who] + 0.19**0.5 * rng.normal(size=len(who))
+        y = (special.ndtr(shared) < special.expit(x)).astype(int)  # calibrated, alike in groups
+        found = both(y, special.expit(x), who, lambda one: one.recalibration)
+        inside += [[low <= true <= high for true, (_, low, high) in zip((1, 0), one, strict=True)]
+                   for one in found]  # fmt: skip
+    (slope, intercept), (slope_alone, intercept_alone) = inside / 300
+    assert min(slope, intercept) > 0.88
+    assert slope_alone < 0.88
+    assert intercept_alone < 0.84
+
+
+def test_intervals_of_sensitivity_cover_it_where_cases_are_in_groups(rng):
+    who = np.repeat(np.arange(60), EACH)
+
+    def draw():
+        right = special.ndtr(1 + 1.5 * rng.normal(size=60))[who] > rng.random(len(who))
+        y = (rng.random(len(who)) < 0.9).astype(int)
+        p = np.where(right == y, 0.8, 0.2)
+        return both(y, p, who, lambda one: one.right_of(1)[1:])
+
+    known, alone = in_intervals(draw, special.ndtr(1 / np.sqrt(1 + 1.5**2)))
+    assert 0.88 < known < 0.995
+    assert alone < 0.86
+
+
+def test_all_right_and_none_right_have_intervals_of_groups():
+    y = np.repeat([1, 0], 20)
+    who = np.arange(40) // 5
+    one = Score(cases(y, group=who), "x", two(np.full(40, 0.9)))
+    assert one.right_of(1) == pytest.approx((1, 0.025 ** (1 / 4), 1))  # of 4 groups
+    assert one.right_of(0) == pytest.approx((0, 0, 1 - 0.025 ** (1 / 4)))
+    assert np.isnan(one.right_of(2)).all()
+
+
+def test_arms_that_err_as_often_differ_rarely_where_cases_are_in_groups(rng):
+    who, found = np.repeat(np.arange(60), EACH), np.zeros(2)
+    for _ in range(400):
+        shared = 1.5 * rng.normal(size=60)[who]
+        a, b = (rng.random(len(who)) < special.expit(side * shared - 1) for side in (1, -1))
+        found += [metrics.mcnemar(a, b, who) < 0.05, metrics.mcnemar(a, b) < 0.05]
+    assert found[0] / 400 < 0.09
+    assert found[1] / 400 > 0.12
 
 
 @pytest.mark.filterwarnings("error")

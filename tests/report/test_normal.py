@@ -206,7 +206,7 @@ def test_a_table_that_was_screened_before_promises(folder):
     run("run", folder / "screened.yaml", "--results", folder / "r")
     promised = arrays(folder / "r/screened/fit/0000.npz")["promised"][0]
     frame = table(folder, "summary", "screened")
-    assert frame["promised error"].tolist() == pytest.approx(promised.tolist())
+    assert frame["predicted error"].tolist() == pytest.approx(promised.tolist())
     text = page(folder, "screened")
     assert "always predicting the most frequent class is wrong in 66.7 %" in text
     assert "Posterior of log rho" in text

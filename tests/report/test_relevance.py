@@ -1,4 +1,4 @@
-"""How many features are relevant, and what is promised of tables that were screened before."""
+"""How many features are relevant, and predicted errors of tables that were screened before."""
 
 import re
 
@@ -168,23 +168,23 @@ def test_a_screened_table_says_first_that_nothing_is_tested(folder):
                        "selected-features"]  # fmt: skip
     printed = (folder / "screened.txt").read_text()
     assert "Note: report.parts: score-table, predictions: left out" in printed
-    assert re.search(r"^fit: promised error 3 of 400 corrected 0\.\d{3}", printed, re.MULTILINE)
+    assert re.search(r"^fit: predicted error 3 of 400 corrected 0\.\d{3}", printed, re.MULTILINE)
 
 
 def test_the_summary_of_a_screened_table_has_what_is_promised(folder):
     found = table(folder, "screened", "summary")
     stored = arrays(folder / "r/screened/fit/0000.npz")
     assert len(found) == len(stored["label"]) == 12
-    assert found["promised error"].to_numpy() == pytest.approx(stored["promised"][0])
+    assert found["predicted error"].to_numpy() == pytest.approx(stored["promised"][0])
     for row, label, method in zip(
         found.itertuples(), stored["label"], stored["method"], strict=True
     ):
         before = str(label).partition(" of ")[2]
-        assert row[3] == (before or "not told")
+        assert row[3] == (before or "not known")
         assert (method == "uncorrected") == (not before)
     every = found[(found.features == "all") & (found.method == "corrected, some relevant")]
-    few, many = every["promised error"]
-    three = found[(found.features == "3") & (found.method == "corrected")]["promised error"]
+    few, many = every["predicted error"]
+    three = found[(found.features == "3") & (found.method == "corrected")]["predicted error"]
     assert three.is_monotonic_increasing  # the more there were, the less is known
     lead = page(folder, "screened")
     assert f"{100 * few:.1f} % if there were 400 before and {100 * many:.1f} % if" in lead

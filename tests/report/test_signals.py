@@ -86,7 +86,7 @@ def test_scores_are_means_over_the_data_sets_of_a_setting(grid):
             assert row["amlp_error"] == pytest.approx(np.std(losses, ddof=1) / 2)
             mine = replicate // 4 == s
             assert row["error"] == pytest.approx(np.mean((p >= 0.5)[mine] != y[mine]))
-            assert row["promised"] == pytest.approx(np.minimum(p, 1 - p)[mine].mean())
+            assert row["predicted"] == pytest.approx(np.minimum(p, 1 - p)[mine].mean())
 
 
 def test_the_best_method_is_compared_on_the_same_data_sets(grid):
@@ -149,7 +149,7 @@ def test_maps_need_several_settings():
 
 
 def test_peers_promise_by_cross_validation_of_the_table_they_were_given(kept):
-    found = studies.promises(kept, screened=True)
+    found = studies.predicted(kept, screened=True)
     promised = {(one.data, one.arm.words): one for one in found.itertuples()}
     noise, signal = studies.setting_words(GRID[0] | {"relevant": 0, "of": 400, "alpha": None}), None
     assert noise == "0 of 400 relevant, n = 24"
@@ -213,13 +213,13 @@ def test_the_figure_shows_each_promise(kept):
         "logistic regression, L2",
     ]  # fmt: skip
     numbers = {text.get_text() for text in panels[0].texts}
-    for one in studies.promises(kept, screened=True).itertuples():
+    for one in studies.predicted(kept, screened=True).itertuples():
         if one.data.startswith("0 of"):
             assert f"{100 * one.told:.0f} %" in numbers
             assert f"{100 * one.actual:.0f} %" in numbers
     (table,) = studies.screened_table(kept)
     assert len(table.frame) == 10
-    assert set(table.frame["promised by"]) == {"its predictions", "cross-validation"}
+    assert set(table.frame["predicted by"]) == {"its predictions", "cross-validation"}
 
 
 def test_peers_of_a_whole_table_have_no_promise(grid):

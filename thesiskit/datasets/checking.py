@@ -41,6 +41,7 @@ DAYS = (19000101, 21001231)  # dates as numbers, such as 20240131
 DROP = "data.ignore leaves it out, data.id makes it the names of the cases"
 MANY = 1000  # a count that is reached where the range of counts is large
 RANGE = 10  # times the smallest count of a feature, in half of the features at least
+APART = 1e6  # times the smallest spread of a feature; tables of like measurements have 1e3, or 1e5
 TAIL, HUGE = 8, 20  # deviations above the median, of skewed values; from it, of mistakes
 
 
@@ -66,7 +67,7 @@ def findings(
         return [*repeats, *about]
     found = [*_alone(looks, groups, len(classes) == 0), *repeats, *columns, *about]
     found += [*_missing(looks, halves), *_idle(looks), *_naming(table, looks)]
-    return found + (_sizes(looks) if table.family == "table" else [])
+    return found + ([*_scales(looks), *_sizes(looks)] if table.family == "table" else [])
 
 
 def _affordable(tables: Sequence[Any]) -> tuple[list[Any], list[str]]:
@@ -441,6 +442,22 @@ def _naming(table: Cases, looks: Looks) -> list[str]:
     return found if more <= 0 else [*found[:NAMED], f"{more:,} more columns look like these"]
 
 
+def _scales(looks: Looks) -> list[str]:
+    """Say that features are on wildly different scales."""
+    measured = np.flatnonzero((looks.values > LEAST) & (looks.spread > 0))
+    spread = looks.spread[measured]
+    if not len(spread) or spread.max() < APART * spread.min():
+        return []
+    least, most = measured[spread.argmin()], measured[spread.argmax()]
+    far = int((np.abs(np.log(spread / np.median(spread))) > np.log(APART) / 2).sum())
+    return [
+        f"{counted(far, 'feature is', 'features are')} on another scale: the spread of "
+        f"{looks.name(most)} is {spread.max() / spread.min():.0e} times that of "
+        f"{looks.name(least)}; the normal model and nearest-centroids take variances to be "
+        "alike: write features in units of like size (other models cut or standardise them)"
+    ]
+
+
 def _sizes(looks: Looks) -> list[str]:
     """Say that numbers want a logarithm, or that a few are far from all others."""
     measured = (looks.values > LEAST) & (looks.spread > 0)
@@ -500,7 +517,7 @@ def _columns(
         names = few([quoted(name, 30) for name in groups], NAMED, 34)
         told.append(
             f"the cases are in groups: values of {names} are in several cases each, as those of "
-            "patients are; a group in training and test cases promises too few errors: "
+            "patients are; a group in training and test cases predicts too few errors: "
             f"data.case_groups: {groups[0]} keeps it together"
         )
     if batches:

@@ -23,8 +23,10 @@ from scipy import optimize, special
 
 from thesiskit.blocks import (
     AtLeastTwo,
+    Block,
     CaseGroups,
     Count,
+    Covariates,
     Decimal,
     Positive,
     PositiveNumber,
@@ -182,13 +184,9 @@ class EpistasisData(Source):
         return table, {}
 
 
-class GenotypesData(Source):
-    """Genotypes of loci, of which some pairs have to do with the response."""
+class Genotypes(Block):
+    """What data sets of genotypes are drawn with."""
 
-    family: ClassVar = "features"
-    drawn: ClassVar = True
-
-    source: Literal["genotypes"]
     loci: Positive
     """Number of loci; the pairs that matter are the first ones."""
     train: Positive
@@ -203,12 +201,9 @@ class GenotypesData(Source):
     effect: PositiveNumber = 0.8
     """By how much a pair moves the log odds, up or down; of `multiplicative` the standard deviation
     of this."""
-    frequency: tuple[Frequency, Frequency] = (0.05, 0.5)
-    """Minor allele frequencies are uniform between these; of loci that matter they are between 0.2
-    and 0.5 where this has a part of it."""
     haplotype: Positive = 1
     """So many neighbouring loci are in linkage disequilibrium."""
-    correlation: Probability = 0.0
+    correlation: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
     """Of neighbouring loci of a haplotype, before alleles are cut from normal variables."""
 
     @model_validator(mode="after")
@@ -217,12 +212,40 @@ class GenotypesData(Source):
             raise ValueError(f"loci: {self.pairs} pairs need {2 * self.pairs} loci")
         return self
 
+
+class GenotypesData(Source):
+    """Genotypes of loci, of which some pairs have to do with the response.
+
+    Minor allele frequencies are uniform between 0.05 and 0.5, of the loci that matter between 0.2
+    and 0.5.
+    """
+
+    family: ClassVar = "features"
+    drawn: ClassVar = True
+    several: ClassVar = "settings"
+
+    source: Literal["genotypes"]
+    settings: Annotated[list[Genotypes], Field(min_length=1)]
+    """What the data sets are drawn with, such as `{loci: 300, train: 1000, test: 4000, pairs: 1}`;
+    `replicates` data sets of each."""
+
+    @property
+    def divided_at(self) -> tuple[int, int | None]:
+        return self.settings[0].train, self.settings[0].test
+
     @property
     def sizes(self) -> Sizes:
-        return Sizes(self.train, self.test, self.loci, 3)
+        shapes = ((one.train, one.test, one.loci) for one in self.settings)
+        return Sizes(*map(max, zip(*shapes, strict=True)), values=3)
+
+    def misfit(self, kind: str, *, continuous: bool) -> str | None:
+        if kind == "logistic" and len(self.settings) > 1:
+            return "data.settings: a logistic model takes one setting; leave out the others"
+        return None
 
     def draw(self, rng: np.random.Generator, priors: Any) -> tuple[FeatureTable, dict]:
-        return draw_genotypes(rng, self), {}
+        (setting,) = self.settings
+        return draw_genotypes(rng, setting), {}
 
 
 class TicTacToeData(Source):
@@ -460,13 +483,11 @@ def draw_epistasis(
     }
 
 
-def draw_genotypes(rng: np.random.Generator, data: GenotypesData) -> FeatureTable:
+def draw_genotypes(rng: np.random.Generator, data: Genotypes) -> FeatureTable:
     """Draw genotypes (0, 1, 2), and responses of which a half is expected to be of each class."""
     n, p = data.train + data.test, data.loci
-    low, high = data.frequency
-    frequency = rng.uniform(low, high, p)
-    few, most = max(low, 0.2), max(high, 0.2)
-    frequency[: 2 * data.pairs] = rng.uniform(few, most, 2 * data.pairs)
+    frequency = rng.uniform(0.05, 0.5, p)
+    frequency[: 2 * data.pairs] = rng.uniform(0.2, 0.5, 2 * data.pairs)
     cut = special.ndtri(1 - frequency)
     X = np.zeros((n, p), dtype=np.int16)
     for _ in range(2):  # two copies of a chromosome
@@ -479,13 +500,12 @@ def draw_genotypes(rng: np.random.Generator, data: GenotypesData) -> FeatureTabl
     odds = np.zeros(n)
     for pair in range(data.pairs):
         a, b = X[:, 2 * pair], X[:, 2 * pair + 1]
-        matters = {
-            "exclusive-or": (a > 0) != (b > 0), "threshold": (a > 0) & (b > 0), "multiplicative": a * b
-        }[data.penetrance].astype(float)  # fmt: skip
         if data.penetrance == "multiplicative":
-            odds += data.effect * (matters - matters.mean()) / max(matters.std(), 1e-9)
+            product_of = a * b - (a * b).mean()
+            odds += data.effect * product_of / max(product_of.std(), 1e-9)
         else:
-            odds += data.effect * (2 * matters - 1)
+            either = (a > 0) != (b > 0) if data.penetrance == "exclusive-or" else (a > 0) & (b > 0)
+            odds += data.effect * (2 * either - 1)
     # the intercept with which the classes are expected to be equally frequent
     middle = optimize.brentq(lambda c: special.expit(odds - c).mean() - 0.5, -50, 50)
     response = (rng.random(n) < special.expit(odds - middle)).astype(np.int32)
@@ -556,6 +576,7 @@ class TableData(Source):
     ignore: list[Text] = []
     """Columns to leave out."""
     case_groups: CaseGroups = None
+    covariates: Covariates = []
     missing: list[Annotated[str, Field(strict=True)]] = list(MISSING_TEXTS)
     """The texts that stand for a missing value. A pattern that fixes a missing value is not present
     in the case."""
@@ -584,6 +605,7 @@ class TableData(Source):
         ignore = left_out(self.ignore, self.case_groups)
         keys: dict[str, Any] = {"ignore": tuple(ignore), "missing": tuple(self.missing)}
         keys |= {"decimal": self.decimal, "thousands": self.thousands}
+        keys |= {"covariates": tuple(self.covariates)}
         return read_features(path, self.response, id=self.id, header=self.header, **keys, **how)
 
 
@@ -638,10 +660,16 @@ def read_features(
         coded.append(codes)
     X = np.column_stack(coded)
     unseen = _unseen(cells, X, like) if like else []
+    covariates = {
+        name: _numbers(cells, name, missing, where) for name in keys.get("covariates", ())
+    }
     if like and new:
         none = np.zeros(len(X), dtype=like.response.dtype)
         notes = [*cells.notes, *(f"{where}: {remark}" for remark in unseen)]
-        return replace(like, X=X, response=none, source=path.name, ids=cells.ids, notes=notes)
+        return replace(
+            like, X=X, response=none, source=path.name, ids=cells.ids, notes=notes,
+            covariates=covariates,
+        )  # fmt: skip
     classes, y = _responses(cells, response, missing, where, continuous, like)
     told = reading.missing_values(X == MISSING)
     if like is not None:
@@ -651,6 +679,7 @@ def read_features(
         X, y, list(features), values, classes, source=path.name, ids=cells.ids, notes=notes,
         aside={name: list(cells.columns[name]) for name in keys.get("ignore", ())
                if name in cells.columns},
+        covariates=covariates,
     )  # fmt: skip
 
 
@@ -694,6 +723,20 @@ def _responses(
     if len(classes) < 2:
         raise DataError(f"{where} is {quoted(classes[0])} in all cases; two classes are needed")
     return classes, codes.astype(np.int32)
+
+
+def _numbers(cells: "Cells", name: str, missing: tuple[str, ...], where: str) -> np.ndarray:
+    """Return a covariate, NaN where it is missing."""
+    found = []
+    for cell, place in zip(cells.columns[name], cells.places, strict=True):
+        unknown = cell in (*missing, NULL)
+        if not unknown and not (REAL.fullmatch(cell) and abs(float(cell)) <= MOST_REAL):
+            raise DataError(
+                f"{where}: the covariate {quoted(name)} is {quoted(cell)} in {place}, which is no "
+                "number; make columns of 0 and 1 of words, or leave it out"
+            )
+        found.append(float("nan") if unknown else float(cell))
+    return np.array(found)
 
 
 def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable) -> list[str]:

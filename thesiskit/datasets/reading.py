@@ -345,6 +345,7 @@ class Wanted:
     thousands: str | None = None  # what stands between thousands
     coding: Coding | None = None  # columns of words of the training table; None: they are found
     gaps: bool = False  # whether new cases may lack features of the training table
+    covariates: tuple[str, ...] = ()  # columns of numbers that are no features
 
     @property
     def own_response(self) -> str | None:
@@ -354,7 +355,7 @@ class Wanted:
     @property
     def set_aside(self) -> tuple[str, ...]:
         """Columns that are left out, of cases with a response: a check of the table wants them."""
-        return () if self.new else self.ignore[:MOST_ASIDE]
+        return self.covariates if self.new else (*self.covariates, *self.ignore[:MOST_ASIDE])
 
     @property
     def columns_alone(self) -> "Wanted":
@@ -382,7 +383,7 @@ def find_columns(
     """
     if wanted.new:
         return _match(names, wanted, where)
-    response, ignore = wanted.own_response, wanted.ignore
+    response, ignore = wanted.own_response, (*wanted.covariates, *wanted.ignore)
     if wanted.id is not None:
         if wanted.id == response or wanted.id in ignore:
             other = "data.response" if wanted.id == response else "data.ignore"
@@ -392,13 +393,16 @@ def find_columns(
         check_column(wanted.id, names, where)
         ignore = (*ignore, wanted.id)
     if response in ignore:
+        key = "data.covariates names" if response in wanted.covariates else "data.ignore leaves out"
         raise DataError(
-            f"{where}: data.ignore leaves out {quoted(response)}, which is data.response; take it "
-            "out of one of them"
+            f"{where}: {key} {quoted(response)}, which is data.response; take it out of one of them"
         )
     for name, times in Counter(ignore).items():
         if times > 1:
-            raise DataError(f"{where}: data.ignore names {quoted(name)} twice; once is enough")
+            key = (
+                "data.covariates and data.ignore name" if wanted.covariates else "data.ignore names"
+            )
+            raise DataError(f"{where}: {key} {quoted(name)} twice; once is enough")
     for name in ignore if response is None else (response, *ignore):
         check_column(name, names, where)
     left_out = {*ignore, response}
@@ -421,6 +425,8 @@ def find_columns(
 
 def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
     others = (*wanted.ignore, wanted.id, wanted.response)
+    for name in wanted.covariates:
+        check_column(name, names, where)
     features = wanted.features
     if features is None:
         features = [name for name in names if name not in others]

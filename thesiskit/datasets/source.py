@@ -43,6 +43,7 @@ class Cases:
     notes : what the user should know about the data, a line each.
     groups : of which group each case is, or empty where every case is alone; so is one without.
     aside : columns of the file that are no features, or words, as text: for the check of the table.
+    covariates : numbers by name, (n,) each, NaN where one is missing.
     """
 
     family: ClassVar[str]
@@ -55,6 +56,7 @@ class Cases:
     notes: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
     aside: dict[str, list[str]] = field(default_factory=dict)
+    covariates: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def inputs(self) -> np.ndarray:

@@ -22,6 +22,7 @@ from thesiskit.fitted.file import EXPORT, read_model, write_model
 from thesiskit.fitted.inputs import Inputs
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays, marked
+from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import UNLIKE, Likeness
 
 __all__ = ["FittedModel", "load_model"]
@@ -41,6 +42,7 @@ class FittedModel:
     cases : how many it was fitted to.
     codes : (n, p) training cases where arms need them, else none.
     likeness : what new cases of a table are compared with; none of others, or of an older file.
+    covariates : what numbers of cases that are no features say of the classes, if there are some.
     """
 
     experiment: str
@@ -50,6 +52,7 @@ class FittedModel:
     cases: int
     codes: np.ndarray | None = field(default=None, repr=False)
     likeness: Likeness | None = field(default=None, repr=False)
+    covariates: Covariates | None = field(default=None, repr=False)
 
     @property
     def classes(self) -> list[str]:
@@ -95,7 +98,7 @@ class FittedModel:
         """
         if not self.classes:
             raise UserError("the responses are real numbers; use predict_quantiles")
-        return self.arm(arm).predict(self.inputs, self._cases(X))["probability"]
+        return self._predicted(self.arm(arm), self._cases(X), self._beside(X))["probability"]
 
     def predict(self, X: Any, arm: str | None = None) -> np.ndarray:
         """Return the most probable class of each case, or the median of a real response, (m,)."""
@@ -119,6 +122,23 @@ class FittedModel:
         if self.likeness is None:
             raise UserError(f"the model has nothing to compare new cases with; {EXPORT}")
         return self.likeness.compare(self._cases(X)).p
+
+    def _predicted(self, arm: FittedArm, cases: np.ndarray, beside: np.ndarray | None) -> Arrays:
+        """Return what an arm predicts, also from covariates (T, q) where it is a model of ours."""
+        found = arm.predict(self.inputs, cases)
+        if self.covariates is not None and beside is not None and isinstance(arm, SelectedArm):
+            found["probability"] = self.covariates.adjusted(found["probability"], beside)
+        return found
+
+    def _beside(self, X: Any) -> np.ndarray | None:
+        """Return the covariates of cases: a table, or a DataFrame that has them as columns."""
+        names = getattr(self.source, "covariates", ())
+        if self.covariates is None:
+            return None
+        X = self.read(Path(X)).covariates if isinstance(X, str | Path) else X
+        if not isinstance(X, dict | pd.DataFrame) or not {*names} <= {*X}:
+            raise DataError(f"the model needs the covariates {few([*names])}, by their names")
+        return np.column_stack([np.asarray(X[name], dtype=float) for name in names])
 
     def _cases(self, X: Any) -> np.ndarray:
         if isinstance(X, str | Path):
@@ -171,8 +191,9 @@ class FittedModel:
         ids = table.ids or [str(number + 1) for number in range(len(cases))]
         frames = []
         beside = self.likeness and self.likeness.compare(cases)
+        numbers = self._beside(getattr(table, "covariates", None))
         for arm in self.arms.values():
-            found = arm.predict(self.inputs, cases)
+            found = self._predicted(arm, cases, numbers)
             columns: dict[str, Any] = {"id": ids, "arm": arm.name}
             if not self.classes:
                 columns |= {"median": found["median"], "5 %": found["low"], "95 %": found["high"]}
@@ -218,6 +239,8 @@ class FittedModel:
             arrays["codes"] = self.codes
         if self.likeness is not None:
             arrays |= {f"likeness/{name}": values for name, values in vars(self.likeness).items()}
+        if self.covariates is not None:
+            arrays |= {f"covariates/{name}": one for name, one in vars(self.covariates).items()}
         for number, arm in enumerate(self.arms.values()):
             about, mine = arm.stored()
             more = {"kind": arm.kind, "name": arm.name, "warning": arm.warning}
@@ -296,7 +319,7 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
         raise ValueError("its family of data is not that of its source")
     inputs = Inputs.restore(source.family, header["inputs"], marked(arrays, "inputs/"))
     stored, likeness = marked(arrays, "likeness/"), None
-    if stored and source.family == "table":
+    if stored and source.family == "table" and header["format"] > 5:
         likeness = Likeness.restored(stored, inputs.width)
     codes = arrays.get("codes")
     shared = {} if codes is None else {"codes": codes}
@@ -308,5 +331,8 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
         raise ValueError("it has no arms")
     if likeness is not None:
         check(all(np.isin(arm.selected, likeness.kept).all() for arm in arms.values()))
-    cases = int(header["cases"])
-    return FittedModel(str(header["experiment"]), source, inputs, arms, cases, codes, likeness)
+    numbers, first = marked(arrays, "covariates/"), None
+    if names := getattr(source, "covariates", ()):
+        first = Covariates.restored(numbers, len(names))
+    cases, experiment = int(header["cases"]), str(header["experiment"])
+    return FittedModel(experiment, source, inputs, arms, cases, codes, likeness, first)

@@ -25,8 +25,8 @@ from thesiskit.models.chains import Arrays
 
 WHAT = "thesiskit fitted model"
 # 1 had no temperatures and no normal models, 2 no methods of others, 3 no offsets, 4 no words as
-# codes, and no likeness
-FORMAT = 5
+# codes, and no likeness, 5 had fewer measures of it, no patterns that are selected, no covariates
+FORMAT = 6
 EXPORT = "export it again with `thesiskit export CONFIG FILE`"
 
 

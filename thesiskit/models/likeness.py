@@ -1,24 +1,31 @@
-"""Whether new cases are like the training cases: four measures of a case, and a p-value.
+"""Whether new cases are like the training cases: five measures of a case, and a p-value.
 
 | symbol | name | shape |
 |---|---|---|
 | m_j, s_j: mean, standard deviation of feature j in training cases | `mean`, `spread` | (p,) |
 | discriminants of the features in which the classes differ most | `directions` | (k, G - 1) |
-| measures of the training cases, each compared with the others alone | `own` | (n, 4) |
+| directions in which the training cases vary most in these features | `factors` | (k, f) |
+| measures of the training cases, each compared with the others alone | `own` | (n, 7) |
 
 With the deviations d_j = (x_j - m_j) / s_j of a case the measures are
 
 - scale: the slope b of x_j = a s_j + b m_j, by least squares;
 - shift: the mean of d_j;
 - size: the logarithm of the root mean square of d_j;
-- classes: the distance to the nearest class in the space of the discriminants, to the power 2/3,
-  which makes a chi-squared variable almost normal.
+- spread: the logarithm of the standard deviation of x_j over features;
+- classes: the sum of three, each divided by its standard deviation in `own`, because another class
+  makes each of them large in other tables: the distance to the nearest class in the space of the
+  discriminants, to the power 2/3, which makes a chi-squared variable almost normal; less the share
+  of the way there from the mean to the class it is nearest to; the logarithm of the distance from
+  the space of the factors.
 
 A measure is compared with those of the training cases by Student's t, which goes on where ranks
 end: with n training cases no rank says less than 1 / (n + 1).  But a case that is no further out
-than k training cases has at least k / (n + 1).  The p-value is four times the smallest of the four,
-at most 1, and at least (k - 1) / (n + 1) where k training cases are as odd beside the others: of
-cases like the training cases about one in a hundred, or fewer, are below .01.
+than k training cases has at least k / (n + 1), and the tails of the first four are no shorter than
+exponential ones with the mean excess of the outer quarter of training cases, because features may
+have heavy tails.  The p-value is the smallest of the five, times 2 for the classes, which are
+hardest to see, and 8 for others, at most 1, and at least (k - 1) / (n + 1) where k training cases
+are as odd: of cases like the training cases about one in a hundred, or fewer, are below .01.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -36,10 +43,15 @@ MUCH = 0.4  # scale or shift is the reason if both make so much of the square of
 FEWEST = 10  # training cases; of fewer nothing is said
 CASES, FEATURES = 300, 30_000  # at most so many are looked at
 FOLDS = 100  # of training cases that are compared with the others
+MEASURES, TIMES = 7, np.array([8, 8, 8, 8, 2])  # in `own`; of p-values of the five
+SIDES = np.array([2, 2, 2, 2, 1])  # of them: no case is too near to a class
+OUTER = 0.25  # of the training cases, whose excess says how long the tails are
 TESTED = 200  # features of the discriminants
-RIDGE = 0.3  # added to their variances within classes, times the mean of these
+FACTORS = 15  # at most so many, and a quarter of cases and of features
+ITERATIONS = 3  # of the power method, which finds them
+RIDGE = 0.1  # added to their variances within classes, times the mean of these
 CUT = 8.0  # deviations beyond it count as this, so that a few features do not speak for all
-TIGHT = 0.01  # a standard deviation counts as at least so much of the mean
+TIGHT = 0.01  # a standard deviation counts as at least so much of the mean; of a measure, so much
 ROWS = 64  # new cases that are measured together, in the cache
 
 
@@ -78,6 +90,7 @@ class Likeness:
     middles: np.ndarray
     within: np.ndarray
     directions: np.ndarray
+    factors: np.ndarray
     own: np.ndarray
     kept: np.ndarray
     low: np.ndarray
@@ -102,7 +115,7 @@ class Likeness:
         varies = np.fmax.reduce(values) > np.fmin.reduce(values)  # not where all are missing
         features, values = features[varies], values[:, varies]
         sums = _Sums.of(values, y[rows])
-        own = np.full((len(rows), 4), np.nan)
+        own = np.full((len(rows), MEASURES), np.nan)
         if len(rows) >= FEWEST and len(features):
             number = rows if groups is None or np.ptp(groups) == 0 else groups[rows]
             fold = np.unique(number, return_inverse=True)[1] % FOLDS
@@ -119,25 +132,36 @@ class Likeness:
             for start in range(0, len(X), ROWS)
         ]
         found, scale, cause, seen = map(np.concatenate, zip(*parts, strict=True))
-        n, middle, deviation = len(self.own), self.own.mean(axis=0), self.own.std(axis=0, ddof=1)
-        unit = np.where(deviation > 0, deviation, np.inf)
-        t, own = (found - middle) / unit, (self.own - middle) / unit
-        further = (np.abs(own) >= np.abs(t)[:, None]).sum(axis=1)
-        # of fewer values less is known
-        tails = np.maximum(
-            _tails(t * np.sqrt(seen / (1 + 1 / n))[:, None], n - 1), further / (n + 1)
+        unit = np.maximum(self.own[:, 4:].std(axis=0, ddof=1), TIGHT)
+        found, own = (
+            np.column_stack([one[:, :4], (one[:, 4:] / unit).sum(axis=1)])
+            for one in (found, self.own)
         )
+        n, middle, deviation = len(own), own.mean(axis=0), own.std(axis=0, ddof=1)
+        unit = np.maximum(deviation, TIGHT)
+        t, own = (found - middle) / unit, (own - middle) / unit
+        for one in (t, own):
+            np.maximum(one[:, 4], 0, out=one[:, 4])
+        # other features have another spread, and that of few is far from normal
+        t[:, 3] *= unit[3] / (unit[3] + 1 - seen + 3 / max(len(self.features), 1))
+        outer = np.abs(own)
+        start = np.quantile(outer, 1 - OUTER, axis=0)
+        excess = np.maximum(np.maximum(outer - start, 0).mean(axis=0) / OUTER, 1e-9)
+        further = (outer >= np.abs(t)[:, None]).sum(axis=1)
+        # of fewer values less is known
+        tails = _tails(t * np.sqrt(seen / (1 + 1 / n))[:, None], n - 1, start, excess)
+        tails = TIMES * np.maximum(tails, further / (n + 1))
         tails = np.where(seen[:, None] > 0, tails, np.nan)
-        least, r = tails.min(axis=1), own**2 * n / (n - 1)
-        # each training case as if it were new, beside the others; one may be odd
-        r = np.sign(own) * np.sqrt(r * (n - 2) / np.maximum(n - 1 - r, 1e-12))
-        odder = (_tails(r, n - 2).min(axis=1) <= least[:, None]).sum(axis=1) - 1
-        p = np.minimum(1, np.maximum(4 * least, odder / (n + 1)))
+        least = tails.min(axis=1)
+        odd = (TIMES * _tails(own, n - 1, start, excess)).min(axis=1)
+        odder = (odd <= least[:, None]).sum(axis=1) - 1  # one training case may be
+        p = np.minimum(1, np.maximum(least, odder / (n + 1)))
         size = np.exp(found[:, 2] - middle[2])
-        far = tails * 4 < UNLIKE
-        moved = far[:, :2].any(axis=1)
-        told = [~(p < UNLIKE), moved & (cause == 1), moved & (cause == 2), far[:, 3] & ~far[:, 2]]
-        reason = np.select(told, ["", *REASONS[:3]], REASONS[3])
+        far = tails < UNLIKE
+        moved, near = far[:, :2].any(axis=1), ~far[:, 2]
+        told = [~(p < UNLIKE), moved & (cause == 1), moved & (cause == 2), far[:, 3] & near,
+                far[:, 4] & near]  # fmt: skip
+        reason = np.select(told, ["", *(REASONS[k] for k in (0, 1, 0, 2))], REASONS[3])
         return Compared(p, reason, scale, found[:, 1], size)
 
     def beyond(self, X: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -151,7 +175,7 @@ class Likeness:
         return np.concatenate(shares)
 
     def _measured(self, values: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return the measures (T, 4), and (T,) each: the scale of values that are not cut; 1 if it
+        """Return the measures (T, 7), and (T,) each: the scale of values that are not cut; 1 if it
         makes much of the size, 2 if a shift does, else 0; the share of values that are there.
         """
         d = (values - self.mean) / self.spread
@@ -166,15 +190,26 @@ class Likeness:
             slope = d @ lever / power
             moved = np.abs(d.sum(axis=1) / count - slope * centre)
             scaled = np.abs(slope) * np.sqrt(power / count + centre**2) > moved
+            whole = np.where(there, values, self.mean)
+            whole -= whole.sum(axis=1, keepdims=True) / max(len(ratio), 1)
+            variance = np.nan_to_num(np.einsum("tj,tj->t", whole, whole), nan=np.inf)
         np.clip(d, -CUT, CUT, out=d)
-        found = np.zeros((len(d), 4))
+        found = np.zeros((len(d), MEASURES))
         found[:, 0] = d @ lever / power
         found[:, 1] = d.sum(axis=1) / count
         square = np.maximum(np.einsum("tj,tj->t", d, d) / count, 1e-12)
         found[:, 2] = np.log(square) / 2
-        away = (values[:, self.tested][:, None] - self.middles) / self.within
+        found[:, 3] = np.log(np.clip(variance, 1e-300, 1e300) / max(len(ratio), 1)) / 2
+        tested, mean = values[:, self.tested], self.mean[self.tested]
+        away = (tested[:, None] - self.middles) / self.within
         away = np.clip(np.nan_to_num(away), -CUT, CUT) @ self.directions
-        found[:, 3] = (away**2).sum(axis=2).min(axis=1) ** (1 / 3)
+        found[:, 4] = (away**2).sum(axis=2).min(axis=1) ** (1 / 3)
+        classes = (self.middles - mean) / self.within @ self.directions
+        along = (away * classes).sum(axis=2) / np.maximum((classes**2).sum(axis=1), 1e-12)
+        found[:, 5] = -along.max(axis=1)
+        left = np.nan_to_num(np.clip((tested - mean) / self.within, -CUT, CUT)) * self.within
+        left -= left @ self.factors @ self.factors.T
+        found[:, 6] = np.log(np.maximum((left**2).sum(axis=1), 1e-300)) / 2
         much = found[:, 0] ** 2 * power / count + found[:, 1] ** 2 > MUCH * square
         cause = np.where(much, np.where(scaled, 1, 2), 0)
         return found, 1 + slope, cause, there.sum(axis=1) / max(len(lever), 1)
@@ -190,16 +225,18 @@ class Likeness:
         check(found.mean.shape == found.spread.shape == (p,) and (np.diff(found.kept) > 0).all())
         check(found.low.shape == found.high.shape == (c,) and found.within.shape == (k,))
         check(found.middles.ndim == 2 and found.middles.shape[1] == k and len(found.middles) > 0)
-        check(found.directions.ndim == 2 and len(found.directions) == k)
-        check(found.own.ndim == 2 and found.own.shape[1] == 4 and len(found.own) > 1)
+        for vectors in (found.directions, found.factors):
+            check(vectors.ndim == 2 and len(vectors) == k)
+        check(found.own.ndim == 2 and found.own.shape[1] == MEASURES and len(found.own) > 1)
         check((found.spread > 0).all() and (found.within > 0).all())
         return found
 
 
-def _tails(t: np.ndarray, freedom: int) -> np.ndarray:
-    """Return p-values of the measures: on both sides, but no case is too near to a class."""
-    t = np.abs(np.where(np.arange(4) < 3, t, np.maximum(t, 0)))
-    return special.stdtr(freedom, -t) * np.array([2, 2, 2, 1])
+def _tails(t: np.ndarray, freedom: int, start: np.ndarray, excess: np.ndarray) -> np.ndarray:
+    """Return p-values (T, 5) of the measures, on both sides but of classes."""
+    t = np.abs(t)
+    longer = np.where(SIDES == 2, OUTER * np.exp(np.minimum((start - t) / excess, 0)), 0)
+    return np.maximum(special.stdtr(freedom, -t) * SIDES, longer)
 
 
 @dataclass(frozen=True)
@@ -264,10 +301,13 @@ class _Sums:
         within, centres = np.sqrt(within[tested]), middles[:, tested]
         middles = (middles + self.centre)[:, tested]
         case, of_class = np.nonzero(member)
-        rest = self.values[np.ix_(case, tested)] - centres[of_class]
-        if self.there.shape[1] > 1:
-            rest *= self.there[np.ix_(case, tested)]
-        rest = np.clip(rest / within, -CUT, CUT)
+        values = self.values[np.ix_(case, tested)]
+        there = self.there[np.ix_(case, tested)] if self.there.shape[1] > 1 else 1
+        rest = np.clip((values - centres[of_class]) / within, -CUT, CUT) * there
+        values = np.clip((values - mean[tested]) / within, -CUT, CUT) * within * there
+        factors = np.eye(len(tested), min(FACTORS, min(values.shape) // 4))
+        for _ in range(ITERATIONS):
+            factors = np.linalg.qr(values.T @ (values @ factors))[0]
         apart = (centres - mean[tested]) / within
         inner = rest.T @ rest
         inner.flat[:: len(inner) + 1] += RIDGE * np.trace(inner) / max(len(case), 1) + 1e-9
@@ -277,4 +317,4 @@ class _Sums:
         clear = values > 1e-8 * values.max(initial=0)
         directions = solved @ vectors[:, clear] / np.sqrt(values[clear])
         return {"mean": mean + self.centre, "spread": spread, "tested": tested, "middles": middles,
-                "within": within, "directions": directions}  # fmt: skip
+                "within": within, "directions": directions, "factors": factors}  # fmt: skip

@@ -721,7 +721,7 @@ def _log_sums(joint: np.ndarray, axis: int) -> np.ndarray:
 def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -> np.ndarray:
     """Return P(y* = 1) for new cases drawn as the posterior expects them, (cases,).
 
-    The mean of min(p, 1 - p) is the error that the model promises where no case is tested.  Given
+    The mean of min(p, 1 - p) is the error that the model predicts where no case is tested.  Given
     alpha, pi and y*, the features of a new case are independent.
     """
     f0, f1 = posterior.settings.class_prior

@@ -1283,7 +1283,7 @@ def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
 def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -> np.ndarray:
     """Return class probabilities for new cases drawn as the posterior expects them, (cases, G).
 
-    The mean of 1 less the largest is the error that the model promises where no case is tested.
+    The mean of 1 less the largest is the error that the model predicts where no case is tested.
     """
     selection = posterior.selection
     G = len(selection.class_counts)

@@ -395,7 +395,7 @@ def cross_validated(
     seed: int,
     groups: np.ndarray | None = None,
 ) -> float:
-    """Return the error rate that a peer promises by cross-validation of the table it was given.
+    """Return the error rate that a peer predicts by cross-validation of the table it was given.
 
     predict : takes numbers of training rows and of other rows, and returns P(y = 1) of these, or
         P(class).

@@ -121,11 +121,11 @@ def _paired(
     left, right : the places of the same cases in both.  Cases that are tested several times count
         once in the standard error, and give no p-value.
     """
-    losses = np.empty(len(left))
-    losses[left] = ours.loss[left] - theirs.loss[right]
-    error = metrics.standard_error(ours.tested.by_case(losses))
-    again = ours.tested.repeat.max() > 0
-    p = np.nan if again else metrics.mcnemar(ours.wrong[left], theirs.wrong[right])
+    same = right[np.argsort(left)]  # in theirs, the cases of ours
+    losses, tested = ours.loss - theirs.loss[same], ours.tested
+    error = metrics.standard_error(tested.independent(losses))
+    again = tested.repeat.max() > 0
+    p = np.nan if again else metrics.mcnemar(ours.wrong, theirs.wrong[same], tested.together)
     return float(losses.mean()), error, p
 
 

@@ -112,8 +112,8 @@ def divisions(record: Record) -> pd.DataFrame:
         }
         row |= {f"{name} better": int((a < b).sum()) for name, (a, b) in pairs.items()}
         row |= {f"{name} p-value": metrics.paired_t(a, b) for name, (a, b) in pairs.items()}
-        promised, made = part["uncorrected: expected error"], part["uncorrected: error"]
-        rows.append(row | {"optimistic": int((promised < made).sum())})
+        predicted, observed = part["uncorrected: expected error"], part["uncorrected: error"]
+        rows.append(row | {"optimistic": int((predicted < observed).sum())})
     frame = pd.DataFrame(rows)
     frame["mean gamma"] = record.selection["gamma"].reshape(len(frame), -1).mean(axis=1)
     return frame
@@ -199,7 +199,7 @@ def error_scatter(record: Record) -> list[Figure]:
     axes.flat[0].set_ylabel("expected error rate")
     caption = (
         "There is one point for each group of the first division. Below the line the "
-        "predictions promise fewer errors than they make." + _which_shown(record)
+        "predictions expect fewer errors than they make." + _which_shown(record)
     )
     return [Figure("error-scatter", "Actual against expected error rates", figure, caption)]
 

@@ -84,7 +84,7 @@ def categories(p: np.ndarray) -> np.ndarray:
 def calibration(p: np.ndarray, y: np.ndarray) -> pd.DataFrame:
     """Cases, mean prediction and fraction of class 1 by category; NaN where there is no case.
 
-    p (N,) may also be the probability of anything else, and y (N,) whether it came true.  These are
+    p (N,) may also be the probability of anything else, and y (N,) whether it is so.  These are
     the two terms of eqn-cal, for ten intervals.
     """
     category = categories(p)
@@ -136,9 +136,15 @@ def errors_p_value(risk: np.ndarray, errors: int) -> float:
     return float(min(1.0, 2 * min(tails)))
 
 
-def mcnemar(a: np.ndarray, b: np.ndarray) -> float:
-    """McNemar's exact two-sided p-value: are the errors a (N,) as many as the errors b (N,)?"""
-    only = int((a & ~b).sum()), int((b & ~a).sum())
+def mcnemar(a: np.ndarray, b: np.ndarray, group: np.ndarray | None = None) -> float:
+    """McNemar's exact two-sided p-value: are the errors a (N,) as many as the errors b (N,)?
+
+    Of groups (N,), numbers from 0, it is the exact test of signs: there are as many groups with
+    more errors a as with more errors b, if each difference is as likely as its opposite.
+    """
+    less = a.astype(int) - b
+    sums = less if group is None else np.bincount(group, less)
+    only = int((sums > 0).sum()), int((sums < 0).sum())
     return errors_p_value(np.full(sum(only), 0.5), only[0])
 
 
@@ -158,13 +164,33 @@ def clopper_pearson(hits: np.ndarray, n: np.ndarray, level: float = 0.95) -> np.
     return np.array([np.where(hits > 0, low, 0), np.where(hits < n, high, 1)])
 
 
-def auc(p: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[float, float]:
+def fraction(hit: np.ndarray, group: np.ndarray) -> tuple[float, float, float]:
+    """Return the mean of hits (N,), from 0 to 1, and its interval of 95 %, over groups (N,).
+
+    It is Clopper and Pearson's of as many independent cases as have the variance that is seen
+    between groups (Korn and Graubard 1998), but of no more than there are; without any hit, or
+    any miss, a group is one case.
+    """
+    if not len(hit):
+        return float("nan"), float("nan"), float("nan")
+    rate, N, many = float(hit.mean()), len(hit), len(np.unique(group))
+    alone = rate * (1 - rate) * N / max(1, N - 1)  # the variances of the sum, over N
+    seen = (np.bincount(group, hit - rate) ** 2).sum() / N * many / max(1, many - 1)
+    n = N * min(1.0, alone / seen) if seen > 0 else many
+    low, high = clopper_pearson(np.array(rate * n), np.array(n))
+    return rate, float(low), float(high)
+
+
+def auc(
+    p: np.ndarray, y: np.ndarray, unit: np.ndarray, group: np.ndarray | None = None
+) -> tuple[float, float]:
     """AUC of probabilities (N, K), and its standard error.
 
     AUC is how often a case of class 1 has a larger probability of it than another case; ties count
     half.  Of more classes it is the mean over classes, each against all others together.  A case
     unit (N,) that is predicted several times counts once.  The error is over cases, as that of a
-    bootstrap, but needs no random numbers (DeLong et al. 1988).  NaN where one class is tested.
+    bootstrap, but needs no random numbers (DeLong et al. 1988), or over groups (N,) of cases,
+    numbers from 0 (Obuchowski 1997).  NaN where one class is tested.
     """
     weight, present = 1 / times(unit), np.unique(y)
     if len(present) < 2:
@@ -179,11 +205,16 @@ def auc(p: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[float, float]:
             share[side] += added
         area += added.sum()  # of either side
     _, first, case = np.unique(unit, return_index=True, return_inverse=True)
-    of_case, variance = np.bincount(case, share), 0.0
-    for g in present:
-        those = of_case[y[first] == g]
-        variance += len(those) * those.var(ddof=1) if len(those) > 1 else float("nan")
-    return float(area), float(np.sqrt(variance))
+    of_case, mine = np.bincount(case, share), np.searchsorted(present, y[first])
+    group = np.arange(len(first)) if group is None else group[first]
+    cases, sums = np.zeros((2, group.max() + 1, len(present)))
+    np.add.at(cases, (group, mine), 1)
+    np.add.at(sums, (group, mine), of_case - (np.bincount(mine, of_case) / cases.sum(axis=0))[mine])
+    many = np.full((len(present), len(present)), float(len(cases)))  # groups with both classes
+    np.fill_diagonal(many, (cases > 0).sum(axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = (sums.T @ sums * (many / (many - 1))).sum()
+    return float(area), float(np.sqrt(np.maximum(0, variance)))
 
 
 def _below(values: np.ndarray, others: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -200,13 +231,17 @@ def times(unit: np.ndarray) -> np.ndarray:
     return times[case]
 
 
-def recalibrated(p: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def recalibrated(
+    p: np.ndarray, y: np.ndarray, unit: np.ndarray, group: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Slope b and intercepts a_1.. of recalibration, (K,), and their standard errors.
 
     log P(y = g) = a_g + b log p_g + a constant, with a_0 = 0, is the most likely such model of the
     classes: of two, the logistic regression of the response on the log odds of p.  A case unit (N,)
-    that is predicted several times counts once.  NaN where there is no such model, because the log
-    odds tell the cases of the classes apart without an error, or say the same of all.
+    that is predicted several times counts once.  The errors are those of the information, or of
+    groups (N,) of cases, numbers from 0, the robust ones (Liang and Zeger 1986).  NaN where there
+    is no such model, because the log odds tell the cases of the classes apart without an error, or
+    say the same of all.
     """
     K, weight, rows = p.shape[1], 1 / times(unit), np.arange(len(y))
     log = np.log(np.clip(p, LEAST, 1))
@@ -226,8 +261,13 @@ def recalibrated(p: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[np.nda
             inverse = np.linalg.inv(information)
         except np.linalg.LinAlgError:
             break
-        step = inverse @ (weight @ off[rows, y])
+        each = weight[:, None] * off[rows, y]
+        step = inverse @ each.sum(axis=0)
         if (np.abs(step) < SETTLED * (1 + np.abs(found))).all():
+            if group is not None:
+                sums = np.stack([np.bincount(group, one) for one in each.T])
+                many = len(sums.T)
+                inverse = inverse @ sums @ sums.T @ inverse * many / max(1, many - 1)
             return found, np.sqrt(np.diag(inverse))
         while likelihood(found + step) < likelihood(found):
             step /= 2
@@ -325,17 +365,30 @@ class Tested:
         Of groups these are sums in units of the mean number of cases of a group.
         """
         mean = self.by_case(values)
-        if self.group is None:
-            return mean
-        group = self.group[np.unique(self.unit, return_index=True)[1]]
-        _, place = np.unique(group, return_inverse=True)
-        sums = np.bincount(place, mean)
-        return sums * len(sums) / len(mean)
+        return np.bincount(self.places, mean) * self.many / len(mean)
 
     @cached_property
+    def places(self) -> np.ndarray:
+        """The number, from 0, of the group of each distinct case; of the case, without groups."""
+        group = self.unit if self.group is None else self.group
+        first = np.unique(self.unit, return_index=True)[1]
+        return np.unique(group[first], return_inverse=True)[1]
+
+    @property
     def many(self) -> int:
         """How many cases, or groups, there are that are independent."""
-        return len(np.unique(self.unit if self.group is None else self.group))
+        return int(self.places.max()) + 1
+
+    @property
+    def of(self) -> str:
+        """What intervals are over."""
+        return "cases" if self.group is None else "groups"
+
+    @cached_property
+    def together(self) -> np.ndarray | None:
+        """The numbers of the groups of predictions, (N,); None where each case is alone."""
+        case = np.unique(self.unit, return_inverse=True)[1]
+        return self.places[case] if self.many < len(self.places) else None
 
 
 class Score:
@@ -381,7 +434,8 @@ class Score:
     @cached_property
     def auc_interval(self) -> tuple[float, float, float]:
         """AUC, and DeLong's interval of 95 % on the scale of log odds; it has none at 0 and 1."""
-        area, error = auc(self.probability, self.tested.response, self.tested.unit)
+        tested = self.tested
+        area, error = auc(self.probability, tested.response, tested.unit, tested.together)
         if not 1e-9 < area < 1 - 1e-9:  # 0 and 1 are off by rounding
             return area, float("nan"), float("nan")
         half = 1.96 * error / (area * (1 - area))
@@ -391,7 +445,8 @@ class Score:
     @cached_property
     def recalibration(self) -> np.ndarray:
         """Slope and intercepts of `recalibrated`, with the ends of intervals of 95 %, (K, 3)."""
-        found, error = recalibrated(self.probability, self.tested.response, self.tested.unit)
+        tested = self.tested
+        found, error = recalibrated(self.probability, tested.response, tested.unit, tested.together)
         return np.stack([found, found - 1.96 * error, found + 1.96 * error], axis=1)
 
     @cached_property
@@ -399,6 +454,11 @@ class Score:
         """How many predictions of cases of each class (row) are of each class (column), (K, K)."""
         K = self.probability.shape[1]
         return np.bincount(K * self.tested.response + self.said, minlength=K * K).reshape(K, K)
+
+    def right_of(self, g: int) -> tuple[float, float, float]:
+        """The fraction of the cases of a class that are predicted to be it, and its interval."""
+        mine = self.tested.by_case(self.tested.response) == g
+        return fraction(self.tested.by_case(~self.wrong)[mine], self.tested.places[mine])
 
     @cached_property
     def wrong_cases(self) -> np.ndarray:

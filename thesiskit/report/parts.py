@@ -12,7 +12,7 @@ from thesiskit.report import (
     divisions,
     orders,
     posteriors,
-    promises,
+    predicted,
     ranks,
     reduction,
     scores,
@@ -145,7 +145,7 @@ PARTS: dict[str, Part] = {
         posteriors.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN, ALIKE)
     ),
     "screened-answers": Part(
-        promises.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
+        predicted.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
     ),
     "predictions": Part(scores.prediction_table, (DATA, TESTS)),
     "selection-table": Part(scores.selection_table, (DATA, SELECTION)),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from thesiskit.errors import counted
 from thesiskit.report.layout import (
     GREY,
     INK,
@@ -21,7 +22,7 @@ from thesiskit.report.layout import (
     kept_words,
 )
 from thesiskit.report.record import Arm, Manner, Record
-from thesiskit.report.stages import FITTED_BY, counted, listed
+from thesiskit.report.stages import FITTED_BY, listed
 
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
 STYLES: dict[str, Any] = {"complete": "-", "corrected": "--", "uncorrected": ":"}

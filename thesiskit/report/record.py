@@ -557,7 +557,7 @@ class Record:
             yield one.keys, {f"probability: {name}": p for name, p in columns}
 
     def of_one(self, arm: Arm) -> tuple[np.ndarray, np.ndarray]:
-        """Return probabilities (N,) and whether they came true: of class 1, or of being right.
+        """Return probabilities (N,) and whether that is so: of class 1, or of being right.
 
         Of more than two classes they are those of the class that is predicted.
         """

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.defaults import TEMPERED
+from thesiskit.errors import counted
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
     GREY,
@@ -25,7 +26,7 @@ from thesiskit.report.layout import (
 )
 from thesiskit.report.posteriors import base_label, log_alphas
 from thesiskit.report.record import NONE, Arm, Manner, Record, Way
-from thesiskit.report.stages import counted, manner_words
+from thesiskit.report.stages import manner_words
 
 STYLES: dict[str, dict[str, Any]] = {  # of lines, so that they can be told in grey
     "corrected": {"linestyle": "--", "marker": "o"},
@@ -196,10 +197,8 @@ def classifier_table(record: Record) -> list[Table]:
         row: dict[str, Any] = {"arm": one.name}
         row |= _interval("AUC", one.auc_interval)
         row["Brier"] = metrics.squared_error(one.probability, one.tested.response)
-        with np.errstate(invalid="ignore"):
-            right = np.diag(one.confusion) / one.confusion.sum(axis=1)
-        if two:
-            row |= {"sensitivity": right[1], "specificity": right[0]}
+        for name, g in (("sensitivity", 1), ("specificity", 0)) if two else ():
+            row |= _interval(name, one.right_of(g))
         names = ("calibration slope", "calibration intercept")[: 1 + two]
         for name, found in zip(names, one.recalibration, strict=False):
             row |= _interval(name, found)
@@ -211,8 +210,10 @@ def classifier_table(record: Record) -> list[Table]:
     caption += (
         "a slope below 1 says that it is over-confident, one above 1 under-confident. A dash: no "
         "slope is best, because the log odds divide these cases without an error. The interval of "
-        "AUC is DeLong's, on the scale of log odds; an AUC of 1 has none. All are of 95 % over "
-        "cases" + (_ONCE if record.tested.repeat.any() else ".")
+        "AUC is DeLong's, on the scale of log odds; an AUC of 1 has none. "
+        + "Those of sensitivity and specificity are Clopper and Pearson's. " * two
+        + f"All are of 95 % over {record.tested.of}"
+        + (_ONCE if record.tested.repeat.any() else ".")
     )
     tables = [Table("classifiers", "As classifiers", pd.DataFrame(rows), caption)]
     if not two:
@@ -237,19 +238,21 @@ def differences_table(record: Record) -> list[Table]:
         if one is best:
             continue
         difference = metrics.student(one.tested.independent(one.loss - best.loss))
-        only = [(a & ~b).sum() for a, b in permutations((one.wrong_cases, best.wrong_cases))]
+        wrong = one.wrong_cases, best.wrong_cases
+        only = [(a & ~b).sum() for a, b in permutations(wrong)]
         rows.append(
             {"arm": one.name}
             | _interval("AMLP more than the best", difference)
             | {"wrong: only this arm": only[0], "wrong: only the best": only[1]}
-            | {"wrong: p": metrics.mcnemar(one.wrong_cases, best.wrong_cases)}
+            | {"wrong: p": metrics.mcnemar(*wrong, one.tested.places)}
         )
     caption = (
         f"The best is {best.name}, with an AMLP of {best.amlp:.3f}, which is the lowest. An "
-        "interval (Student's, of 95 %, of the differences of single cases) that contains 0 says "
-        "that these cases cannot tell an arm from it; as the same cases have chosen the best, "
-        "differences are somewhat too large. Then how many cases only one of the two predicts "
-        "wrongly; p is that of McNemar's exact test that both err as often."
+        f"interval (Student's, of 95 %, of the differences of single {best.tested.of}) that "
+        "contains 0 says that these cases cannot tell an arm from it; as the same cases have "
+        "chosen the best, differences are somewhat too large. Then how many cases only one of the "
+        "two predicts wrongly; p is that of McNemar's exact test that both err as often"
+        + (", by the signs of the differences of groups." if best.tested.group is not None else ".")
     )
     if record.tested.repeat.any():
         caption += (

@@ -34,11 +34,6 @@ def listed(words: list[str], last: str = "and") -> str:
     return f" {last} ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
-def counted(number: int, word: str) -> str:
-    """Return a number and what it counts."""
-    return f"{number:,} {word}{'s' * (number != 1)}"
-
-
 def _range(values: np.ndarray) -> str:
     low, high = int(values.min()), int(values.max())
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
@@ -281,8 +276,8 @@ def divided_words(record: Record) -> str:
     )
 
 
-def notes(record: Record) -> list[str]:
-    """Return what the user should know about the data."""
+def notes(record: Record, *, fitted: bool = True) -> list[str]:
+    """Return what the user should know about the data, and of models that are fitted."""
     if record.config["data"] is None:
         return []
     if record.tables:
@@ -290,6 +285,8 @@ def notes(record: Record) -> list[str]:
     if not record.logistic:
         return [str(note) for note in record.simulated.get("notes", ())]
     said = record.results.load("simulate", 0, ("notes",))["notes"].tolist()
+    if not fitted:
+        return said
     return said + _told_apart(map(record.name, record.own), record.worst["separated"])
 
 
@@ -412,8 +409,8 @@ def _fitted(record: Record, arrays: Arrays) -> str:
     if "rhat" in arrays:
         return _sampled(record, names)
     if "promised" in arrays:  # no case is tested
-        promised = zip(names, arrays["promised"].mean(axis=0), strict=True)
-        return f"promised error {_first([f'{name} {value:.3f}' for name, value in promised], 4)}"
+        found = zip(names, arrays["promised"].mean(axis=0), strict=True)
+        return f"predicted error {_first([f'{name} {value:.3f}' for name, value in found], 4)}"
     if "ratio" in arrays:
         log_ratio = np.log(arrays["ratio"])
         weight = np.exp(arrays["log_joint"].astype(float)).sum(axis=(2, 4))  # (splits, arms, R)

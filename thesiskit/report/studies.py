@@ -5,9 +5,10 @@
 | A | arms | |
 | S | settings of the data | |
 | R | data sets of a setting | |
-| error rate, promised error rate, AMLP | `values` | (A, S, R, 3) |
+| error rate, predicted error rate, AMLP | `values` | (A, S, R, 3) |
 """
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import combinations, product
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from thesiskit.errors import counted
+from thesiskit.models.peers import PEERS
 from thesiskit.models.temperature import fit_temperature, temper
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
@@ -34,19 +37,19 @@ from thesiskit.report.layout import (
     percent,
 )
 from thesiskit.report.metrics import Score
-from thesiskit.report.posteriors import temperatures
-from thesiskit.report.promises import NEAR, dumbbells
+from thesiskit.report.posteriors import each_kept, temperatures
+from thesiskit.report.predicted import NEAR, dumbbells
 from thesiskit.report.record import OURS, WHOLE, Arm, Manner, Record, method_words
 from thesiskit.report.scores import square
-from thesiskit.report.stages import counted, manner_words
+from thesiskit.report.stages import manner_words
 
-ERROR, PROMISED, AMLP = range(3)
+ERROR, PREDICTED, AMLP = range(3)
 SURE = 2.0  # standard errors between two methods that differ
 BEST, AS_GOOD = "lowest", "as low"
 MOST_SENTENCES = 8  # settings that are told one by one
 LEAST = 0.005  # of AMLP: nobody minds less
 GUESSING = float(np.log(2))
-COLOURS = "PuOr"  # that everybody can tell apart: orange is too sure, or worse than to guess
+COLOURS = "PuOr"  # that everybody can tell apart: orange is over-confident, or worse than to guess
 NAMES = {  # on narrow maps
     "corrected, some relevant": "corrected,\nsome relevant",
     "SelectKBest + BernoulliNB": "SelectKBest +\nBernoulliNB",
@@ -90,6 +93,8 @@ def setting_words(setting: dict[str, Any]) -> str:
     """Return what data sets are drawn with, in a few words; nothing where there is one setting."""
     if not setting:
         return ""
+    if "loci" in setting:
+        return _genotypes_words(setting)
     n, of = sum(setting["train"]), setting["of"]
     if setting["alpha"] is not None:
         return f"the thesis's model, alpha {setting['alpha']:g}, {of:,} features, n = {n:,}"
@@ -98,11 +103,20 @@ def setting_words(setting: dict[str, Any]) -> str:
     return f"{setting['relevant']:,} of {of:,} relevant, effect {setting['effect']:g}, n = {n:,}"
 
 
-def promises(record: Record, *, screened: bool) -> pd.DataFrame:
-    """Return what every arm promises and makes in each setting, and its AMLP, with standard errors.
+def _genotypes_words(setting: dict[str, Any]) -> str:
+    pairs = "nothing to find"
+    if setting["pairs"]:
+        what = setting["penetrance"].replace("-", " ")
+        pairs = f"{counted(setting['pairs'], 'pair')}, {what}, effect {setting['effect']:g}"
+    linked = f", haplotypes of {setting['haplotype']}" if setting["correlation"] else ""
+    return f"{pairs}, {setting['loci']:,} loci{linked}, n = {setting['train']:,}"
 
-    Of tables that were screened before models of others promise by cross-validation, all else by
-    its predictions.
+
+def predicted(record: Record, *, screened: bool) -> pd.DataFrame:
+    """Return the errors, predicted and observed, and AMLP of arms in each setting, with ±.
+
+    Of tables that were screened before models of others predict errors by cross-validation, all
+    else by its predictions.
     """
     (arms, values), rows = scored(record), []
     settings = record.config["data"].get("settings", [{}])
@@ -127,53 +141,62 @@ def compared(record: Record) -> pd.DataFrame:
     Arms with one selection are rivals, and those that select nothing are so everywhere.
 
     s, i : the numbers of the setting and the arm.
-    error, promised, amlp : means over data sets; they and `lower` have standard errors.
+    error, predicted, amlp : means over data sets; they and `lower` have standard errors.
     place : among rivals, by AMLP, from 0; lower : by how much the first one's AMLP is lower.
-    off : the promised error rate minus the actual one.
+    off : the predicted error rate minus the observed one.
     """
     (arms, values), settings = scored(record), record.config["data"]["settings"]
     mean = values.mean(axis=2)
     spread = np.apply_along_axis(metrics.standard_error, 2, values)
-    names, rows = ("error", "promised", "amlp"), []
+    names, rows = ("error", "predicted", "amlp"), []
     for (s, setting), label in product(enumerate(settings), record.labels):
-        rivals = [i for i, arm in enumerate(arms) if arm.label == label or arm.method == WHOLE]
+        rivals = [
+            i for i, arm in enumerate(arms)
+            if arm.label == label or (arm.method in PEERS and not PEERS[arm.method].selects)
+        ]  # fmt: skip
         order = np.argsort(mean[rivals, s, AMLP], kind="stable").tolist()
         for i in rivals:
             lower = values[i, s, :, AMLP] - values[rivals[order[0]], s, :, AMLP]
             row = {
-                "s": s, **setting, "train": tuple(setting["train"]), "data": setting_words(setting),
+                "s": s, **setting, "train": tuple(np.atleast_1d(setting["train"]).tolist()),
+                "data": setting_words(setting),
                 "label": label, "i": i, "kept": arms[i].label, "method": arms[i].words,
                 "place": order.index(rivals.index(i)),
                 "lower": float(lower.mean()), "lower_error": metrics.standard_error(lower),
             }  # fmt: skip
             row |= dict(zip(names, mean[i, s], strict=True))
-            row["off"] = mean[i, s, PROMISED] - mean[i, s, ERROR]
+            row["off"] = mean[i, s, PREDICTED] - mean[i, s, ERROR]
             row |= {f"{name}_error": x for name, x in zip(names, spread[i, s], strict=True)}
             rows.append(row)
     return pd.DataFrame(rows)
 
 
 def signals_figure(record: Record) -> list[Figure]:
-    """Errors that each method promises and makes in every setting of the data, and its AMLP."""
+    """Predicted and observed errors of each method in every setting of the data, and its AMLP."""
     caption = (
-        "The error rate that the predictions promise, and the actual one; the line between is "
+        "The error rate that the predictions expect, and the observed one; the line between is "
         f"green up to {100 * NEAR:.0f} points. The lowest AMLP is bold. Means over "
         f"{record.config['replicates']:,} data sets of each kind."
     )
-    figure = dumbbells(promises(record, screened=False), amlp=True)
-    return [Figure("signals", "What each method promises and makes", figure, caption)]
+    figure = dumbbells(predicted(record, screened=False), amlp=True)
+    return [Figure("signals", "Predicted and observed errors of each method", figure, caption)]
 
 
 def signals_table(record: Record) -> list[Table]:
-    """Errors made and promised, and AMLP, of every method in every setting of the data."""
+    """Observed and predicted errors, and AMLP, of every method in every setting of the data."""
     found = compared(record)
     # one that takes all features is the same for all selections
     once = found.drop_duplicates(["s", "i"], ignore_index=True)
     frame = once[["data", "kept", "method"]].assign(**{
         f"{words}: {part}": once[name + end]
-        for words, name in (("errors", "error"), ("promised errors", "promised"), ("AMLP", "amlp"))
+        for words, name in (
+            ("observed errors", "error"), ("predicted errors", "predicted"), ("AMLP", "amlp")
+        )
         for part, end in (("mean", ""), ("±", "_error"))
     })  # fmt: skip
+    if record.patterns:
+        found_of = _pairs_found(record)
+        frame["pairs found"] = [found_of.get((one.kept, one.s), "") for one in once.itertuples()]
     worse = once["lower"] > SURE * once["lower_error"]
     frame["AMLP: best"] = np.where(once["place"] == 0, BEST, np.where(worse, "", AS_GOOD))
     kinds = [mine for _, mine in found.groupby(["s", "label"], sort=False)]
@@ -181,9 +204,9 @@ def signals_table(record: Record) -> list[Table]:
     lead = tuple(_sentence(mine, len(record.labels) > 1) for mine in kinds) if few else ()
     caption = (
         f"Means over {record.config['replicates']:,} data sets of each kind, ± their standard "
-        "errors. Promised is the "
-        "error rate that the predictions themselves promise; below the actual one they are too "
-        "sure, above it too careful. To guess with probability one half has an AMLP of 0.693. "
+        "errors. The predicted error rate is what the predictions themselves expect; below the "
+        "observed one they are over-confident, above it under-confident. To guess with probability "
+        "one half has an AMLP of 0.693. "
         "The last column marks the method with the lowest AMLP of those that keep as many "
         f'features ("{BEST}"), and those that differ from it by at most two standard errors '
         f'("{AS_GOOD}").'
@@ -192,13 +215,29 @@ def signals_table(record: Record) -> list[Table]:
     return [table] if few else [_counts(record, len(kinds)), table]
 
 
+def _pairs_found(record: Record) -> dict[tuple[str, int], float]:
+    """Return the share of the pairs that matter whose loci are in one pattern that is kept.
+
+    The keys are selections and settings of the data; there are none where no pair matters.
+    """
+    settings, shares = record.config["data"]["settings"], {}
+    for one in each_kept(record):
+        s = one.replicate // record.config["replicates"]
+        kept = [set(re.findall(r"(pair\d+[ab])=", record.patterns[n])) for n in one.features]
+        pairs = [{f"pair{i + 1}a", f"pair{i + 1}b"} for i in range(settings[s]["pairs"])]
+        if pairs:
+            share = np.mean([any(pair <= names for names in kept) for pair in pairs])
+            shares.setdefault((one.label, s), []).append(share)
+    return {key: float(np.mean(values)) for key, values in shares.items()}
+
+
 def _sentence(mine: pd.DataFrame, several: bool) -> str:
     first, second = (mine[mine["place"] == place].iloc[0] for place in (0, 1))
     where = f"{first['data']}, {kept_words(first['label'])}" if several else first["data"]
     text = (
         f"{where[0].upper()}{where[1:]}: {first['method']} has the lowest AMLP "
-        f"({first['amlp']:.3f}); it promises {first['promised']:.1%} errors and makes "
-        f"{first['error']:.1%}. Next is {second['method']} ({second['amlp']:.3f}), "
+        f"({first['amlp']:.3f}); its predicted error is {first['predicted']:.1%}, the "
+        f"observed one {first['error']:.1%}. Next is {second['method']} ({second['amlp']:.3f}), "
     )
     if second["lower"] > SURE * second["lower_error"]:
         return f"{text}which is worse by {second['lower']:.3f} ± {second['lower_error']:.3f}."
@@ -228,9 +267,9 @@ def _counts(record: Record, many: int) -> Table:
                 "as low": int(mine["good"].sum()),
                 "above the lowest: mean": loss.mean(),
                 "above the lowest: most": loss.max(),
-                "promised minus actual error: mean size": np.abs(off).mean(),
-                "promised minus actual error: least": off.min(),
-                "promised minus actual error: most": off.max(),
+                "predicted minus observed error: mean size": np.abs(off).mean(),
+                "predicted minus observed error: least": off.min(),
+                "predicted minus observed error: most": off.max(),
             }
         )
         # with how many relevant features
@@ -241,8 +280,8 @@ def _counts(record: Record, many: int) -> Table:
     caption = (
         f"Of {many:,} settings of the data and of the number of features kept: in how many a "
         "method has the lowest AMLP, and in how many it is not clearly worse (at most two standard "
-        "errors); then by how much its AMLP is above the lowest, and how far its promised error "
-        "rate is from the actual one, over all settings."
+        "errors); then by how much its AMLP is above the lowest, and how far its predicted error "
+        "rate is from the observed one, over all settings."
     )
     lead = (
         f"Of {many:,} settings, {'; '.join(where)}. In brackets: with how many relevant features."
@@ -281,14 +320,14 @@ def _finish_map(axis, found: pd.DataFrame, *, left: bool, below: bool) -> None:
 
 
 def signals_maps(record: Record) -> list[Figure]:
-    """Maps of what each method promises and makes, and of which is best where."""
+    """Maps of predicted and observed errors, and of which is best where."""
     each = record.config["replicates"]
 
     def signed(value: float) -> str:
         text = f"{value:+.2f}"
         return "0" if text[1:] == "0.00" else text.replace("0.", ".").replace("-", "−")
 
-    words, amlp_words = "promised minus actual error rate", "average minus log probability"
+    words, amlp_words = "predicted minus observed error rate", "average minus log probability"
     best = (
         "In each square is the method with the lowest AMLP, and by how much it is lower than "
         "that of the next. Where this is less than two standard errors over "
@@ -296,8 +335,8 @@ def signals_maps(record: Record) -> list[Figure]:
         "brackets and the square is white. Whatever is kept, logistic regression takes all "
         "features."
     )
-    promise = (
-        "Below zero (orange) a method is too sure of itself, above (purple) too careful. "
+    confidence = (
+        "Below zero (orange) a method is over-confident, above (purple) under-confident. "
         f"Means over {each:,} data sets."
     )
     amlp = (
@@ -308,7 +347,7 @@ def signals_maps(record: Record) -> list[Figure]:
         Figure("signals-best", "Which method is best where", _draw_best(record), best),
         Figure(
             "signals-promise", words.capitalize(),
-            _draw_maps(record, "off", (-0.4, 0.0, 0.4), COLOURS, words, signed), promise,
+            _draw_maps(record, "off", (-0.4, 0.0, 0.4), COLOURS, words, signed), confidence,
         ),
         Figure(
             "signals-amlp", amlp_words.capitalize(),
@@ -393,23 +432,23 @@ def _draw_best(record: Record):
     return figure
 
 
-# ---- tables that were screened before: promises and what is made of new cases ----
+# ---- tables that were screened before: predicted errors and those observed in new cases ----
 
 
 def screened_table(record: Record) -> list[Table]:
-    """What each method promises on a table that was screened before, and what it makes."""
-    found = promises(record, screened=True)
+    """Predicted and observed errors of each method on a table that was screened before."""
+    found = predicted(record, screened=True)
     frame = pd.DataFrame({
         "data": found["data"],
         "kept": [arm.label for arm in found["arm"]],
         "method": [arm.words for arm in found["arm"]],
-        "promised by": [
+        "predicted by": [
             "its predictions" if arm.own else "cross-validation" for arm in found["arm"]
         ],
-        "promised error: mean": found["told"],
-        "promised error: ±": found["told_error"],
-        "actual error: mean": found["actual"],
-        "actual error: ±": found["actual_error"],
+        "predicted error: mean": found["told"],
+        "predicted error: ±": found["told_error"],
+        "observed error: mean": found["actual"],
+        "observed error: ±": found["actual_error"],
         "AMLP: mean": found["amlp"],
         "AMLP: ±": found["amlp_error"],
     })  # fmt: skip
@@ -420,12 +459,12 @@ def screened_table(record: Record) -> list[Table]:
     caption = (
         "Models of scikit-learn are cross-validated (ten folds) on the table that they were "
         "given, as anybody would who does not know how it was screened. Ours say how often "
-        "they will be wrong by their predictions. The actual error rate is that of test cases "
+        "they will be wrong by their predictions. The observed error rate is that of test cases "
         f"that took no part in the screening. Means over {_repetitions(record)}, ± standard "
         f"errors{shared}"
     )
-    lead = tuple(_kept_promises(data, mine) for data, mine in found.groupby("data", sort=False))
-    title = "What each method promises, and what it makes"
+    lead = tuple(_nearest(data, mine) for data, mine in found.groupby("data", sort=False))
+    title = "Predicted and observed errors of each method"
     return [Table("screened", title, frame, caption, lead=lead)]
 
 
@@ -436,29 +475,29 @@ def _repetitions(record: Record) -> str:
     return counted(each, "random division")
 
 
-def _kept_promises(data: str, found: pd.DataFrame) -> str:
-    """Say of a kind of data who keeps the promise best and worst, and who is wrong least."""
+def _nearest(data: str, found: pd.DataFrame) -> str:
+    """Say of a kind of data whose predicted error is best and worst, and who is wrong least."""
     off = (found["told"] - found["actual"]).abs()
     least = found.loc[found["amlp"].idxmin()]
     best, worst = (
-        f"{one['arm'].words} (promised {one['told']:.1%}, makes {one['actual']:.1%})"
+        f"{one['arm'].words} (predicted {one['told']:.1%}, observed {one['actual']:.1%})"
         for one in (found.loc[off.idxmin()], found.loc[off.idxmax()])
     )
     text = (
         (f"{data}: " if data else "")
-        + f"nearest to its promise is {best}; farthest from it is {worst}. "
+        + f"the predicted error is nearest to the observed one for {best}, farthest for {worst}. "
         f"The lowest AMLP is {least['amlp']:.3f}, of {least['arm'].words}."
     )
     return f"{text[0].upper()}{text[1:]}"
 
 
 def screened_figure(record: Record) -> list[Figure]:
-    """Promised and actual error rates of each method on a table that was screened before."""
-    figure = dumbbells(promises(record, screened=True))
-    title = "Promised and actual error rates on a table that was screened before"
+    """Predicted and observed error rates of each method on a table that was screened before."""
+    figure = dumbbells(predicted(record, screened=True))
+    title = "Predicted and observed error rates on a table that was screened before"
     caption = (
-        "Models of scikit-learn promise by cross-validation of the table that they were "
-        "given, ours by their predictions. The line between is what a promise is off by; it "
+        "The predicted errors of scikit-learn's models are by cross-validation of the table that "
+        "they were given, of ours by their predictions. The line between the two errors "
         f"is green up to {100 * NEAR:.0f} points. Means over {_repetitions(record)}."
     )
     return [Figure("screened", title, figure, caption)]
@@ -511,7 +550,7 @@ def board_of(study: Record) -> pd.DataFrame:
                 continue
             row = {"table": name, "i": i, "method": arm.method, "error": one.error}
             row["error_low"], row["error_high"] = one.error_interval
-            row |= {"promised": one.expected, "amlp": one.amlp, "amlp_error": one.amlp_error}
+            row |= {"predicted": one.expected, "amlp": one.amlp, "amlp_error": one.amlp_error}
             row["amlp_low"], row["amlp_high"] = one.amlp_interval
             row["auc"], row["auc_low"], row["auc_high"] = one.auc_interval
             row["less"], row["less_error"] = one.less(table.scores[ridge])
@@ -539,18 +578,18 @@ def lower_and_higher(mine: pd.DataFrame) -> list[tuple[int, int]]:
 
 
 def board_table(study: Record) -> list[Table]:
-    """Errors, promises and AMLP of every method, means over tables, and wins against ridge."""
+    """Errors, observed and predicted, and AMLP of methods over tables, and wins against ridge."""
     board, rows = board_of(study), []
     names = [f"against ridge: {name}" for name in ("difference", "low", "high", "lower", "higher")]
     screened = board["folded"].notna().any()
     for i, mine in board.groupby("i"):
-        off = (mine["promised"] - mine["error"]).abs().mean()
+        off = (mine["predicted"] - mine["error"]).abs().mean()
         row = {
             "kept": study.arms[i].label,
             "method": study.arms[i].words,
             "tables": len(mine),
             "error rate: mean": mine["error"].mean(),
-            "error rate: promised": mine["promised"].mean(),
+            "error rate: predicted": mine["predicted"].mean(),
             "error rate: off": off,
             **({"error rate: cross-validated": mine["folded"].mean()} if screened else {}),
             "AUC": mine["auc"].mean(),
@@ -566,8 +605,8 @@ def board_table(study: Record) -> list[Table]:
     rows.sort(key=lambda row: row[names[0]] or 0.0)
     caption = (
         "Means over the tables that a method can predict (models of two classes leave out the "
-        "others); ± is the standard error over cases, for these tables. Promised is the error rate "
-        "that the predictions themselves promise, and off how far it is from the actual one, the "
+        "others); ± is the standard error over cases, for these tables. Predicted is the error "
+        "rate that predictions themselves expect, and off how far it is from the observed one, the "
         "mean over tables of the distance. The limit is the AMLP if the log odds of each table are "
         "divided by a further temperature, which is fitted to the test cases themselves, and which "
         f"nobody has: a better one gains at most so much. Against {RIDGE} (logistic regression, "
@@ -623,13 +662,13 @@ def _statements(study: Record) -> tuple[str, ...]:
     ours = [i for i, arm in enumerate(study.arms) if arm.method == "corrected"]
     cooled = [i for i in ours if study.arms[i].tempered]
     whole = board.groupby("i").filter(lambda mine: len(mine) == len(study.tables))
-    # how far the promised error rate is from the actual one, mean over tables
-    gap = (whole["promised"] - whole["error"]).abs().groupby(whole["i"]).mean()
+    # how far the predicted error rate is from the observed one, mean over tables
+    gap = (whole["predicted"] - whole["error"]).abs().groupby(whole["i"]).mean()
     amlp = whole.groupby("i")["amlp"].mean()
     about_all = (
         f"Of all {len(gap)} methods that predict every table, {_name(study.arms[amlp.idxmin()])} "
         f"has the lowest mean AMLP ({amlp.min():.3f}). The error rate that is nearest to "
-        f"the promised one, by the mean distance over the tables, is that of "
+        f"the predicted one, by the mean distance over the tables, is that of "
         f"{_name(study.arms[gap.idxmin()])} (off by {gap.min():.3f})."
     )
     return *(_against_ridge(board, i, study.arms[i]) for i in cooled or ours), about_all
@@ -665,10 +704,10 @@ def board_scores(study: Record) -> list[Table]:
         "table": board["table"],
         "kept": [arm.label for arm in arms],
         "method": [arm.words for arm in arms],
-        "error rate: made": board["error"],
+        "error rate: observed": board["error"],
         "error rate: low": board["error_low"],
         "error rate: high": board["error_high"],
-        "error rate: promised": board["promised"],
+        "error rate: predicted": board["predicted"],
         "AUC: mean": board["auc"],
         "AUC: low": board["auc_low"],
         "AUC: high": board["auc_high"],
@@ -691,7 +730,7 @@ def board_scores(study: Record) -> list[Table]:
 
 
 def board_promises(study: Record) -> list[Figure]:
-    """Promised against actual error rate, a panel for each method and a mark for each table."""
+    """Predicted against observed error rate, a panel for each method and a mark for each table."""
     board = board_of(study).sort_values("i", kind="stable")
     kinds: dict[str, list[int]] = {}
     for i, arm in enumerate(study.arms):
@@ -701,7 +740,7 @@ def board_promises(study: Record) -> list[Figure]:
         height=lambda rows: 2.1 * rows + 0.5, sharex=True, sharey=True,
     )  # fmt: skip
     labels = list(dict.fromkeys(arm.label for arm in study.arms if arm.label != "all"))
-    most = 1.08 * board[["error", "promised"]].to_numpy().max()
+    most = 1.08 * board[["error", "predicted"]].to_numpy().max()
     for axis, (words, arms) in zip(axes.flat, kinds.items(), strict=False):
         axis.fill_between([0, most], [0, most], [most, most], color=SHADE, zorder=0)
         axis.plot([0, most], [0, most], color=GREY, linewidth=0.8, zorder=1)
@@ -709,10 +748,10 @@ def board_promises(study: Record) -> list[Figure]:
         for one in board[board["i"].isin(arms)].itertuples():
             hollow = study.arms[one.i].label in labels[:-1]
             if not hollow:
-                axis.plot([one.promised] * 2, [one.error_low, one.error_high], color=colour,
+                axis.plot([one.predicted] * 2, [one.error_low, one.error_high], color=colour,
                           linewidth=0.7, alpha=0.5, zorder=2)  # fmt: skip
             axis.plot(
-                one.promised, one.error, "o", markersize=4.5, color=colour, zorder=4 - hollow,
+                one.predicted, one.error, "o", markersize=4.5, color=colour, zorder=4 - hollow,
                 markerfacecolor="white" if hollow else colour, markeredgewidth=1, clip_on=False,
             )  # fmt: skip
         _name_far(axis, board[board["i"] == arms[-1]], most)
@@ -723,23 +762,25 @@ def board_promises(study: Record) -> list[Figure]:
         axis.tick_params(labelsize=7.5)
     if len(kinds) < axes.size:
         _draw_key(axes.flat[len(kinds)], labels)
-    figure.supxlabel("promised error rate", fontsize=10)
-    figure.supylabel("actual error rate", fontsize=10)
+    figure.supxlabel("predicted error rate", fontsize=10)
+    figure.supylabel("observed error rate", fontsize=10)
     keys = f"Hollow marks keep {labels[0]} features, filled ones {labels[-1]}. " if (
         len(labels) > 1
     ) else ""  # fmt: skip
     caption = (
         "Each mark is a table. On the line a method makes as many errors as its predictions "
-        "promise; in the shaded half it makes more, so it is too sure, and below it is too "
-        f"careful. {COLOURED} {keys}Lines are Wilson's intervals of 95 % over cases; tables "
-        f"that are farthest off, by more than {100 * OFF:.0f} points, are named."
+        "expect; in the shaded half it makes more, so it is over-confident, and below it is "
+        f"under-confident. {COLOURED} {keys}Lines are Wilson's intervals of 95 % over cases; "
+        f"tables that are farthest off, by more than {100 * OFF:.0f} points, are named."
     )
-    return [Figure("board-promises", "What each method promises and makes", figure, caption)]
+    return [
+        Figure("board-promises", "Predicted and observed errors of each method", figure, caption)
+    ]
 
 
 def _name_far(axis, mine: pd.DataFrame, most: float) -> None:
-    """Write the names of the tables whose promise is farthest off, none upon another."""
-    off = (mine["error"] - mine["promised"]).abs()
+    """Write the names of the tables whose predicted error is farthest off, none upon another."""
+    off = (mine["error"] - mine["predicted"]).abs()
     heights: list[float] = []
     for one in (
         mine[off > OFF].iloc[np.argsort(-off[off > OFF], kind="stable")[:NAMED]].itertuples()
@@ -747,9 +788,9 @@ def _name_far(axis, mine: pd.DataFrame, most: float) -> None:
         if any(abs(one.error - height) < 0.07 * most for height in heights):
             continue
         heights.append(one.error)
-        right = one.promised < 0.75 * most
+        right = one.predicted < 0.75 * most
         axis.annotate(
-            one.table, (one.promised, one.error), xytext=(5 if right else -5, 0),
+            one.table, (one.predicted, one.error), xytext=(5 if right else -5, 0),
             textcoords="offset points", ha="left" if right else "right", va="center",
             fontsize=7, color=INK, zorder=5,
         )  # fmt: skip
@@ -767,7 +808,7 @@ def _draw_key(axis, labels: list[str]) -> None:
                markersize=5, label=kept_words(label))
         for label, face in marks
     ]  # fmt: skip
-    keys += [Patch(color=SHADE, label="too sure"), Patch(facecolor="white", label="too careful",
+    keys += [Patch(color=SHADE, label=metrics.SURE), Patch(facecolor="white", label=metrics.CAREFUL,
                                                          edgecolor=GREY)]  # fmt: skip
     axis.legend(handles=keys, loc="center", frameon=False, fontsize=8.5)
 

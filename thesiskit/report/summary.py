@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from thesiskit.errors import counted
 from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
 from thesiskit.report.metrics import BORDER, CAREFUL, SURE, WELL, Score
 from thesiskit.report.posteriors import features_words, relevance_sentence, temperature_sentence
-from thesiskit.report.promises import expected_sentence, promised_table
+from thesiskit.report.predicted import expected_sentence, predicted_table
 from thesiskit.report.ranks import uniform_sentence
 from thesiskit.report.record import Record
-from thesiskit.report.stages import counted, manner_words, means_over_tables, question, warnings
+from thesiskit.report.stages import manner_words, means_over_tables, question, warnings
 
 MOST_ROWS = 10  # of arms
 NEXT = (
@@ -100,7 +101,7 @@ def summary(record: Record) -> list[Table]:
     if record.continuous:
         return [_of_real_responses(record)]
     if not record.tests:
-        return promised_table(record)
+        return predicted_table(record)
     scored = record.predicting
     best = min(scored, key=lambda one: one.amlp)
     base = Score(record.tested, "base rate", record.tested.base)
@@ -202,7 +203,8 @@ def _against(one: Score, base: Score, linear: Score | None) -> str:
         better |= one.auc_interval[1] > 0.5
     else:  # where a class is rare, error rates hardly differ whatever is learnt
         fewer = one.error < base.error
-        better |= fewer and metrics.mcnemar(one.wrong_cases, base.wrong_cases) < 0.05
+        wrong = one.wrong_cases, base.wrong_cases
+        better |= fewer and metrics.mcnemar(*wrong, one.tested.places) < 0.05
     if one.amlp > base.amlp:
         told += " So these probabilities are worth less than the frequencies."
     elif not better:
@@ -292,9 +294,9 @@ def _explained(record: Record) -> str:
         text += "Cases are tested several times, so p is twice the median of the repetitions. "
     if tested.group is not None:
         text += (
-            f"The cases are of {counted(tested.many, 'group')} (data.case_groups). Intervals of "
-            "error rates, of AMLP and of its differences take groups as independent; p, and "
-            "intervals of AUC and calibration, take cases so, and are too narrow. "
+            f"The cases are of {counted(tested.many, 'group')} (data.case_groups), which intervals "
+            "and comparisons of arms take as independent. The p of calibration takes cases so, and "
+            "is too small where those of a group are alike. "
         )
     if "fold" in tested.division:
         text += "The cases of a cross-validation share training cases, so p is approximate. "
@@ -318,7 +320,7 @@ def _of_real_responses(record: Record) -> Table:
         name = record.name(arm)
         median, low, high = (found[end][arm.row] for end in ("median", "low", "high"))
         square = (y - median) ** 2
-        half = 1.96 * metrics.standard_error(record.tested.by_case(square))
+        half = 1.96 * metrics.standard_error(record.tested.independent(square))
         row = {
             "arm": name,
             f"{error}: mean": float(np.sqrt(square.mean())),
@@ -350,7 +352,7 @@ def _of_real_responses(record: Record) -> Table:
     )
     caption = (
         "Errors are those of the predictive median, in the units of the response; their intervals "
-        "are normal ones over test cases. Of responses, one in ten should be outside its "
+        f"are normal ones over {record.tested.of}. Of responses, one in ten should be outside its "
         "predictive interval of 90 %. An arm with many more is over-confident, and one with many "
         "fewer is under-confident. p, above, is the probability that chance alone gives such a "
         "number."

@@ -19,6 +19,7 @@ from thesiskit.fitted.arms import FittedArm, PatternArm, PeerArm, SelectedArm
 from thesiskit.fitted.inputs import Inputs
 from thesiskit.models.base import OWN, SOFTENED
 from thesiskit.models.chains import unmixed
+from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import Likeness
 from thesiskit.models.peers import BITS, PEERS, Task
 from thesiskit.models.temperature import Temperature
@@ -61,7 +62,8 @@ class AllCases(Experiment):
         fitted = self.graph.work.arms("fit")
         found = []
         for name in names:
-            own = name if name in fitted else self._by_page().get(name, name)
+            judged = {} if name in fitted else self._judged()
+            own = next((one for one, (page, _) in judged.items() if page == name), name)
             short = [one for one in fitted if one.endswith(f" {name}")]  # of a method with one arm
             own = short[0] if own not in fitted and len(short) == 1 else own
             if own not in fitted:
@@ -73,13 +75,14 @@ class AllCases(Experiment):
             found.append(own)
         return found
 
-    def _by_page(self) -> dict[str, str]:
-        """Return the names of arms by those that pages show; none where no case is tested yet."""
+    def _judged(self) -> dict[str, tuple[str, float]]:
+        """Return the names that pages show and the mean losses of arms that are tested by now."""
         tested = self._tested
         if "predict" not in tested.stages or tested.complete()[1] is not None:
             return {}
-        record, names = tested.record(), tested.graph.work.arms("predict")
-        return {record.name(arm): name for arm, name in zip(record.arms, names, strict=True)}
+        record = tested.record()
+        about = zip(map(record.name, record.arms), record.mean_losses, strict=True)
+        return dict(zip(tested.graph.work.arms("predict"), about, strict=True))
 
     def recommended(self, *, watch: Watch, yes: bool) -> list[str]:
         """Return the arm that predicts test cases best, by its name.
@@ -108,8 +111,8 @@ class AllCases(Experiment):
         finally:
             tested.close()
             self.notes += tested.notes
-        losses = zip(tested.graph.work.arms("predict"), tested.record().mean_losses, strict=True)
-        found = {name: loss for name, loss in losses if name in fitted and not np.isnan(loss)}
+        judged = self._judged().items()
+        found = {name: loss for name, (_, loss) in judged if name in fitted and not np.isnan(loss)}
         return [min(found, key=found.__getitem__)] if found else []
 
     def read_new(self, path: Path) -> Any:
@@ -169,7 +172,13 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         about = {key: getattr(design.stored[0], key)
                  for key in ("classes", "features", "values", "alleles")}  # fmt: skip
         inputs = Inputs.restore("features", about, {})
-        return FittedModel(config.experiment, config.data, inputs, arms, len(table.response))
+        first = None
+        if design.covariates is not None:
+            y = np.concatenate([one.response for one in design.tables])
+            first = Covariates.of(design.covariates, y)
+        return FittedModel(
+            config.experiment, config.data, inputs, arms, len(table.response), covariates=first
+        )
     about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1],
              "coding": table.coding}  # fmt: skip
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}

@@ -328,7 +328,9 @@ class Work(ABC):
     def modules(self) -> tuple[str, ...]:
         """The modules from whose imports all code is found that a result depends on."""
         data = self.config.data
-        return (type(self).__module__, *([] if data is None else [type(data).__module__]))
+        found = [type(self).__module__, *([] if data is None else [type(data).__module__])]
+        checked = data is not None and data.own  # what the check of a table says is kept
+        return (*found, *(["thesiskit.datasets.checking"] if checked else []))
 
     @property
     def data_digest(self) -> str:
@@ -336,8 +338,8 @@ class Work(ABC):
         return ""
 
     @property
-    def data_notes(self) -> list[str]:
-        """What the user should know about data that are read, a line each."""
+    def notes(self) -> list[str]:
+        """What the user should know, but for what is kept about the data, a line each."""
         return []
 
     @property

@@ -64,9 +64,9 @@ class Split:
     `response` (n,) holds the classes of all cases, from 0; `train` and `test` are row numbers.
     Where most columns were left out before anything else, `columns` are those that are features, of
     `width`, and `whole` is the split as it was before.  `case_groups` (n,) are numbers of groups of
-    cases that folds keep together, None where each case is alone.  Where features are
-    discrete, `n_values` (p,) says how many values each has, `reals` are their codes, and what is
-    selected is patterns.
+    cases that folds keep together, None where each case is alone.  `covariates` (n, q) are numbers
+    that are no features, or None.  Where features are discrete, `n_values` (p,) says how many
+    values each has, `reals` are their codes, and what is selected is patterns.
 
     bits : returns the binary features of all cases; real ones are cut at their medians.
     reals : returns the features as they were read or drawn, tables (., p) one below the other, or
@@ -86,6 +86,7 @@ class Split:
     whole: Split | None = None
     case_groups: np.ndarray | None = None
     n_values: Sequence[int] | None = None
+    covariates: np.ndarray | None = None
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -472,11 +473,20 @@ class Design:
                 split = Split(
                     replicate, 0, f, response, train, test, len(group), cut_there, reals,
                     case_groups=self.case_groups, n_values=n_values,
+                    covariates=self.covariates,
                 )  # fmt: skip
                 for g in range(groups):
                     mine = np.flatnonzero(group == g)
                     one = split if groups == 1 else split.only(mine, group=g, width=len(mine))
                     yield keep_best(self.config, one, at_most=divided is not each_fold)
+
+    @cached_property
+    def covariates(self) -> np.ndarray | None:
+        """Numbers of all cases of the tables that are no features, (n, q); None without any."""
+        if not self.tables or not self.tables[0].covariates:
+            return None
+        parts = [np.column_stack([*table.covariates.values()]) for table in self.tables]
+        return np.concatenate(parts)
 
     @cached_property
     def named(self) -> tuple[list[str], list[list[str]]]:

@@ -24,7 +24,7 @@ from thesiskit.report.outputs import changed
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts, parts_without_tests
 from thesiskit.report.record import Record, check_thesis
-from thesiskit.report.stages import summary
+from thesiskit.report.stages import notes, summary
 from thesiskit.study.cells import Cell, Graph, Needs, Work, digest
 from thesiskit.study.workers import Workers
 
@@ -165,14 +165,14 @@ class Experiment:
                     block(number).require(before)
             for number in todo if force else ():
                 block(number).forget(stage)
+            self._make_blocks(stage, todo, watch)
             if stage == self.stages[0]:
-                self.notes += self._work.data_notes
+                self.notes += [*notes(self.record(), fitted=False), *self._work.notes]
                 left_out = ", ".join(parts_without_tests(self._work.described))
                 if left_out and self.reports:
                     self.notes.append(
                         f"report.parts: {left_out}: left out, because no case is tested"
                     )
-            self._make_blocks(stage, todo, watch)
             with suppress(OSError):  # unless a job is at work there
                 (self.results.folder / "unfinished").rmdir()
         seconds = round(time.perf_counter() - started, 3)

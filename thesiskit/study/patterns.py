@@ -23,7 +23,7 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.datasets.source import LogisticPriors, Sizes
 from thesiskit.defaults import SIGMA_0
-from thesiskit.errors import DataError, ResultsError, UserError
+from thesiskit.errors import DataError, ResultsError, UserError, counted
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers, ranks
 from thesiskit.models.base import PatternTraining
@@ -307,7 +307,14 @@ class PatternDesign:
             disjoint=wanted.disjoint[0], ld=wanted.ld,
         )  # fmt: skip
         features = np.unique(decode(found.selected)[0])
-        return features[features >= 0]
+        features, order = features[features >= 0], max(self.model.orders)
+        if len(features) < order:
+            raise self.config.wrong(
+                "selection.features",
+                f"the patterns that are kept have {counted(len(features), 'feature')}, fewer than "
+                f"model.orders ({order}); keep more patterns",
+            )
+        return features
 
     def _folds(self, table: Any, replicate: int) -> np.ndarray:
         """Return the fold of each case of a replicate."""
@@ -400,10 +407,6 @@ class PatternWork(Work):
     @property
     def data_digest(self) -> str:
         return "".join(table.digest for table in self.design.stored)
-
-    @property
-    def data_notes(self) -> list[str]:
-        return self.design.notes
 
     def check(self) -> None:
         self.design.check()

@@ -38,6 +38,7 @@ from thesiskit.models.base import (
     pack_relevance,
 )
 from thesiskit.models.chains import marked
+from thesiskit.models.covariates import Covariates
 from thesiskit.models.interactions import Run, select_patterns, words
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, Task
 from thesiskit.models.ranks import Ranks
@@ -388,13 +389,15 @@ class SelectionWork(Work):
         return "".join(table.digest for design in self.designs for table in design.tables)
 
     @property
-    def data_notes(self) -> list[str]:
-        """What the user should know about the tables, a line each."""
-        notes = [note for design in self.designs for note in design.notes]
-        count = max(design.n_classes for design in self.designs)
+    def notes(self) -> list[str]:
+        """What is left out of the model, or of the evaluation, a line each."""
+        notes, count = [], max(design.n_classes for design in self.designs)
         lost = [
             word for word, model in self.others.items() if count > (model.most_classes or count)
         ]
+        rivals = [one for one in self.model.methods if one not in OWN]
+        if rivals and any(design.covariates is not None for design in self.designs):
+            notes.append(f"data.covariates: {', '.join(rivals)}: without them")
         if lost:
             notes.append(
                 f"model.methods: {', '.join(lost)}: no predictions where there are more than two "
@@ -406,7 +409,7 @@ class SelectionWork(Work):
                 "evaluation.choose: no arm is chosen, because that needs four folds; there are "
                 f"{folds} (evaluation.scheme: {scheme})"
             )
-        return list(dict.fromkeys(notes))
+        return notes
 
     @cached_property
     def chooses(self) -> bool:
@@ -727,7 +730,7 @@ class SelectionWork(Work):
             started = time.perf_counter()
             if fitted is not None:
                 posterior = self.posterior(fitted, s, arm, (split, selection), block)
-                answer = _predicted(self.model_of(arm), posterior, table, arm, temperature)
+                answer = _predicted(self.model_of(arm), posterior, table, arm, temperature, split)
             elif arm.method in OTHERS:
                 answer, temperature = self._afresh(arm, split)
             else:
@@ -799,7 +802,7 @@ class SelectionWork(Work):
             return np.full((len(split.test), split.classes), np.nan), unknown
         posterior, table, training = self._again(model, arm, split)
         softened = self.temperature(arm, split, posterior, training)
-        return _predicted(model, posterior, table, arm, softened), softened
+        return _predicted(model, posterior, table, arm, softened, split), softened
 
     def _predict_peer(
         self, method: str, split: Split, k: int, *, promises: bool = True
@@ -877,10 +880,13 @@ def _as_arrays(found: list[Temperature]) -> Arrays:
 
 
 def _predicted(
-    model: Model, posterior: Any, table: np.ndarray, arm: Arm, softened: Temperature
+    model: Model, posterior: Any, table: np.ndarray, arm: Arm, softened: Temperature, split: Split
 ) -> np.ndarray:
-    """Return P(class 1) of test cases, (T,), or P(class), (T, G), of more than two classes."""
+    """Return P(class 1) of the test cases, (T,), or P(class), (T, G), of more than two classes."""
     p = model.predict(posterior, table, softened if arm.tempered else None)
+    if split.covariates is not None:
+        first = Covariates.of(split.covariates[split.train], split.response[split.train])
+        p = first.adjusted(p, split.covariates[split.test])
     return p[:, 1] if p.shape[1] == 2 else p
 
 

@@ -5,6 +5,11 @@ import pandas as pd
 import pytest
 from commands import arrays, invoke, must_fail
 
+from thesiskit.config import load_config
+from thesiskit.datasets import checking
+from thesiskit.files import Results, imported
+from thesiskit.study.experiment import Experiment
+
 CONFIG = """
 experiment: gaps
 title: Gaps
@@ -65,6 +70,20 @@ def test_a_table_with_gaps(table):
     assert "values are missing" in (folder / "results/gaps/report.html").read_text()
     again = invoke("simulate", folder / "c.yaml", "--results", folder / "results")
     assert "Note" not in again.output
+
+
+def test_a_table_is_checked_once_and_again_where_the_check_has_changed(table, monkeypatch):
+    folder, frame = table
+    frame.assign(g9=7).to_csv(folder / "t.tsv", sep="\t", index=False)
+    made = Experiment(load_config(folder / "c.yaml"), Results(folder / "r", "gaps"), folder, jobs=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(checking, "findings", None)  # a child process has its own
+        try:
+            made.run("simulate", watch=lambda cells, *_: cells)
+        finally:
+            made.close()
+    assert sum("does not vary" in note for note in made.notes) == 1
+    assert "thesiskit.datasets.checking" in imported(made.graph.work.modules)  # is in the digest
 
 
 def test_a_test_table_with_gaps(table):

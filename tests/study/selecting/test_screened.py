@@ -229,7 +229,7 @@ def test_a_screening_that_left_everything_out_of_nothing(tmp_path, screened):
 # ---- mistakes ----
 
 FEW = "`of` is 20, but 30 features are left; it is the number before the screening, so at least 30"
-TOLD = "all cases took part in the screening of the table, so a test on some of them promises too"
+TOLD = "all cases took part in the screening of the table, so a test on some of them predicts too"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What methods promise for new cases, and what they make: tables that were screened before."""
+"""Predicted and observed errors of methods, on tables that were screened before."""
 
 from typing import NamedTuple
 
@@ -12,22 +12,22 @@ from thesiskit.report.record import WHOLE, Arm, Record
 from thesiskit.report.scores import STYLES, style
 from thesiskit.report.stages import listed, manner_words, question
 
-LITTLE = 0.8  # of the errors by guessing: a method that promises so many knows little
+LITTLE = 0.8  # of the errors by guessing: a method that predicts so many knows little
 NEXT = (
     "What to do next: predict new cases, by `thesiskit predict CONFIG --new TABLE`, where CONFIG "
     "is the file that you ran. If you have the responses of cases that took no part in the "
     "screening, name their file in data.test_path, and this page will test the methods with them."
 )
-PROMISES, MAKES = "promises", "makes"  # the series of the figure
-NEAR = 0.05  # between a promise and what is made of it
+PREDICTED, OBSERVED = "predicted error", "observed error"  # the series of the figure
+NEAR = 0.05  # between the predicted and the observed error
 GAP = 0.9  # above each of the two groups of methods
 
 
 class Told(NamedTuple):
-    """The error rate that an arm promises, and that it makes if cases are tested.
+    """The error rate that an arm predicts, and the observed one if cases are tested.
 
     size : how many features it keeps.
-    of : how many there were, as far as the arm knows; None if it is not told.
+    of : how many there were, as far as the arm knows; None if it does not.
     """
 
     arm: Arm
@@ -38,7 +38,7 @@ class Told(NamedTuple):
 
 
 def _told(record: Record) -> list[Told]:
-    """Return what each of our arms promises, with the first rule for theta.
+    """Return the error that each of our arms predicts, with the first rule for theta.
 
     Where cases are tested it is the mean of their predictions, else of cases that were drawn.
     """
@@ -70,8 +70,8 @@ def _guessing(record: Record) -> tuple[float, str]:
 # ---- no case is tested ----
 
 
-def promised_table(record: Record) -> list[Table]:
-    """What each arm promises for new cases; nothing is tested."""
+def predicted_table(record: Record) -> list[Table]:
+    """The error that each arm predicts of new cases; nothing is tested."""
     found = _told(record)
     says = {one.arm: one.words for one in relevances(record)}
     rows = []
@@ -79,16 +79,16 @@ def promised_table(record: Record) -> list[Table]:
         row = {
             "features": one.size,
             "method": one.arm.words,
-            "kept from": f"{one.of:,}" if one.of else "not told",
-            "promised error": one.told,
+            "kept from": f"{one.of:,}" if one.of else "not known",
+            "predicted error": one.told,
         }
         rows.append(row | ({"relevant features": says.get(one.arm, "")} if says else {}))
     caption = (
-        "The promised error is the error rate that an arm expects on new cases, which are "
+        "The predicted error is the error rate that an arm expects on new cases, which are "
         "drawn from its own posterior distribution; of a tempered arm they are the imitated cases. "
-        "'Kept from' is how many features it is told "
-        "that there were before the screening; an uncorrected arm is told nothing, and so believes "
-        "that the features in the table are all there ever were." + manner_words(record)
+        "'Kept from' is how many features there were before the screening; an uncorrected arm does "
+        "not know it, and takes the features in the table for all there ever were."
+        + manner_words(record)
     )
     if not rows:  # the mixture model expects nothing
         rows = [{"features": arm.label, "method": arm.words} for arm in record.own]
@@ -109,18 +109,14 @@ def promised_table(record: Record) -> list[Table]:
         "among many useless ones a few always fit the cases at hand by luck; a test on these "
         "cases, also by cross-validation, would make them look good."
     )
-    lead = (why, question(record), _promised(record, found), relevance_sentence(record), NEXT)
+    lead = (why, question(record), expected_sentence(record), relevance_sentence(record), NEXT)
     frame = pd.DataFrame(rows)
     return [Table("summary", "Summary", frame, caption, lead=tuple(filter(None, lead)))]
 
 
 def expected_sentence(record: Record) -> str:
-    """Say what error our arms expect on new cases, where no case is tested."""
-    return _promised(record, _told(record))
-
-
-def _promised(record: Record, found: list[Told]) -> str:
     """Say what error is to be expected, what was believed, and whether that is better than none."""
+    found = _told(record)
     if not found:
         return "What error to expect of new cases, the mixture model does not say here."
     corrected = [one for one in found if one.of is not None]
@@ -157,7 +153,7 @@ def _percent(rate: float) -> str:
 
 
 def screened_answers(record: Record) -> list[Figure]:
-    """How the error that is promised moves with the number of features before the screening."""
+    """How the predicted error moves with the number of features before the screening."""
     found = _told(record)
     if not found:
         return []
@@ -173,7 +169,7 @@ def screened_answers(record: Record) -> list[Figure]:
         for way in dict.fromkeys(one.arm.way for one in mine):
             told = {one.of: one for one in mine if one.arm.way == way}
             look = style(way) if way.method in STYLES else {"markerfacecolor": "white"}
-            look |= {"marker": ""} if None in told else {}  # told nothing, it is a level line
+            look |= {"marker": ""} if None in told else {}  # knowing no number, it is a level line
             all_one = [told.get(of, told.get(None)) for of in ofs]
             heights = [one.told if one else np.nan for one in all_one]
             axis.plot(ofs, heights, color=INK, label=way.words, **look)
@@ -188,14 +184,14 @@ def screened_answers(record: Record) -> list[Figure]:
         axis.set_ylim(0, max(guess, *(one.told for one in found)) * 1.12)
         axis.yaxis.set_major_formatter(percent)
     for axis in axes[:, 0]:
-        axis.set_ylabel("promised error")
+        axis.set_ylabel("predicted error")
     figure.supxlabel("features before the screening", fontsize=10)
     lines = axes[0, 0].get_legend_handles_labels()
     figure.legend(*lines, loc="outside upper center", ncols=2, frameon=False)
-    title = "What is promised, by the number of features before the screening"
+    title = "The predicted error, by the number of features before the screening"
     caption = (
-        "The error rate that each method expects on new cases, by how many features it is "
-        "told that there were before the screening. Uncorrected methods are told nothing, so "
+        "The error rate that each method expects on new cases, by how many features "
+        "there were before the screening. Uncorrected methods do not use this number, so "
         f"they expect the same whatever it was. The grey line is the error rate of {always}."
     )
     if any(one.actual is not None for one in found):
@@ -206,7 +202,7 @@ def screened_answers(record: Record) -> list[Figure]:
     return [Figure("screened-answers", title, figure, caption)]
 
 
-# ---- promised and made, a line each: two dots and what lies between ----
+# ---- predicted and observed errors, a line each: two dots and what lies between ----
 
 
 def dumbbells(found: pd.DataFrame, *, amlp: bool = False):
@@ -224,15 +220,15 @@ def dumbbells(found: pd.DataFrame, *, amlp: bool = False):
     )  # fmt: skip
     most = found[["actual", "told"]].to_numpy().max()
     for axis, (data, mine) in zip(axes.flat, kinds, strict=False):
-        for one in mine.itertuples():  # a promise, what is made, and a line between, with numbers
+        for one in mine.itertuples():  # predicted, observed, and a line between, with numbers
             told, actual, height = one.told, one.actual, heights[one.arm]
             colour = GREEN if abs(told - actual) <= NEAR else RED
             axis.plot([told, actual], [height] * 2, color=colour, linewidth=2.4, alpha=0.5,
                       zorder=2)  # fmt: skip
             look = {"color": colour, "markersize": 8}
-            axis.plot(actual, height, "o", zorder=3, label=MAKES, **look)
+            axis.plot(actual, height, "o", zorder=3, label=OBSERVED, **look)
             axis.plot(told, height, "o", markerfacecolor="white", markeredgewidth=1.8, zorder=4,
-                      label=PROMISES, **look)  # fmt: skip
+                      label=PREDICTED, **look)  # fmt: skip
             ends = zip(sorted((told, actual)), (-7, 7), ("right", "left"), strict=True)
             for value, place, side in ends:
                 axis.annotate(
@@ -260,11 +256,11 @@ def dumbbells(found: pd.DataFrame, *, amlp: bool = False):
     for first in axes[:, 0]:
         _name_lines(first, heights)
     figure.supxlabel("error rate", fontsize=10)
-    # in the order of what is done: first one promises
+    # in the order of what is done: first one predicts
     signs = [
         axes[0, 0].plot([], [], "o", color=INK, markerfacecolor=face, markersize=8,
                         markeredgewidth=1.8, label=words)[0]
-        for words, face in ((PROMISES, "white"), (MAKES, INK))
+        for words, face in ((PREDICTED, "white"), (OBSERVED, INK))
     ]  # fmt: skip
     figure.legend(handles=signs, loc="outside upper center", ncols=2, frameon=False)
     return figure

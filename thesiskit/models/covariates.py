@@ -1,0 +1,94 @@
+"""Covariates: a first model of the classes, whose log odds are added to those of features.
+
+| symbol | name | shape |
+|---|---|---|
+| c, standardised in the training cases | `standardised` | (n, q) |
+| P(y = 1 given c) = 1 / (1 + exp(-(b_0 + b c))) | `slope`, `intercept` | (q,) |
+| P(y = 1), the share of class 1 | `share` | |
+
+If features x and covariates c are independent given the class, Bayes' rule says
+
+    P(y given x, c) is proportional to P(y given x) P(y given c) / P(y),
+
+whatever model P(y given x) is of.  This uses what is known of a case besides its features; it does
+not remove what covariates and features have in common, such as the origin of families: a feature
+that is selected because it goes with a covariate counts once more.  For that the screening itself
+would have to be stratified, which is not done here.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from scipy import special
+
+from thesiskit.models.base import LARGEST, check
+from thesiskit.models.chains import Arrays
+
+SPREAD = 2.5  # standard deviation of the normal prior of b, as Gelman et al. (2008) scale it
+STEPS = 50  # of Newton's method
+
+
+@dataclass(frozen=True)
+class Covariates:
+    """What covariates of training cases say of their classes; see the table above.
+
+    mean, spread, slope : (q,).  intercept, share : numbers.
+    """
+
+    mean: np.ndarray
+    spread: np.ndarray
+    slope: np.ndarray
+    intercept: np.ndarray
+    share: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray, y: np.ndarray) -> "Covariates":
+        """Fit the regression to values (n, q), NaN where one is missing, and classes y (n,)."""
+        known = ~np.isnan(values)
+        count = np.maximum(known.sum(axis=0), 1)
+        mean = np.where(known, values, 0).sum(axis=0) / count
+        spread = np.sqrt(np.where(known, (values - mean) ** 2, 0).sum(axis=0) / count)
+        spread = np.where(spread > 1e-9 * np.abs(mean), spread, np.inf)
+        c = np.where(known, (values - mean) / spread, 0)
+        design, share = np.column_stack([np.ones(len(y)), c]), np.mean(y)
+        penalty = np.diag([0.0, *np.full(c.shape[1], SPREAD**-2)])
+        b = np.array([special.logit(share), *np.zeros(c.shape[1])])
+        for _ in range(STEPS):  # the posterior is log-concave, and steps are halved where too long
+            p = special.expit(design @ b)
+            slope = design.T @ (y - p) - penalty @ b
+            step = np.linalg.solve((design.T * (p * (1 - p))) @ design + penalty, slope)
+            while _log_posterior(design, y, penalty, b + step) < _log_posterior(
+                design, y, penalty, b
+            ) and np.abs(step).max() > 1e-12:  # fmt: skip
+                step /= 2
+            b = b + step
+            if np.abs(step).max() < 1e-10:
+                break
+        return cls(mean, spread, b[1:], np.array(b[0]), np.array(share))
+
+    def adjusted(self, p: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return P(class) given features and covariates, (T, 2).
+
+        p (T, 2) or (T,) of class 1 is given the features; values (T, q), NaN where one is missing.
+        """
+        c = np.nan_to_num((values - self.mean) / self.spread)
+        both = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+        odds = self.intercept + c @ self.slope - special.logit(self.share)
+        with np.errstate(divide="ignore"):
+            log = np.log(both) + np.outer(odds, [0, 1])
+        return special.softmax(log, axis=1)
+
+    @classmethod
+    def restored(cls, arrays: Arrays, width: int) -> "Covariates":
+        """Return what a model file has; ValueError for arrays that do not fit together."""
+        found = cls(*(arrays[one.name].astype(float) for one in fields(cls)))
+        every = (found.mean, found.slope, found.intercept, found.share)
+        check(found.mean.shape == found.spread.shape == found.slope.shape == (width,))
+        check(all((np.abs(one) < LARGEST).all() for one in every) and (found.spread > 0).all())
+        check(found.intercept.shape == found.share.shape == () and 0 < found.share < 1)
+        return found
+
+
+def _log_posterior(design, y, penalty, b) -> float:
+    odds = design @ b
+    return float(y @ odds - np.logaddexp(0, odds).sum() - b @ penalty @ b / 2)
