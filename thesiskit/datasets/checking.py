@@ -21,7 +21,7 @@ from thesiskit.datasets.source import MISSING, Cases
 from thesiskit.errors import counted, few, quoted
 
 LEVEL = 1e-3  # of a kind of finding: all together are false in less than one table of fifty
-LARGE = 1 << 25  # values of features, above which these are not looked at, or of discrete ones few
+LARGE, SOME = 1 << 25, 1 << 23  # values of features, above which at most some are looked at
 BLOCK = 1 << 21  # values that are sorted together
 LEAST = 10  # cases, or values, from which on distinct ones are remarkable
 NAMED = 3  # columns, cases or classes that a line names
@@ -35,7 +35,9 @@ BATCH = re.compile(
     r"(?<![a-z])(batch|date|site|plate|center|centre|hospital|clinic|run|lane|chip|slide|scanner|"
     rf"machine|instrument|operator|lab|laboratory|cohort|study)(e?s)?{NUMBERED}"
 )
-PATIENT = re.compile(rf"(?<![a-z])(patient|subject|donor|person|individual|animal)s?{NUMBERED}")
+PATIENT = re.compile(
+    rf"(?<![a-z])(patient|subject|donor|person|individual|animal|family|pedigree)s?{NUMBERED}"
+)
 NAMING = re.compile(r"(.*[ _.-])?(id|ids|nr|no|number|idx|index|uuid|barcode)")
 DAYS = (19000101, 21001231)  # dates as numbers, such as 20240131
 DROP = "data.ignore leaves it out, data.id makes it the names of the cases"
@@ -75,10 +77,11 @@ def _affordable(tables: Sequence[Any]) -> tuple[list[Any], list[str]]:
     table = tables[0]
     if table.family != "features":
         return [*tables], []
-    step = max(1, -(-table.inputs.size // LARGE))
+    size = table.inputs.size
+    step = 1 if size <= LARGE else -(-size // SOME)
     names, values = table.features[::step], table.values[::step]
     few_of = [replace(one, X=one.X[:, ::step], features=names, values=values) for one in tables]
-    said = f"of {len(table.features):,} features {len(names):,} were looked at: each {step}th"
+    said = f"of {len(table.features):,} features {len(names):,} were looked at, one of {step:,}"
     return few_of, [said] if step > 1 else []
 
 
@@ -423,7 +426,7 @@ def _idle(looks: Looks) -> list[str]:
 
 def _naming(table: Cases, looks: Looks) -> list[str]:
     """Say which features seem to name the cases, or to be dates."""
-    n, found, texts = len(looks.codes), [], getattr(table, "values", None)
+    n, found, texts = len(looks.codes), [], getattr(table, "values", None) or None
     dated = (looks.low >= DAYS[0]) & (looks.high <= DAYS[1]) & (looks.gaps == 0)
     likely = looks.whole & (dated | (looks.values == n) | (texts is not None)) & (n >= LEAST)
     for j in np.flatnonzero(likely).tolist():

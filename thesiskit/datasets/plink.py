@@ -298,7 +298,7 @@ def _mapped(path: Path, cases: int, loci: int) -> tuple[np.memmap, str]:
         if size != wanted:
             raise DataError(
                 f"{where}: it has {size:,} bytes, but {cases:,} cases in the .fam and {loci:,} "
-                f"loci in the .bim make {wanted:,}; it is cut off, or the three are not of one study"
+                f"loci in the .bim make {wanted:,}; it is cut off, or not of this study"
             )
         content = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
     return np.memmap(path, np.uint8, "r", 3, (loci, width)), content
