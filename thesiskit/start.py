@@ -223,7 +223,7 @@ def _together(found: Found, name: str, table: Any) -> Found:
     if smallest < 2:
         return found
     data, ignored = dict(found.data), dict(found.data.get("ignore", ([], ""))[0])
-    of_it = 0 if name in table.aside else len(table.features_of(name)) if found.family == "table" else 1
+    of_it = 0 if name in table.aside else len(table.features_of(name))
     if ignored.pop(name, None) and not ignored:
         del data["ignore"]
     elif ignored:
@@ -530,8 +530,7 @@ def _look_at_table(path: Path, asked: Hints) -> Found:
     data: Keys = {"source": (source, ABOUT[model]), **form, "response": (y.name, said)}
     if not patterned:
         keys, why = _classes(y, where)
-        data |= keys
-        notes.append(why)
+        data, notes = data | keys, [*notes, why]
     for column in ids:
         data["id"] = (column.name, "names the cases")
         notes.append(f"{quoted(column.name)} names the cases")

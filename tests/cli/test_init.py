@@ -308,12 +308,19 @@ def test_chains_of_logistic_models_run_until_they_agree(here):
     wide = ",".join(f"x{j}" for j in range(900))
     values = [",".join("ab"[(i * j) % 5 < 2] for j in range(900)) for i in range(40)]
     for classes in ("yn", "ynm"):
-        rows = [f"{wide},y", *(f"{row},{classes[i % len(classes)]}" for i, row in enumerate(values))]
+        rows = [
+            f"{wide},y",
+            *(f"{row},{classes[i % len(classes)]}" for i, row in enumerate(values)),
+        ]
         Path("wide.csv").write_text("\n".join(rows) + "\n")
         config, _ = config_of("wide.csv")
         if len(classes) == 2:  # pairs are too many to take all of them
             selection = config.selection
-            assert (selection.order, selection.features, selection.disjoint) == (2, [20], [True, False])
+            assert (selection.order, selection.features, selection.disjoint) == (
+                2,
+                [20],
+                [True, False],
+            )
             assert config.model.methods == ["corrected", "uncorrected"]
         else:
             assert config.model.kind == "logistic"

@@ -157,9 +157,11 @@ def test_names_of_loci_and_cases(tmp_path):
     bim.write_text(bim.read_text().replace(" 101 A G", " 104 A T"))
     assert read_plink(path).features[1:5] == ["1:104:A:T", "1:102", "rs2", "1:104:A:G"]
     bim.write_text(bim.read_text().replace("104 A T", "104 G A"))
-    with pytest.raises(DataError, match=r"a\.bim: loci at one place with the same name and alleles"):
+    with pytest.raises(
+        DataError, match=r"a\.bim: loci at one place with the same name and alleles"
+    ):
         read_plink(path)
-    with pytest.raises(DataError, match="no column 'rs7'|'rs7'"):
+    with pytest.raises(DataError, match="'rs7'"):
         read_plink(write(path, X), ignore=["rs7"])
 
 
@@ -199,7 +201,7 @@ def test_phenotypes_that_are_no_classes(tmp_path, phenotype, said):
          "make 7; it is cut off"),
         (".bed", lambda b: b + b"\0", "has 8 bytes"),
         (".bed", lambda b: b"", "it is no .bed of PLINK 1"),
-        (".bed", lambda b: b"chr1\t10\t20\n", "it is no .bed of PLINK 1, which begins with the bytes"),
+        (".bed", lambda b: b"chr1\t10\t20\n", "it is no .bed of PLINK 1, which begins with"),
         (".bed", lambda b: b"\x6c\x1b\x00" + b[3:], "are case after case; `plink --bfile OLD"),
         (".fam", lambda b: b + b"a b 0 0 1 2\n" * 3, "but 9 cases"),
         (".fam", lambda b: b.replace(b" 0 0", b" 0", 1), "line 1 has 5 columns; a .fam has six"),
