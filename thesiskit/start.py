@@ -19,7 +19,7 @@ import numpy as np
 
 from thesiskit import defaults
 from thesiskit.config import Config, load_config
-from thesiskit.datasets import reading, sequences, tables
+from thesiskit.datasets import plink, reading, sequences, tables
 from thesiskit.datasets.checking import LEVEL, follows_order, grouping
 from thesiskit.datasets.features import MISSING_TEXTS
 from thesiskit.datasets.reading import REAL, Rows, Wanted, shown
@@ -105,6 +105,9 @@ SIZES = (10, 100)  # of selections
 MANY_FEATURES = 100  # up to so many, all are kept too
 WIDE = 1000  # values of all features, above which fits take long
 PAIRS = 20_000  # of values of two features, up to which their patterns are listed
+SELECTED_PAIRS = 20  # patterns that are kept where they are too many for a model of all
+SCREENED_VALUES = 16  # of a feature, at most, of which patterns are selected
+COMPARED = 300  # features, up to which methods that take all of them are compared with
 LISTED = 20  # columns to ignore, of which each has a line of its own
 CLASS_PARTS = ["classifier-table", "differences-table", "reliability-figure"]
 ORDER_PARTS = ["order-table", "order-figure"]
@@ -130,6 +133,7 @@ class Found:
     values: int  # that a discrete feature, or a state, has at most
     smallest: int  # cases of the rarest class, or all of real responses
     response: str  # what is predicted, in a few words
+    classes: int = 2
     continuous: bool = False  # whether responses are real numbers
     real: bool = False  # whether features are, of the family `table`
 
@@ -171,7 +175,7 @@ def begin(path: Path, asked: Hints, folder: Path) -> tuple[str, list[str], list[
     text, config, cases = _drafted(path, found, folder)
     if hasattr(config.data, "case_groups") and "orientation" not in found.data:
         names = grouping(cases[0])
-        if names and (path.suffix.lower() == ".parquet" or reading.text_suffix(path)):
+        if names and (path.suffix.lower() in (".parquet", ".bed") or reading.text_suffix(path)):
             found = _together(found, names[0], cases[0])
             text, config, cases = _drafted(path, found, folder)
     notes = [*found.notes, *_left_out(found), *(note for table in cases for note in table.notes)]
@@ -219,7 +223,7 @@ def _together(found: Found, name: str, table: Any) -> Found:
     if smallest < 2:
         return found
     data, ignored = dict(found.data), dict(found.data.get("ignore", ([], ""))[0])
-    of_it = 0 if name in ignored else len(table.features_of(name)) if found.family == "table" else 1
+    of_it = 0 if name in table.aside else len(table.features_of(name))
     if ignored.pop(name, None) and not ignored:
         del data["ignore"]
     elif ignored:
@@ -526,8 +530,7 @@ def _look_at_table(path: Path, asked: Hints) -> Found:
     data: Keys = {"source": (source, ABOUT[model]), **form, "response": (y.name, said)}
     if not patterned:
         keys, why = _classes(y, where)
-        data |= keys
-        notes.append(why)
+        data, notes = data | keys, [*notes, why]
     for column in ids:
         data["id"] = (column.name, "names the cases")
         notes.append(f"{quoted(column.name)} names the cases")
@@ -548,6 +551,7 @@ def _look_at_table(path: Path, asked: Hints) -> Found:
         values=max(len(column.counts) for column in features),
         smallest=rows if numbers else min(y.counts.values()),
         response=y.name,
+        classes=len(y.counts),
         continuous=numbers,
         real=model == NORMAL,
     )
@@ -771,8 +775,10 @@ def _look_at_npy(path: Path, response: str | None) -> Found:
 def _look_at_bed(path: Path, response: str | None) -> Found:
     if response is not None:
         raise DataError(f"{shown(path)}: the response is the phenotype in the .fam; no --response")
-    table, note = tables.read_bed(path, Wanted(None)), "the response is the phenotype in the .fam"
-    return _found(path, table, {}, "phenotype", note)
+    table, known = plink.read_plink(path), "the response is the phenotype in the .fam"
+    smallest, (cases, loci) = int(np.bincount(table.response).min()), table.X.shape
+    about: Keys = {"source": ("plink", "copies of the first allele of the .bim: 0, 1 or 2")}
+    return Found("features", about, [known], cases, loci, 3, smallest, "the phenotype")
 
 
 def _look_at_h5ad(path: Path, response: str | None) -> Found:
@@ -1065,6 +1071,11 @@ report:
 def _patterns(found: Found) -> str:
     """Return the blocks of a logistic model of sequences, or of discrete features."""
     width, values = found.width, found.width * found.values
+    screened = found.classes == 2 and not found.continuous and found.values <= SCREENED_VALUES
+    if found.data["source"][0] == "plink" or (
+        found.family == "features" and width > MANY_FEATURES and screened
+    ):
+        return _pairs(found)
     wide, folds, few_folds = False, "", ""
     orders = [1, 2] if width > 1 and values**2 / 2 <= PAIRS else [1]
     said, peer, parts = "patterns of so many features at most", "logistic-regression", "classes"
@@ -1098,6 +1109,29 @@ report:
 smoke: # what `thesiskit run --smoke` changes, for a quick look
   model.iterations: 200
 {few_folds}"""
+
+
+def _pairs(found: Found) -> str:
+    """Return the blocks of a selection of patterns of two discrete features."""
+    keep = min(SELECTED_PAIRS, max(1, found.width // 2))
+    peers = ", logistic-regression, random-forest" if found.width <= COMPARED else ""
+    temperature = "[none, residual] # residual: how far patterns say the same"
+    if found.smallest < LEAST_TEMPERED:
+        temperature = "[none] # residual needs more cases of each class"
+    return f"""\
+{_folds(found, MOST_FOLDS // 2)}
+selection:
+  order: 2 # candidates are all patterns of one feature and of two
+  features: [{keep}] # how many to keep, by correlation with the response
+  disjoint: [true, false] # each feature in one pattern, or in any number
+model:
+  kind: naive-bayes
+  methods: [corrected, uncorrected{peers}]
+  relevant: [some] # some patterns matter, not all alike; how many, is estimated
+  temperature: {temperature}
+report:
+  parts: {_value(["summary", "data-card", *PARTS["table"]])}
+"""
 
 
 def _folds(found: Found, most: int) -> str:

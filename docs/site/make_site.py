@@ -34,8 +34,8 @@ NAVIGATION = {
     "How to": [
         f"how-to/{page}"
         for page in (
-            "tables", "screened", "interactions", "sequences", "groups", "new-cases", "reading",
-            "chains", "experiments", "studies",
+            "tables", "screened", "interactions", "snps", "sequences", "groups", "new-cases",
+            "reading", "chains", "experiments", "studies",
         )
     ] + ["cluster"] + [f"how-to/{page}" for page in ("python", "anndata", "r")],
     "Explanation": ["thesis", "equations"],

@@ -115,28 +115,6 @@ def test_anndata_has_the_predictions_of_its_table(from_csv, tmp_path, monkeypatc
     assert np.array_equal(found, from_csv[0])
 
 
-def test_plink_files_have_the_predictions_of_their_table(tmp_path, monkeypatch):
-    bed_reader = pytest.importorskip("bed_reader")
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(8)
-    sick = np.arange(CASES) % 2
-    X = rng.binomial(2, np.where(sick[:, None] * (np.arange(GENES) < 9), 0.7, 0.3))
-    (tmp_path / "one").mkdir()
-    names = [f"rs{j}" for j in range(GENES)]
-    bed_reader.to_bed(
-        tmp_path / "one" / "loci.bed", X, properties={"pheno": (sick + 1).astype(str), "sid": names}
-    )
-    (tmp_path / "two").mkdir()
-    pd.DataFrame(X, columns=names).assign(status=sick + 1).to_csv("two/loci.csv", index=False)
-    monkeypatch.chdir(tmp_path / "one")
-    plink, _ = predictions("loci.bed")
-    monkeypatch.chdir(tmp_path / "two")
-    table, text = predictions("loci.csv")
-    assert "source: file" in text  # pairs of 3,000 loci would be too many
-    assert "kind: normal" not in text  # 0, 1 and 2 are codes
-    assert np.array_equal(plink, table)
-
-
 def test_sequences_have_the_predictions_of_fasta(tmp_path, monkeypatch):
     rng = np.random.default_rng(9)
     reads = ["".join(rng.choice(list("ACGT"), 10)) for _ in range(90)]
@@ -329,12 +307,24 @@ def test_chains_of_logistic_models_run_until_they_agree(here):
         assert small.until == model.until
     wide = ",".join(f"x{j}" for j in range(900))
     values = [",".join("ab"[(i * j) % 5 < 2] for j in range(900)) for i in range(40)]
-    rows = [f"{wide},y", *(f"{row},{'yn'[i % 2]}" for i, row in enumerate(values))]
-    Path("wide.csv").write_text("\n".join(rows) + "\n")
-    assert command("init", "wide.csv", "--output", "wide.yaml").exit_code == 0
-    config = load_config(Path("wide.yaml"))
-    assert config.model.kind == "logistic"
-    assert config.model.iterations == 4_000
+    for classes in ("yn", "ynm"):
+        rows = [
+            f"{wide},y",
+            *(f"{row},{classes[i % len(classes)]}" for i, row in enumerate(values)),
+        ]
+        Path("wide.csv").write_text("\n".join(rows) + "\n")
+        config, _ = config_of("wide.csv")
+        if len(classes) == 2:  # pairs are too many to take all of them
+            selection = config.selection
+            assert (selection.order, selection.features, selection.disjoint) == (
+                2,
+                [20],
+                [True, False],
+            )
+            assert config.model.methods == ["corrected", "uncorrected"]
+        else:
+            assert config.model.kind == "logistic"
+            assert config.model.iterations == 4_000
 
 
 def test_paths_start_where_the_config_is(here):

@@ -31,5 +31,6 @@ SOURCES = Registry(
         "epistasis": "features:EpistasisData",
         "genotypes": "features:GenotypesData",
         "table": "features:TableData",
+        "plink": "plink:PlinkData",
     },
 )

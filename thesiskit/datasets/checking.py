@@ -7,8 +7,10 @@ exact, bounds, or those of ranks.  Nothing is changed.
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from math import lgamma, log
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,7 @@ from thesiskit.datasets.source import MISSING, Cases
 from thesiskit.errors import counted, few, quoted
 
 LEVEL = 1e-3  # of a kind of finding: all together are false in less than one table of fifty
-LARGE = 1 << 25  # values of features, above which these are not looked at
+LARGE, SOME = 1 << 25, 1 << 23  # values of features, above which at most some are looked at
 BLOCK = 1 << 21  # values that are sorted together
 LEAST = 10  # cases, or values, from which on distinct ones are remarkable
 NAMED = 3  # columns, cases or classes that a line names
@@ -33,7 +35,9 @@ BATCH = re.compile(
     r"(?<![a-z])(batch|date|site|plate|center|centre|hospital|clinic|run|lane|chip|slide|scanner|"
     rf"machine|instrument|operator|lab|laboratory|cohort|study)(e?s)?{NUMBERED}"
 )
-PATIENT = re.compile(rf"(?<![a-z])(patient|subject|donor|person|individual|animal)s?{NUMBERED}")
+PATIENT = re.compile(
+    rf"(?<![a-z])(patient|subject|donor|person|individual|animal|family|pedigree)s?{NUMBERED}"
+)
 NAMING = re.compile(r"(.*[ _.-])?(id|ids|nr|no|number|idx|index|uuid|barcode)")
 DAYS = (19000101, 21001231)  # dates as numbers, such as 20240131
 DROP = "data.ignore leaves it out, data.id makes it the names of the cases"
@@ -52,10 +56,11 @@ def findings(
     first : whether the first cases train and the others are tested.
     grouped : the column whose cases of one value are kept together.
     """
+    tables, some = _affordable(tables)
     table = tables[0]
     classes: Sequence[str] = table.classes  # type: ignore[attr-defined]
     looks, codes, halves = _looks(table)
-    about = [*_order(halves, first, folds), *_rare(codes, classes, folds)]
+    about = [*_order(halves, first, folds), *_rare(codes, classes, folds), *some]
     groups, columns = _columns(table, looks, codes, halves, grouped)
     if looks is None:
         return [*columns, *about, f"more than {LARGE:,} values: features were not looked at"]
@@ -67,9 +72,22 @@ def findings(
     return found + ([*_scales(looks), *_sizes(looks)] if table.family == "table" else [])
 
 
+def _affordable(tables: Sequence[Any]) -> tuple[list[Any], list[str]]:
+    """Return tables with as many discrete features as are looked at, and a line that says so."""
+    table = tables[0]
+    if table.family != "features":
+        return [*tables], []
+    size = table.inputs.size
+    step = 1 if size <= LARGE else -(-size // SOME)
+    names, values = table.features[::step], table.values[::step]
+    few_of = [replace(one, X=one.X[:, ::step], features=names, values=values) for one in tables]
+    said = f"of {len(table.features):,} features {len(names):,} were looked at, one of {step:,}"
+    return few_of, [said] if step > 1 else []
+
+
 def grouping(table: Cases) -> list[str]:
     """Return the columns that have groups of cases, such as patients."""
-    return _columns(table, *_looks(table), None)[0]
+    return _columns(table, *_looks(_affordable([table])[0][0]), None)[0]
 
 
 def _looks(table: Cases) -> tuple["Looks | None", np.ndarray, np.ndarray]:

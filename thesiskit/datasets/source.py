@@ -25,7 +25,7 @@ from thesiskit.errors import DataError, UserError
 MISSING = -1  # a pattern that fixes the feature is not expressed
 UNSEEN = -2  # a value that no training case has
 FILE_KEYS = ("path", "test_path", "labels", "response")  # of sources; a response can be a column
-READ_NEW = ("file", "table", "sequences", "text")  # sources that read new cases
+READ_NEW = ("file", "table", "plink", "sequences", "text")  # sources that read new cases
 
 
 # ---- what is returned ----
@@ -61,6 +61,10 @@ class Cases:
     @property
     def inputs(self) -> np.ndarray:
         return getattr(self, self.predictors)
+
+    def features_of(self, column: str) -> list[str]:
+        """Return the features that are made of a column of a file."""
+        return [column]
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,6 @@ class Table(Cases):
         return list(dict.fromkeys(words.get(name, name) for name in self.names))
 
     def features_of(self, column: str) -> list[str]:
-        """Return the features that are made of a column of a file."""
         words = self.coding.get(column, ())
         return [f"{column}={word}" for word in words] if len(words) > 2 else [column]
 
@@ -170,25 +173,32 @@ class FeatureTable(Cases):
 
     Attributes
     ----------
-    X : (n, p) int16 codes from 0, MISSING or UNSEEN.
+    X : (n, p) int16 codes from 0, MISSING or UNSEEN; or what stays in files, such as
+        plink.Genotypes, which is read by [rows, columns].
     response : (n,) int32 codes from 0, or float64 real responses.
     features : the name of each feature.
     values : for each feature, the symbol of each code.
     classes : the symbol of each code of the response; none of real ones.
+    alleles : of loci, the one whose copies are counted and the other one.
+    lacking : as of a Table, features that new cases have not.
     """
 
     family, predictors = "features", "X"
 
-    X: np.ndarray
+    X: Any
     response: np.ndarray
     features: list[str]
     values: list[list[str]]
     classes: list[str]
+    alleles: list[tuple[str, str]] = field(default_factory=list)
+    lacking: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
-        names = repr((self.X.shape, self.features, self.values, self.classes))
+        named = (self.X.shape, self.features, self.values, self.classes)
+        names = repr((*named, self.alleles) if self.alleles else named)
         whole = hashlib.sha256(names.encode(errors="surrogatepass"))
-        whole.update(self.X.astype("<i2").tobytes())
+        filed = getattr(self.X, "content", None)  # of what is not in memory
+        whole.update(self.X.astype("<i2").tobytes() if filed is None else filed.encode())
         codes = self.response.dtype.kind in "iu"
         whole.update(self.response.astype("<i4" if codes else "<f8").tobytes())
         if self.ids:
@@ -208,7 +218,9 @@ class FeatureTable(Cases):
         shared = {one.name: getattr(self, one.name) for one in fields(Cases)}
         step = max(1, (1 << 24) // max(1, len(self.response)))
         starts = range(0, self.X.shape[1], step)
-        missing = sum(int((self.X[:, s : s + step] == MISSING).sum()) for s in starts)
+        filed = getattr(self.X, "missing", None)
+        parts = (self.X[:, s : s + step] == MISSING for s in starts) if filed is None else [filed]
+        missing = sum(int(part.sum()) for part in parts)
         return Table(
             features=self.X, response=self.response.astype(np.uint8), names=self.features,
             classes=tuple(self.classes), values=self.values, missing=missing, **shared,

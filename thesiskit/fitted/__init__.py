@@ -163,8 +163,8 @@ class FittedModel:
         """
         lacking: dict[str, str] = getattr(table, "lacking", {})
         like: Any = self.inputs.like
-        kept = {arm.name: {self.inputs.names[j] for j in arm.selected} if lacking else set()
-                for arm in self.arms.values()}  # fmt: skip
+        names, every = self.inputs.names, self.arms.values() if lacking else ()
+        kept = {arm.name: {names[j] for j in arm.columns(self.inputs)} for arm in every}
         told: dict[str, list[str]] = {}
         for column, hint in lacking.items():
             features = like.features_of(column)

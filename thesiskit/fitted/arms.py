@@ -44,6 +44,10 @@ class FittedArm(ABC):
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         """Return `probability` (T, K), or of real responses median, low and high, (T,) each."""
 
+    def columns(self, inputs: Inputs) -> np.ndarray:
+        """Return the columns of cases that predictions depend on."""
+        return np.arange(inputs.width)
+
     @abstractmethod
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         """Return what `restore` takes."""
@@ -70,6 +74,9 @@ class SelectedArm(FittedArm):
         self.selected, self.model, self.posterior = selected, model, posterior
         self.softened = softened
         self.takes_missing = model.takes_missing
+
+    def columns(self, inputs: Inputs) -> np.ndarray:
+        return inputs.columns_of(self.selected, bits=self.model.takes == "bits")
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         table = inputs.table(cases, self.selected, bits=self.model.takes == "bits")
@@ -115,6 +122,9 @@ class PeerArm(FittedArm):
         super().__init__(name, "peer")
         self.method, self.task, self.selected, self.learnt = method, task, selected, learnt
 
+    def columns(self, inputs: Inputs) -> np.ndarray:
+        return self.selected
+
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         table = inputs.table(cases, self.selected, bits=self.task.kind == BITS)
         answer = peers.predict(self.method, self.task, self.learnt, table)
@@ -153,7 +163,7 @@ class PatternArm(FittedArm):
         self.posterior, self.seed = posterior, seed
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
-        return self.posterior.predict_alone(cases, self.seed)
+        return self.posterior.predict_alone(cases[:, :], self.seed)
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         about, arrays = self.posterior.saved()

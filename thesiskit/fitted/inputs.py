@@ -89,6 +89,13 @@ class Inputs:
         ones = np.ascontiguousarray(above(block, thresholds))
         return ones if missing is None else np.where(missing, np.float32(np.nan), ones)
 
+    def columns_of(self, selected: np.ndarray, *, bits: bool) -> np.ndarray:
+        """Return the columns that features, or patterns of discrete ones, are made of."""
+        if bits and self.family == "features":
+            features = np.unique(decode(selected)[0])
+            return features[features >= 0]
+        return selected
+
     def checked(self, selected: np.ndarray, *, bits: bool) -> np.ndarray:
         """Return columns (k,) of a model file; ValueError for what `table` cannot take."""
         selected = selected.astype(np.intp)
@@ -122,7 +129,8 @@ class Inputs:
         like: Any = self.like
         about: dict[str, Any] = {"classes": self.classes}
         if self.family == "features":
-            return about | {"features": like.features, "values": like.values}, {}
+            about |= {"features": like.features, "values": like.values}
+            return about | ({"alleles": like.alleles} if like.alleles else {}), {}
         if self.family == "sequences":
             return about | {"states": like.states, "length": self.width}, {}
         arrays = {"columns": self.columns, "thresholds": self.thresholds}
@@ -136,10 +144,12 @@ class Inputs:
         if family == "features":
             features = [str(name) for name in about["features"]]
             values = [[str(value) for value in symbols] for symbols in about["values"]]
-            if len(features) != len(values) or not features:
+            alleles = [(str(one), str(other)) for one, other in about.get("alleles", ())]
+            lengths = {len(features), len(values), len(alleles or features)}
+            if len(lengths) > 1 or not features:
                 raise ValueError("its features are damaged")
             none = np.empty((0, len(features)), dtype=np.int16)
-            return cls(FeatureTable(none, codes, features, values, classes))
+            return cls(FeatureTable(none, codes, features, values, classes, alleles))
         if family == "sequences":
             states, length = [str(state) for state in about["states"]], int(about["length"])
             if not states or length < 0:

@@ -169,7 +169,8 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     config = work.config
     assert config.data is not None
     if patterns:
-        about = {"classes": table.classes, "features": table.names, "values": table.values}
+        about = {key: getattr(design.stored[0], key)
+                 for key in ("classes", "features", "values", "alleles")}  # fmt: skip
         inputs = Inputs.restore("features", about, {})
         first = None
         if design.covariates is not None:
@@ -202,6 +203,9 @@ def _of_patterns(work: PatternWork, block: Block) -> FittedModel:
         about |= {"states": patterns.names[0], "length": width}
     else:
         about |= {"features": patterns.names[0], "values": patterns.names[1]}
+        first = work.design.stored[0]
+        alleles = dict(zip(first.features, first.alleles, strict=False))
+        about |= {"alleles": [alleles[name] for name in about["features"] if alleles]}
     inputs = Inputs.restore(patterns.kind, about, {})
     arms: dict[str, FittedArm] = {}
     for name, arm in work.fitted_arms.items():

@@ -567,7 +567,7 @@ class Design:
         if not self.tables:
             return []
         methods, wanted = self.config.model.methods, self.config.evaluation.folds
-        notes = self.config.check_tables(self.tables) if self.data.own else []
+        notes = self.config.check_tables(self.stored) if self.data.own else []
         notes = [*notes, *(note for table in self.tables for note in table.notes)]
         if self.config.scheme == "k-fold" and self.folds < wanted:
             notes.append(

@@ -176,7 +176,7 @@ class PatternDesign:
         notes = self.config.check_tables(self.stored) if self.data.own else []
         notes = [*notes, *(note for table in self.stored for note in table.notes)]
         if self.config.scheme == "none" and self.stored:
-            unseen = int((self.stored[-1].inputs == UNSEEN).sum())
+            unseen = int((self.stored[-1].inputs[:, :] == UNSEEN).sum())
             if unseen:
                 notes.append(f"{unseen:,} values that only the test table has count as missing "
                              "where all cases train")  # fmt: skip
@@ -278,10 +278,12 @@ class PatternDesign:
                 "cases"
             )
         test_X, test_y, test_ids = _rows(last, test)
-        patterns = PATTERNS[data.family].like(last)
+        patterns: Any = PATTERNS[data.family].like(last)
+        kept: Any = slice(None)
         if config.selection is not None:
             kept = self._selected(X, y, division)
-            X, test_X, patterns = X[:, kept], test_X[:, kept], patterns.take(kept)
+            patterns = patterns.take(kept)
+        X, test_X = X[:, kept], test_X[:, kept]
         groups = None
         if first.groups:  # those of other tables do not matter
             every = numbered(first.groups)
@@ -360,7 +362,11 @@ def folds(
     ------
     DataError: k below 2, or above the number of distinct rows.
     """
-    row = numbered(groups) if groups else np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
+    row = (
+        numbered(groups)
+        if groups
+        else np.unique(X[:, :], axis=0, return_inverse=True)[1].reshape(-1)
+    )
     distinct, what = row.max() + 1, "groups of cases" if groups else "distinct rows"
     if distinct < 2:
         same = (

@@ -1,0 +1,402 @@
+"""Genotypes in PLINK's binary files, of which only what is asked for is unpacked.
+
+The table is three files: `.fam` has a line for each case, `.bim` one for each locus, and `.bed`
+the genotypes: after three magic bytes the loci one after the other, with two bits for each case,
+four cases in a byte, the first in the lowest bits.  00 is two copies of the first allele of the
+`.bim` (A1), 10 one copy, 11 none and 01 a missing genotype.
+"""
+
+import hashlib
+import mmap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from thesiskit.blocks import Text, distinct
+from thesiskit.datasets import reading
+from thesiskit.datasets.reading import shown
+from thesiskit.datasets.source import MISSING, FeatureTable, Source
+from thesiskit.errors import DataError, counted, cut, few
+
+MAGIC = b"\x6c\x1b\x01"  # the last one: locus after locus
+COPIES = np.array([2, MISSING, 1, 0], dtype=np.int8)  # of A1, by two bits
+# the codes of the four cases of a byte, as one number
+UNPACKED = np.ascontiguousarray(COPIES[np.arange(256)[:, None] >> np.arange(0, 8, 2) & 3])
+OF_BYTE = UNPACKED.view(np.uint32)[:, 0]
+TURNED = np.array([2, 1, 0, MISSING], dtype=np.int8)  # copies of the other allele; -1 is the last
+BLOCK = 1 << 22  # genotypes that are unpacked together
+GENOTYPES, CLASSES = ["0", "1", "2"], ["control", "case"]
+FAM = "family, case, father, mother, sex and phenotype"
+BIM = "chromosome, name, distance, position and two alleles"
+Alleles = tuple[str, str]
+
+
+class PlinkData(Source):
+    """Genotypes of PLINK's binary files."""
+
+    family: ClassVar = "features"
+
+    source: Literal["plink"]
+    path: Text
+    """The `.bed`, relative to the folder of the config; `.bim` and `.fam` are beside it. A genotype
+    is the number of copies of the first allele of the `.bim`: 0, 1 or 2. The response is the
+    phenotype of the `.fam`, 1 (control) or 2 (case); cases without one are left out."""
+    test_path: Text | None = None
+    """The `.bed` of test cases with the same loci, in any order, found by name; where the two
+    alleles are swapped, copies of the other one are counted."""
+    ignore: list[Text] = []
+    """Loci to leave out."""
+    case_groups: Annotated[
+        Literal["family"] | None,
+        Field(
+            description="`family`: cases of one family (first column of the `.fam`) are in the "
+            "same fold, wherever there are folds. A case whose family is 0 is alone."
+        ),
+    ] = None
+
+    _each_once = field_validator("ignore")(distinct)
+
+    def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
+        train = read_plink(folder / self.path, ignore=self.ignore)
+        found = [(train, self.path)]
+        if self.test_path is not None:
+            found.append((read_plink(folder / self.test_path, like=train), self.test_path))
+        return [reading.grouped(one, self.case_groups, where) for one, where in found]
+
+    def read_new(self, path: Path, like: FeatureTable) -> FeatureTable:
+        return read_plink(path, like=like, new=True)
+
+
+# ---- genotypes that stay in their files ----
+
+
+@dataclass(frozen=True)
+class Bed:
+    """The loci of a `.bed` in the order of a table.
+
+    bits : (loci of the file, bytes) uint8, memory-mapped.
+    place : (p,) which locus of the file each is; -1 where the file has it not.
+    turned : (p,) whether copies of the second allele are counted.
+    content : a digest of the file.
+    """
+
+    bits: np.memmap
+    place: np.ndarray
+    turned: np.ndarray
+    content: str
+
+    def raw(self, columns: np.ndarray, cases: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield the bytes of some loci, (., bytes), in parts, and which of `columns` they are.
+
+        cases : for so many genotypes of a locus there is room.
+        """
+        step = max(1, BLOCK // max(1, cases, 4 * self.bits.shape[1]))
+        for start in range(0, len(columns), step):
+            part = slice(start, start + step)
+            yield part, np.asarray(self.bits[np.maximum(self.place[columns[part]], 0)])
+            if hasattr(mmap, "MADV_DONTNEED"):  # the file stays in no memory
+                self.bits._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+
+    def unpack(self, columns: np.ndarray, cases: np.ndarray, codes: np.ndarray) -> None:
+        """Write the genotypes of some loci and cases into codes, (columns, cases)."""
+        for part, raw in self.raw(columns, len(cases)):
+            codes[part] = OF_BYTE[raw].view(np.int8).reshape(len(raw), -1)[:, cases]
+        turned = self.turned[columns]
+        codes[turned] = TURNED[codes[turned]]
+        codes[self.place[columns] < 0] = MISSING
+
+
+class Genotypes:
+    """A table of genotypes (n, p), int8 codes, that looks like an array.
+
+    `table[rows, columns]` unpacks what is asked for into an array, and `table[rows]` are some cases
+    that are not unpacked.  np.concatenate puts the cases of several tables below each other; other
+    functions of NumPy are refused, as they would unpack all.
+
+    beds : the files, of which cases have the same loci.
+    file, case : (n,) in which of them a case is, and its number there.
+    """
+
+    dtype, ndim = np.dtype(np.int8), 2
+    itemsize = dtype.itemsize
+
+    def __init__(self, beds: Sequence[Bed], file: np.ndarray, case: np.ndarray):
+        self.beds, self.file, self.case = tuple(beds), file, case
+        self.shape = (len(case), len(beds[0].place))
+        self.size = self.shape[0] * self.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.case)
+
+    def __getitem__(self, key: Any) -> Any:
+        if type(key) is not tuple and np.ndim(key) == 0 and type(key) is not slice:
+            return self[key, :]
+        if type(key) is not tuple:
+            return Genotypes(self.beds, self.file[key], self.case[key])
+        rows, columns = (np.arange(size)[one] for size, one in zip(self.shape, key, strict=True))
+        codes = np.empty((columns.size, rows.size), dtype=self.dtype)
+        file, case = self.file[rows].reshape(-1), self.case[rows].reshape(-1)
+        for number, bed in enumerate(self.beds):
+            mine = slice(None) if len(self.beds) == 1 else file == number
+            held = codes[:, mine]
+            bed.unpack(columns.reshape(-1), case[mine], held)
+            codes[:, mine] = held
+        return codes.T.reshape(rows.shape + columns.shape)
+
+    def __array_function__(self, function: Any, types: Any, given: Any, keys: Any) -> Any:
+        if function is not np.concatenate or keys or {*types} != {Genotypes}:
+            return NotImplemented
+        tables, beds = given[0], [bed for one in given[0] for bed in one.beds]
+        first = np.cumsum([0] + [len(one.beds) for one in tables])
+        file = [one.file + start for one, start in zip(tables, first, strict=False)]
+        return Genotypes(beds, np.concatenate(file), np.concatenate([one.case for one in tables]))
+
+    @cached_property
+    def missing(self) -> np.ndarray:
+        """How many genotypes of each locus are missing, (p,); no case may be there twice."""
+        found = np.zeros(self.shape[1], dtype=np.int64)
+        for number, bed in enumerate(self.beds):
+            case = self.case[self.file == number]
+            wanted = np.zeros(bed.bits.shape[1], dtype=np.uint8)
+            np.bitwise_or.at(wanted, case // 4, (1 << case % 4 * 2).astype(np.uint8))
+            for part, raw in bed.raw(np.arange(self.shape[1]), 0):
+                held = np.bitwise_count(raw & ~(raw >> 1) & wanted)
+                found[part] += held.sum(axis=1, dtype=np.int64)
+            found[bed.place < 0] += len(case)
+        return found
+
+    @property
+    def content(self) -> str:
+        """A digest of what the table holds."""
+        whole = hashlib.sha256("".join(bed.content for bed in self.beds).encode())
+        orders = (one for bed in self.beds for one in (bed.place, bed.turned))
+        for numbers in (*orders, self.file, self.case):
+            whole.update(numbers.astype("<i8").tobytes())
+        return whole.hexdigest()
+
+
+# ---- the three files ----
+
+
+def read_plink(
+    path: Path,
+    *,
+    ignore: Sequence[str] = (),
+    like: FeatureTable | None = None,
+    new: bool = False,
+) -> FeatureTable:
+    """Read PLINK's binary files; the genotypes stay in the `.bed`, which must not change.
+
+    Parameters
+    ----------
+    path : the `.bed`; `.bim` and `.fam` are beside it.
+    ignore : names of loci to leave out.
+    like : the training table, whose loci count, in its order.
+    new : the cases are new: phenotypes are not read, and loci may be lacking, whose genotypes are
+        missing.
+
+    Returns
+    -------
+    FeatureTable, with features called as in the `.bim`, or chromosome:position where that name is
+    "." or that of several loci.
+    """
+    path = Path(path)
+    where, told = shown(path), []
+    families, cases, _, _, sexes, phenotypes = _columns(path, ".fam", FAM)
+    loci, renamed = _loci(path)
+    bits, content = _mapped(path, len(cases), len(loci.names))
+    if renamed:
+        has = counted(renamed, "locus has", "loci have")
+        told.append(f"{has} no name, or that of another; the name is chromosome:position")
+    if like is None:
+        for name in ignore:
+            reading.check_column(name, loci.names, where)
+        place = np.flatnonzero(~np.isin(loci.names, list(ignore)))
+        turned = np.zeros(len(place), dtype=bool)
+        features, alleles = [loci.names[j] for j in place], [loci.alleles[j] for j in place]
+        if not features:
+            raise DataError(f"{where}: data.ignore leaves no locus; ignore fewer")
+    else:
+        features, alleles = like.features, like.alleles
+        place, turned = _matched(loci, like, where, new=new)
+    if new:
+        rows, response = np.arange(len(cases)), np.zeros(len(cases), dtype=np.int32)
+    else:
+        rows, response = _responses(phenotypes, where, train=like is None)
+        gone = counted(len(cases) - len(rows), "case", "cases")
+        told += [f"{gone} without a phenotype left out"] if len(rows) < len(cases) else []
+    genotypes = Genotypes([Bed(bits, place, turned, content)], np.zeros_like(rows), rows)
+    missing = genotypes.missing[place >= 0]
+    if missing.any():
+        told.append(
+            f"{counted(int(missing.sum()), 'genotype is', 'genotypes are')} missing "
+            f"({missing.mean() / len(rows):.1%}), in {np.count_nonzero(missing):,} of "
+            f"{len(missing):,} loci"
+        )
+    if swapped := int(turned.sum()):
+        have = counted(swapped, "locus has", "loci have")
+        told.append(f"{have} swapped alleles: counted as in the training cases")
+    ids = _ids(cases, families, where)
+    ids = [ids[row] for row in rows]
+    told += reading.cases_of_both(like.ids, ids) if like is not None and not new else []
+    aside = {"family": families, "sex": sexes}
+    return FeatureTable(
+        genotypes, response, features, [GENOTYPES] * len(place), CLASSES, alleles,
+        {features[j]: "" for j in np.flatnonzero(place < 0)}, source=path.name, ids=ids,
+        notes=[f"{cut(path.name)}: {one}" for one in told],
+        aside={name: ["" if column[row] == "0" else column[row] for row in rows]
+               for name, column in aside.items()},
+    )  # fmt: skip
+
+
+class Loci(NamedTuple):
+    """What a `.bim` says of loci: names, of which none is there twice, places and alleles."""
+
+    names: list[str]
+    at: list[str]
+    alleles: list[Alleles]
+
+
+def _columns(path: Path, suffix: str, what: str) -> list[list[str]]:
+    """Return the six columns of the file beside a `.bed`."""
+    path = path.with_suffix(suffix)
+    lines = [line.split() for line in reading.utf8(path).split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    for number, line in enumerate(lines, start=1):
+        if len(line) != 6:
+            raise DataError(
+                f"{shown(path)}: line {number:,} has {counted(len(line), 'column', 'columns')}; a "
+                f"{suffix} has six: {what}"
+            )
+    if not lines:
+        raise DataError(f"{shown(path)}: it is empty; a {suffix} has lines of {what}")
+    return [list(column) for column in zip(*lines, strict=True)]
+
+
+def _mapped(path: Path, cases: int, loci: int) -> tuple[np.memmap, str]:
+    """Return the genotypes as they are packed, and a digest of the file."""
+    where, width = shown(path), -(-cases // 4)
+    with reading.opened(path) as file:
+        start = file.read(3)
+        if start != MAGIC:
+            individual = start[:2] == MAGIC[:2] and start[2:] == b"\0"
+            raise DataError(
+                f"{where}: its genotypes are case after case; `plink --bfile OLD --make-bed` "
+                "writes them locus after locus"
+                if individual
+                else f"{where}: it is no .bed of PLINK 1, which begins with the bytes 6c 1b 01; "
+                "`plink --make-bed` (or plink2) writes one"
+            )
+        size, wanted = path.stat().st_size, 3 + loci * width
+        if size != wanted:
+            raise DataError(
+                f"{where}: it has {size:,} bytes, but {cases:,} cases in the .fam and {loci:,} "
+                f"loci in the .bim make {wanted:,}; it is cut off, or not of this study"
+            )
+        content = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+    return np.memmap(path, np.uint8, "r", 3, (loci, width)), content
+
+
+def _loci(path: Path) -> tuple[Loci, int]:
+    """Return the loci of the `.bim`, and how many have another name here."""
+    chromosomes, own, _, positions, *alleles = _columns(path, ".bim", BIM)
+    where, pairs = shown(path.with_suffix(".bim")), list(zip(*alleles, strict=True))
+    at = [*map(":".join, zip(chromosomes, positions, strict=True))]
+    held = Counter(own)
+    names = [
+        there if name == "." or held[name] > 1 else name
+        for name, there in zip(own, at, strict=True)
+    ]
+    held = Counter(names)
+    if len(held) < len(names):  # at one place, with other alleles
+        names = [
+            f"{name}:{':'.join(sorted(pair))}" if held[name] > 1 else name
+            for name, pair in zip(names, pairs, strict=True)
+        ]
+    twice = [name for name, number in Counter(names).items() if number > 1]
+    if twice:
+        raise DataError(
+            f"{where}: loci at one place with the same name and alleles: {few(twice)}; leave out "
+            "all but one of each (plink2 --rm-dup)"
+        )
+    for name in names:
+        reading.check_text(name, f"{where}: the name of a locus", "rename it")
+    renamed = sum(name != before for name, before in zip(names, own, strict=True))
+    return Loci(names, at, pairs), renamed
+
+
+def _matched(
+    loci: Loci, like: FeatureTable, where: str, *, new: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the place of each locus of the training table, -1 if there is none, and if turned."""
+    of_name = {name: j for names in (loci.at, loci.names) for j, name in enumerate(names)}
+    place = np.array([of_name.get(name, -1) for name in like.features], dtype=np.intp)
+    lacking = [like.features[j] for j in np.flatnonzero(place < 0)]
+    if lacking and (not new or len(lacking) == len(place)):
+        some = counted(len(lacking), "locus", "loci")
+        raise DataError(
+            f"{where}: it lacks {some} of the training cases: {few(lacking)}; are they named "
+            "otherwise? Or leave them out of both"
+        )
+    turned, odd = np.zeros(len(place), dtype=bool), []
+    for j, (k, known) in enumerate(zip(place.tolist(), like.alleles, strict=True)):
+        if k < 0 or loci.alleles[k] == known:
+            continue
+        first, second = loci.alleles[k]
+        turned[j] = (second, first) == known or not _agree((first, second), known)
+        if turned[j] and not _agree((second, first), known):
+            odd.append(f"{like.features[j]} ({first}/{second} for {'/'.join(known)})")
+    if odd:
+        have = counted(len(odd), "locus has", "loci have")
+        raise DataError(
+            f"{where}: {have} other alleles than in the training cases: {few(odd, 3, 60)}; if they "
+            "are of the other strand, `plink --flip` turns them; or leave these loci out"
+        )
+    return place, turned
+
+
+def _agree(pair: Alleles, known: Alleles) -> bool:
+    """Whether alleles are the same, of which "0" was not seen in a file."""
+    return all(a == b or "0" in (a, b) for a, b in zip(pair, known, strict=True))
+
+
+def _responses(phenotypes: list[str], where: str, *, train: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return which cases have a phenotype, and their classes."""
+    where = f"{where}: the phenotype in the .fam"
+    texts: dict[str, Any] = {
+        text: int(text) if text.lstrip("-").isdecimal() else text for text in {*phenotypes}
+    }
+    held = {*texts.values()} - {-9, 0, "NA", "nan", "NaN"}
+    odd = sorted(map(str, held - {1, 2}))
+    if odd:
+        raise DataError(
+            f"{where} is {few(odd, 3)} in some cases; it must be 1 (control) or 2 (case), and -9 "
+            "or 0 if it is missing (for other coding: plink --pheno FILE --make-bed)"
+        )
+    if not held or (train and len(held) < 2):
+        remedy = "; write 1 (control) and 2 (case), as `plink --pheno FILE --make-bed` does"
+        if held == {1} and 0 in texts.values():
+            remedy = "; a 0 counts as missing (`plink --1 --make-bed` makes 1 and 2 of 0 and 1)"
+        what = f"is {held.pop()} in all cases that have one" if held else "is missing in all cases"
+        raise DataError(f"{where} {what}{remedy}")
+    found = np.array([{1: 1, 2: 2}.get(texts[one], 0) for one in phenotypes])
+    rows = np.flatnonzero(found)
+    return rows, found[rows].astype(np.int32) - 1
+
+
+def _ids(cases: list[str], families: list[str], where: str) -> list[str]:
+    """Return what cases are called: families may use the same names."""
+    if len({*cases}) == len(cases):
+        return cases
+    both = [f"{family} {case}" for family, case in zip(families, cases, strict=True)]
+    twice = [name for name, number in Counter(both).items() if number > 1]
+    if twice:
+        raise DataError(f"{where}: several cases of the .fam are called {few(twice)}; rename them")
+    return both
