@@ -819,7 +819,8 @@ def _misfit_of_loci(config: Config) -> str | None:
         return None
     if not config.of_patterns or config.model.continuous:
         return "selection: is for discrete features and classes; leave it out"
-    if len(wanted.features or ()) != 1 or "all" in wanted.features or len(wanted.disjoint) > 1:
+    sizes = [*(wanted.features or ()), *(wanted.thresholds or ())]
+    if len(sizes) != 1 or "all" in sizes or len(wanted.disjoint) > 1:
         return "selection.features: a logistic model needs one selection; give one number"
     if wanted.screened is not None:
         return "selection.screened: a logistic model corrects for no screening; leave it out"

@@ -281,6 +281,22 @@ def bad_input():
     yield "only [4-7] patterns", lambda: select(8, disjoint=True)
 
 
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_at_most_keeps_all_that_there_are(disjoint):
+    codes, y = drawn(3, 30, 5)
+    planes = Planes.pack(codes, y)
+    every = select_patterns(planes, 1, np.random.default_rng(1)).n_features
+    found = select_patterns(
+        planes, 10_000, np.random.default_rng(1), disjoint=disjoint, at_most=True
+    )
+    assert len(found.selected) == (every if not disjoint else len(found.selected))
+    names = decode(found.selected)[0]
+    if disjoint:  # no pattern of the others is left
+        used = names[names >= 0]
+        assert len(used) == len(set(used.tolist())) == 5
+    assert found.n_features == every
+
+
 @pytest.mark.parametrize("number", range(22))
 def test_bad_input_says_what_to_do(number):
     cases = list(bad_input())

@@ -235,8 +235,10 @@ class GenotypesData(Source):
 
     @property
     def sizes(self) -> Sizes:
-        shapes = ((one.train, one.test, one.loci) for one in self.settings)
-        return Sizes(*map(max, zip(*shapes, strict=True)), values=3)
+        train, test, loci = (
+            max(getattr(one, name) for one in self.settings) for name in ("train", "test", "loci")
+        )
+        return Sizes(train, test, loci, values=3)
 
     def misfit(self, kind: str, *, continuous: bool) -> str | None:
         if kind == "logistic" and len(self.settings) > 1:

@@ -488,17 +488,11 @@ class NaiveBayesClassifier(
         if not self.order:
             return super()._select(table, y, cases, rng)
         packed = planes.Planes.pack(table, y, cases)
-        k, seed = int(self.n_features or 0), rng.integers(2**63)
-        while True:
-            try:
-                return interactions.select_patterns(
-                    packed, k, np.random.default_rng(seed), order=int(self.order),
-                    disjoint=bool(self.disjoint), ld=self.ld,
-                )  # fmt: skip
-            except UserError:  # in an inner fold there may be fewer patterns than among all cases
-                if k == 1 or (self.n_features != DEFAULT_KEPT and cases is None):
-                    raise
-                k -= 1
+        few = self.n_features == DEFAULT_KEPT or cases is not None  # of an inner fold
+        return interactions.select_patterns(
+            packed, int(self.n_features or 0), rng, order=int(self.order),
+            disjoint=bool(self.disjoint), ld=self.ld, at_most=few,
+        )  # fmt: skip
 
     def get_support(self, indices=False):
         """Return which features were kept: (p,) booleans, or their places in rising order.

@@ -330,8 +330,9 @@ class _Screening:
     """A selection while it is made; the arguments are those of `select_patterns`."""
 
     def __init__(self, planes: Planes, k: int | None, cut: Fraction | None, order: int,
-                 disjoint: bool, ld: float | None, seed: int, run: Run):  # fmt: skip
+                 disjoint: bool, ld: float | None, at_most: bool, seed: int, run: Run):  # fmt: skip
         self.planes, self.k, self.cut, self.order = planes, k, cut, order
+        self.asked, self.at_most = k, at_most
         self.disjoint, self.ld, self.seed, self.run = disjoint, ld, seed, run
         self.kept, self.kept_counts = np.empty(0, dtype=np.int64), np.empty((0, 4), dtype=np.int64)
         self.varying = _Tally()
@@ -370,18 +371,23 @@ class _Screening:
             places = np.sort(self.place[(self.place >= 0) & ~excluded])
             self._walk(places, len(places))
             found = self.best
+            if self.k is not None and self.at_most:
+                self.k = min(self.k, self.varying.total)
             if self.k is not None and self.k > self.varying.total:
                 raise UserError(
                     f"the number of patterns to keep must be from 1 to {self.varying.total:,}, as "
                     f"many as vary, got {self.k:,}"
                 )
             self._take(found, excluded)
+            whole = len(found.numbers) < (found.size or 0)  # the list has all that there are
+            if whole and self.at_most:
+                self.k = len(self.kept)
             if self.k is None or len(self.kept) == self.k:
                 self.lists, self.best = -1, self._counter()
                 self.best.add(found.numbers, found.counts)
                 if found.bound == self.best.bound:
                     self.best.tied.add(*found.tied.pairs.T)
-            elif len(found.numbers) < (found.size or 0):
+            elif whole:
                 raise UserError(
                     f"only {len(self.kept):,} patterns can be kept when features are used once or "
                     f"skipped, not {self.k:,}; keep fewer, or allow more of a feature"
@@ -499,7 +505,7 @@ class _Screening:
 
     def _of(self) -> np.ndarray:
         """Return what a state must agree with."""
-        settings = (self.k, self.cut, self.order, self.disjoint, self.ld, LISTED, ROWS)
+        settings = (self.asked, self.cut, self.order, self.disjoint, self.ld, LISTED, ROWS)
         numbers = [np.nan if one is None else float(one) for one in settings]
         weights = np.arange(self.planes.counts.size) % 1009
         digest = float((self.planes.counts.ravel() * weights).sum())
@@ -543,6 +549,7 @@ def select_patterns(
     threshold: Fraction | float | str | None = None,
     disjoint: bool = False,
     ld: float | None = None,
+    at_most: bool = False,
     run: Run = Run(),
 ) -> Selection:
     """Keep the k patterns with the largest |COR|, or all with |COR| above a threshold.
@@ -557,6 +564,7 @@ def select_patterns(
     disjoint : use each feature once: a pattern is taken if no feature of it was used before.
     ld : skip the features whose codes have a squared correlation above this, over the cases where
         both are known, with a feature of a pattern that was taken before.
+    at_most : keep fewer where there are not so many.
     run : threads, progress, and a state to go on from.
 
     Returns
@@ -586,11 +594,12 @@ def select_patterns(
             f"looked at; keep about {fitting:,} features first, or take a smaller order"
         )
     most = min(number, features) if disjoint else number
+    k = min(k, most) if at_most and k is not None else k
     if k is not None and not 1 <= k <= most:
         raise UserError(f"the number of patterns to keep must be from 1 to {most:,}, got {k!r}")
     cut = None if threshold is None else check_threshold(threshold) ** 2
     seed = int(rng.integers(2**63))
-    return _Screening(planes, k, cut, order, disjoint, ld, seed, run).select()
+    return _Screening(planes, k, cut, order, disjoint, ld, at_most, seed, run).select()
 
 
 def forecast(planes: Planes, order: int, run: Run = Run()) -> tuple[int, float]:

@@ -260,7 +260,7 @@ class Record:
     @cached_property
     def patterns(self) -> dict[int, str]:
         """What patterns that were selected are, by their numbers; empty where columns were."""
-        found = {}
+        found: dict[int, str] = {}
         some = not self.logistic and "pattern" in self.selection
         for number in range(self.n_blocks if some else 0):
             block = self.results.load("select", number, ("selected", "pattern"))

@@ -220,14 +220,15 @@ def _pairs_found(record: Record) -> dict[tuple[str, int], float]:
 
     The keys are selections and settings of the data; there are none where no pair matters.
     """
-    settings, shares = record.config["data"]["settings"], {}
+    settings = record.config["data"]["settings"]
+    shares: dict[tuple[str, int], list[float]] = {}
     for one in each_kept(record):
         s = one.replicate // record.config["replicates"]
         kept = [set(re.findall(r"(pair\d+[ab])=", record.patterns[n])) for n in one.features]
         pairs = [{f"pair{i + 1}a", f"pair{i + 1}b"} for i in range(settings[s]["pairs"])]
         if pairs:
             share = np.mean([any(pair <= names for names in kept) for pair in pairs])
-            shares.setdefault((one.label, s), []).append(share)
+            shares.setdefault((one.label, s), []).append(float(share))
     return {key: float(np.mean(values)) for key, values in shares.items()}
 
 

@@ -152,7 +152,8 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         stored = block.read("fit", arm.name)
         if arm.method in PEERS:
             kind, *sizes = stored.pop("task").tolist()
-            task = Task(kind, *map(int, sizes), values=pair[0].n_values or ())
+            classes, keep = map(int, sizes)
+            task = Task(kind, classes, keep, pair[0].n_values or ())
             features = len(pair[0].bits()) if kind == BITS else pair[0].reals()[0].shape[1]
             columns = pair[0].of_table(np.arange(features)).astype(np.intp)
             arms[arm.name] = PeerArm(arm.name, arm.method, task, columns, stored)

@@ -154,8 +154,8 @@ class PatternDesign:
         whole = self._sizes_of_data
         if self.config.selection is None:
             return whole
-        most = (self.config.selection.features or [whole.width])[0] * self.config.selection.order
-        return replace(whole, width=min(whole.width, most))
+        keep, order = self.config.selection.features, self.config.selection.order
+        return replace(whole, width=min(whole.width, int(keep[0]) * order if keep else whole.width))
 
     @property
     def _sizes_of_data(self) -> Sizes:
@@ -301,10 +301,10 @@ class PatternDesign:
         """Return the features of the patterns that are selected in training cases."""
         wanted = self.config.selection
         assert wanted is not None
-        keep, threshold = (wanted.features or [None])[0], (wanted.thresholds or [None])[0]
+        keep = None if wanted.thresholds else int(wanted.features[0])  # type: ignore[index]
         found = select_patterns(
             Planes.pack(X, y), keep, generator(self.config.seed, "ties", division),
-            order=wanted.order, threshold=None if threshold is None else str(threshold),
+            order=wanted.order, threshold=str(wanted.thresholds[0]) if wanted.thresholds else None,
             disjoint=wanted.disjoint[0], ld=wanted.ld,
         )  # fmt: skip
         features = np.unique(decode(found.selected)[0])

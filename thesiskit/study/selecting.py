@@ -157,7 +157,10 @@ def arms(config: Config) -> list[Arm]:
         for method, variant, mine in analyses:
             corrected = OTHERS.get(method, ("", method))[1] == "corrected"
             several = product(counted if corrected else [plain], mine)
-            every += [Arm(*chosen, method, variant, *way, disjoint) for chosen, way in several]
+            every += [
+                Arm(*chosen, method, variant, relevant, temperature, disjoint)
+                for chosen, (relevant, temperature) in several
+            ]
     whole = [method for method in model.methods if method in WHOLE_METHODS]
     return every + [Arm("all", "all", None, method) for method in whole]
 
@@ -173,7 +176,8 @@ def select(
     Where selection.screened.keep leaves columns out before, columns (splits, keep) are the others,
     and features that are selected are numbered among them.
     """
-    made, seconds, columns = [], [], []
+    made: list[Any] = []
+    seconds, columns = [], []
     arrays: Arrays = {}
     every, takes = selections(config), "reals" if config.takes_reals else "bits"
     for split in splits:
@@ -224,7 +228,7 @@ def select_one(
     """Select features for an arm as a model takes them, "bits" or "reals".
 
     run : how patterns of discrete features are screened.
-    at_most : keep all real features that vary where they are fewer than asked for, as they may be
+    at_most : keep all features that vary where they are fewer than asked for, as they may be
         in a part of a training set.
     """
     wanted = config.selection
@@ -235,7 +239,8 @@ def select_one(
         at_cut = {"threshold": str(chosen.size)} if wanted.thresholds else {}
         return select_patterns(
             split.planes, None if at_cut else int(chosen.size), rng, order=wanted.order,
-            disjoint=chosen.disjoint, ld=wanted.ld, run=run or Run(threads=1), **at_cut,
+            disjoint=chosen.disjoint, ld=wanted.ld, at_most=at_most,
+            run=run or Run(threads=1), **at_cut,
         )  # fmt: skip
     real, before = takes == "reals", None
     if wanted.screened is not None and chosen.of is not None:
