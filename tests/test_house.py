@@ -15,16 +15,16 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 39_190,
-    "files": 86,
-    "functions of at most 3 lines": 802,
-    "isinstance": 129,
-    "lines of kernels": 5_443,
+    "lines": 41_905,
+    "files": 90,
+    "functions of at most 3 lines": 846,
+    "isinstance": 132,
+    "lines of kernels": 5_833,
     "lines of the longest function": 66,
     "most arguments": 10,
     "most arguments of a kernel function": 11,
     "files that name class_prior": 6,
-    "files that name screened": 12,
+    "files that name screened": 14,
     "files that name alpha_points": 6,
 }
 ENTERED = {"naive-simulation": 31, "tic-tac-toe": 30}
