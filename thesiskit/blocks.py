@@ -85,8 +85,9 @@ Covariates = Annotated[
     list[Text],
     AfterValidator(distinct),
     Field(
-        description="Columns of numbers that are no features, such as age or principal components: "
-        "the log odds of a logistic regression on them are added to those of the features."
+        description="Columns of numbers that are no features, such as age or principal components "
+        "(of `plink`, in a `.cov` beside the `.bed`, with lines of FID, IID and these): the log "
+        "odds of a logistic regression on them are added to those of the features."
     ),
 ]
 T = TypeVar("T")

@@ -178,6 +178,27 @@ def test_cases_without_a_phenotype_are_left_out(tmp_path):
     assert len(source(path="a.bed").read_new(path, table).X) == 8
 
 
+def test_covariates_stand_beside_the_genotypes(tmp_path):
+    write(tmp_path / "a.bed", drawn(6, 3), ["2", "1", "-9", "2", "1", "1"])
+    fam = [line.split()[:2] for line in (tmp_path / "a.fam").read_text().splitlines()]
+    lines = [" ".join([*fam[i], str(40 + i), "NA" if i == 4 else str(i / 10)])
+             for i in (3, 1, 0, 2, 4, 5)]  # fmt: skip
+    (tmp_path / "a.cov").write_text("\n".join(["#FID IID age pc1", *lines]) + "\n")
+    (read,) = source(path="a.bed", covariates=["pc1", "age"]).read(tmp_path)
+    assert [*read.covariates] == ["pc1", "age"]
+    np.testing.assert_array_equal(read.covariates["age"], [40, 41, 43, 44, 45])
+    np.testing.assert_array_equal(read.covariates["pc1"], [0, 0.1, 0.3, np.nan, 0.5])
+    for text, said in (
+        ("FID IID age pc1\n" + "\n".join(lines[1:]), "no line for the case"),
+        ("FID IID age bmi\n" + "\n".join(lines), "there is no column 'pc1'"),
+        ("age pc1\n" + "\n".join(lines), "first FID and IID"),
+        ("FID IID pc1 age\n" + "\n".join(lines).replace(" 40 ", " old "), "no number"),
+    ):
+        (tmp_path / "a.cov").write_text(text)
+        with pytest.raises(DataError, match=said):
+            source(path="a.bed", covariates=["pc1"]).read(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("phenotype", "said"),
     [

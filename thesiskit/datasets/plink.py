@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, field_validator
 
-from thesiskit.blocks import Text, distinct
+from thesiskit.blocks import Covariates, Text, distinct
 from thesiskit.datasets import reading
 from thesiskit.datasets.reading import shown
 from thesiskit.datasets.source import MISSING, FeatureTable, Source
@@ -32,6 +32,7 @@ OF_BYTE = UNPACKED.view(np.uint32)[:, 0]
 TURNED = np.array([2, 1, 0, MISSING], dtype=np.int8)  # copies of the other allele; -1 is the last
 BLOCK = 1 << 22  # genotypes that are unpacked together
 GENOTYPES, CLASSES = ["0", "1", "2"], ["control", "case"]
+UNKNOWN = ("NA", "nan", "-9")  # of covariates
 FAM = "family, case, father, mother, sex and phenotype"
 BIM = "chromosome, name, distance, position and two alleles"
 Alleles = tuple[str, str]
@@ -60,17 +61,21 @@ class PlinkData(Source):
         ),
     ] = None
 
+    covariates: Covariates = []
+
     _each_once = field_validator("ignore")(distinct)
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
-        train = read_plink(folder / self.path, ignore=self.ignore)
+        beside = self.covariates
+        train = read_plink(folder / self.path, ignore=self.ignore, covariates=beside)
         found = [(train, self.path)]
         if self.test_path is not None:
-            found.append((read_plink(folder / self.test_path, like=train), self.test_path))
+            test = read_plink(folder / self.test_path, like=train, covariates=beside)
+            found.append((test, self.test_path))
         return [reading.grouped(one, self.case_groups, where) for one, where in found]
 
     def read_new(self, path: Path, like: FeatureTable) -> FeatureTable:
-        return read_plink(path, like=like, new=True)
+        return read_plink(path, like=like, new=True, covariates=self.covariates)
 
 
 # ---- genotypes that stay in their files ----
@@ -190,6 +195,7 @@ def read_plink(
     ignore: Sequence[str] = (),
     like: FeatureTable | None = None,
     new: bool = False,
+    covariates: Sequence[str] = (),
 ) -> FeatureTable:
     """Read PLINK's binary files; the genotypes stay in the `.bed`, which must not change.
 
@@ -200,6 +206,7 @@ def read_plink(
     like : the training table, whose loci count, in its order.
     new : the cases are new: phenotypes are not read, and loci may be lacking, whose genotypes are
         missing.
+    covariates : columns of the `.cov` beside the `.bed`.
 
     Returns
     -------
@@ -252,6 +259,8 @@ def read_plink(
         notes=[f"{cut(path.name)}: {one}" for one in told],
         aside={name: ["" if column[row] == "0" else column[row] for row in rows]
                for name, column in aside.items()},
+        covariates={name: column[rows] for name, column in
+                    _covariates(path, covariates, families, cases).items()},
     )  # fmt: skip
 
 
@@ -302,6 +311,37 @@ def _mapped(path: Path, cases: int, loci: int) -> tuple[np.memmap, str]:
             )
         content = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
     return np.memmap(path, np.uint8, "r", 3, (loci, width)), content
+
+
+def _covariates(
+    path: Path, names: Sequence[str], families: list[str], cases: list[str]
+) -> dict[str, np.ndarray]:
+    """Return columns of the `.cov` beside a `.bed` for its cases, NaN where one is missing."""
+    if not names:
+        return {}
+    path = path.with_suffix(".cov")
+    where = shown(path)
+    first, *lines = [line.split() for line in reading.utf8(path).split("\n") if line.strip()]
+    if [name.lstrip("#") for name in first[:2]] != ["FID", "IID"]:
+        raise DataError(f"{where}: its first line must name the columns, first FID and IID")
+    of_case = {tuple(line[:2]): line for line in lines}
+    place = [of_case.get(pair) for pair in zip(families, cases, strict=True)]
+    if None in place:
+        lacking = cases[place.index(None)]
+        raise DataError(f"{where}: it has no line for the case {lacking} of the .fam; add it")
+    found = {}
+    for name in names:
+        reading.check_column(name, first[2:], where)
+        j = first.index(name)
+        try:
+            numbers = [float("nan") if one[j] in UNKNOWN else float(one[j]) for one in place]  # type: ignore[index]
+        except (ValueError, IndexError):
+            raise DataError(
+                f"{where}: the column {name} has something that is no number; write -9 or NA where "
+                "one is missing"
+            ) from None
+        found[name] = np.array(numbers)
+    return found
 
 
 def _loci(path: Path) -> tuple[Loci, int]:
