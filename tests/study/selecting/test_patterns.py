@@ -6,16 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import invoke, must_fail
-from scipy import special
+from scipy import special, stats
 
 from thesiskit import load_model
 from thesiskit.config import load_config
+from thesiskit.datasets.synthetic import draw_inverse_gammas, draw_naive_bayes
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results
 from thesiskit.models import chains, naive_bayes
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.interactions import select_patterns
 from thesiskit.models.planes import Planes, express, words
+from thesiskit.models.ranks import compare_last
 from thesiskit.models.selection import squared_correlation
 from thesiskit.study.all_cases import AllCases
 from thesiskit.study.experiment import Experiment
@@ -237,6 +239,32 @@ def test_the_first_model_is_the_posterior_mode_and_bayes_rule_is_exact():
     p = Covariates.of(odd, y).adjusted(np.full(400, 0.5), odd)
     assert np.isfinite(p).all()
     assert (p[y == 1, 1] > 0.9).all()
+
+
+def test_ranks_of_the_truth_are_uniform_where_candidates_are_independent():
+    """Binary features of the model, of which the patterns of one are selected, not of two."""
+    model, counts = naive_bayes.NaiveBayes(relevant="some"), {"alpha": [], "pi": []}
+    wrong = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        pi = rng.choice(model.pi)
+        alpha = float(draw_inverse_gammas(rng, *model.alpha_prior, 1)[0])
+        drawn = draw_naive_bayes(
+            rng, features=400, alpha=alpha, train=(40, 40), test=(1, 1), pi=pi
+        ).train
+        planes = Planes.pack(drawn.features, drawn.response)
+        selection = select_patterns(planes, 10, rng, order=1)
+        for correct in (True, False):
+            posterior = naive_bayes.fit(selection, model, correct=correct)
+            found = naive_bayes.sample(posterior, 99, rng)
+            below = compare_last({"pi": np.append(found.pi, pi)}, rng).counts["pi"]
+            (counts["pi"] if correct else wrong).append(below)
+            if correct:
+                values = {"alpha": np.append(found.alpha, alpha)}
+                counts["alpha"].append(compare_last(values, rng).counts["alpha"])
+    for ranks in counts.values():
+        assert stats.chisquare(np.bincount(np.array(ranks) // 10, minlength=10)).pvalue > 1e-4
+    assert stats.chisquare(np.bincount(np.array(wrong) // 10, minlength=10)).pvalue < 1e-6
 
 
 def test_drawn_genotypes_make_a_study(tmp_path):
