@@ -16,6 +16,7 @@ from thesiskit.datasets.tables import of_frame
 from thesiskit.errors import DataError, few, quoted
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
+from thesiskit.models.likeness import indicators
 from thesiskit.models.packed import above, find_missing, read_columns
 from thesiskit.models.patterns import PATTERNS, Groups
 
@@ -85,6 +86,10 @@ class Inputs:
         thresholds = self.thresholds[np.searchsorted(self.columns, selected)]
         ones = np.ascontiguousarray(above(block, thresholds))
         return ones if missing is None else np.where(missing, np.float32(np.nan), ones)
+
+    def compared(self, cases: np.ndarray) -> np.ndarray:
+        """Return what of cases (T, p) is compared with training cases, a table of numbers."""
+        return indicators(cases, self.n_values) if self.family == "features" else cases
 
     def checked(self, selected: np.ndarray, *, bits: bool) -> np.ndarray:
         """Return columns (k,) of a model file; ValueError for what `table` cannot take."""

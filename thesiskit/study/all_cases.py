@@ -16,7 +16,7 @@ from thesiskit.errors import ResultsError, UserError, few, quoted
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import FittedArm, PatternArm, PeerArm, SelectedArm
-from thesiskit.fitted.inputs import Inputs
+from thesiskit.fitted.inputs import NONE, Inputs
 from thesiskit.models.base import OWN, SOFTENED
 from thesiskit.models.chains import unmixed
 from thesiskit.models.likeness import Likeness
@@ -201,7 +201,13 @@ def _of_patterns(work: PatternWork, block: Block) -> FittedModel:
         kind = "patterns" if arm.grouped else "process"
         warning = unmixed(stored["reliable"], stored["rhat"][0], stored["ess"][0])
         arms[name] = PatternArm(name, kind, work.posterior(arm, block), work.config.seed, warning)
+    likeness, n = None, len(cases.train)
+    if patterns.kind == "features":
+        known = inputs.compared(cases.train)
+        y = cases.train_response if cases.classes else np.zeros(n, dtype=int)
+        groups = None if cases.groups is None else cases.groups[:n]
+        likeness = Likeness.of(known, y, NONE, groups, least=1 / n)
     assert work.config.data is not None
     return FittedModel(
-        work.config.experiment, work.config.data, inputs, arms, len(cases.train), cases.train
+        work.config.experiment, work.config.data, inputs, arms, n, cases.train, likeness
     )
