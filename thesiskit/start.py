@@ -228,7 +228,7 @@ def _together(found: Found, name: str, table: Any) -> Found:
         del data["ignore"]
     elif ignored:
         data["ignore"] = (list(ignored.items()), "")
-    known = f"{len({*groups}):,} groups of cases, such as patients"
+    known = f"{len({*groups} - {'', 'nan'}):,} groups of cases, such as patients"
     data["case_groups"] = (name, f"{known}: each is in one fold")
     notes = [*found.notes, f"{quoted(name)} has {known}: each stays in one fold (case_groups)"]
     width = max(1, found.width - of_it)

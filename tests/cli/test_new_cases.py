@@ -121,7 +121,8 @@ def test_cases_have_their_names_and_unseen_values_are_said(mine):
     text, said = by_config("features")
     frame = pd.read_csv(io.StringIO(text))
     assert list(frame.id[:2]) == ["shape-0", "shape-1"]
-    assert list(frame.columns) == ["id", "arm", "predicted", "probability: no", "probability: yes"]
+    assert list(frame.columns) == ["id", "arm", "predicted", "probability: no", "probability: yes",
+                                   "unlike", "unlike in", "distance"]  # fmt: skip
     assert "flat" in said
     assert "R-hat" in said  # the chains are short
     assert "Note: " in said
@@ -385,12 +386,44 @@ def test_a_file_of_an_older_version_compares_no_cases(mine):
         thesiskit.load_model("old.model").unlike(NEW["naive"])
     write_model(mine / "old.model", header | {"format": 5}, found)  # it had fewer measures
     assert thesiskit.load_model("old.model").likeness is None
-    write_config(
-        mine, "features"
-    )  # of discrete features, values that no training case has are said
-    _, said = by_config("features")
+    write_config(mine, "two-states")  # sequences are not compared
+    _, said = by_config("two-states")
     assert "unlike" not in said
     assert "compare" not in said
+
+
+@pytest.mark.parametrize("kind", ["frequent", "real"])
+def test_discrete_cases_unlike_the_training_cases_are_said(kind, mine, rng):
+    """Columns name values that are rare, or that no training case has."""
+    values = rng.choice(list("abc"), (80, 8), p=[0.9, 0.08, 0.02])
+    values[np.arange(8), np.arange(8)] = "c"
+    frame = pd.DataFrame(values, columns=["form", "level", *"uvwxyz"])
+    y = {"colour": np.array(["red", "blue"])[np.arange(80) % 2]}
+    y = y if kind == "frequent" else {"size": rng.normal(size=80).round(3)}
+    frame.assign(name=range(80), **y).to_csv(mine / "shapes.csv", index=False)
+    text = CONFIGS[kind].replace(", ignore: [name, size]", ", ignore: [name]")
+    (mine / f"{kind}.yaml").write_text(text)
+    new = frame.iloc[rng.permutation(80)[:20]].reset_index(drop=True)
+    new.iloc[0], new.iloc[1] = "c", "d"
+    new.iloc[2] = ""
+    new.to_csv(mine / "new.csv", index=False)
+    run("export", f"{kind}.yaml", "mine.model", "--all-arms")
+    done = invoke("predict", "--model", "mine.model", "--new", "new.csv")
+    text, said = by_config(kind, new="new.csv")
+    assert done.stdout == text
+    found = pd.read_csv(io.StringIO(text)).iloc[:20]
+    assert list(found.columns[-3:]) == ["unlike", "unlike in", "distance"]
+    assert (found.unlike[:2] < 0.01).all()
+    assert (found["unlike in"][:2] == "distance").all()
+    assert (found.distance[:2] > 2).all()
+    assert found.unlike.isna().tolist() == [False] * 2 + [True] + [False] * 17
+    assert (found.unlike[3:] < 0.01).sum() <= 2
+    for one in (said, done.stderr):
+        assert "no value is known of '3'" in one
+        assert "unlike the training cases" in one
+        assert "times the usual one; were they coded otherwise" in one
+    model = thesiskit.load_model("mine.model")
+    np.testing.assert_array_equal(model.unlike(new.replace("", None)), found.unlike)
 
 
 # ---- columns of words, and columns that new cases lack ----

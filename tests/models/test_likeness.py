@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from thesiskit.models.likeness import REASONS, UNLIKE, Likeness
+from thesiskit.models.likeness import REASONS, UNLIKE, Likeness, indicators
 
 
 class Kind:
@@ -64,6 +64,55 @@ def test_cases_that_go_together_are_left_out_together(rng):
     groups = np.repeat(np.arange(30), 3)
     assert (learnt(X, y, groups=groups).compare(new).p < UNLIKE).mean() < 0.03
     assert (learnt(X, y).compare(new).p < UNLIKE).mean() > 0.1
+
+
+def discrete(rng, n, p, apart, skew):
+    """Return shares that are unlike: of like cases, of values at random, of four never seen."""
+    counts = [int(k) for k in rng.integers(2, 5, p)]
+    often = [[rng.dirichlet(np.full(k, skew))] * 2 for k in counts]
+    for j in np.flatnonzero(rng.random(p) < 0.3 * apart):
+        often[j] = [often[j][0], rng.dirichlet(np.full(counts[j], skew))]
+
+    def draw(n):
+        y = rng.integers(0, 2, n)
+        return np.array([[rng.choice(k, p=f[g]) for k, f in zip(counts, often, strict=True)]
+                         for g in y]), y  # fmt: skip
+
+    (X, y), (new, _) = draw(n), draw(150)
+    held = [np.unique(column) for column in X.T]
+    new = np.column_stack([np.where(np.isin(one, values), one, -2)
+                           for one, values in zip(new.T, held, strict=True)])  # fmt: skip
+    odd = np.column_stack([rng.choice(values, 150) for values in held])
+    unseen = new.copy()
+    unseen[:, :4] = -2
+    for one in (X, new, odd, unseen):
+        one[rng.random(one.shape) < 0.05] = -1
+    likeness = learnt(indicators(X, counts), y, least=1 / n)
+    return [(likeness.compare(indicators(one, counts)).p < UNLIKE).mean()
+            for one in (new, odd, unseen)]  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [100, 400])
+@pytest.mark.parametrize("p", [8, 50])
+def test_discrete_features(rng, n, p):
+    """Also where some cases have values that no other has, which is usual of many features."""
+    shares = [discrete(rng, n, p, apart, skew) for apart in (0, 1) for skew in (1, 0.3)] * 2
+    like, odd, unseen = np.mean(shares, axis=0)
+    assert like < 0.04
+    assert odd > 6 * like
+    assert odd > (0.1 if p == 8 else 0.7)
+    assert unseen > 0.8
+
+
+def test_indicators():
+    nan = np.nan
+    expected = [[1, 0, 0, 0, 1, 0, 0], [nan] * 3 + [0, 0, 0, 1], [0, 0, 1, 0, 0, 1, 0]]
+    found = indicators(np.array([[0, 1], [-1, -2], [-2, 2]]), [2, 3])
+    np.testing.assert_array_equal(found, expected)
+    found = learnt(found.repeat(5, axis=0), np.arange(15) % 2, least=0.1)
+    assert len(found.features) == 7  # one of them constant
+    whole = learnt(np.full((15, 2), [nan, 1.0]), np.arange(15) % 2, least=0.1)
+    assert whole.features.tolist() == [1]  # nothing is known of the other
 
 
 # ---- what is found ----

@@ -23,7 +23,7 @@ from thesiskit.fitted.inputs import Inputs
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.covariates import Covariates
-from thesiskit.models.likeness import UNLIKE, Likeness
+from thesiskit.models.likeness import MOST_DISCRETE, UNLIKE, Likeness
 
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
@@ -41,7 +41,7 @@ class FittedModel:
     arms : by name.
     cases : how many it was fitted to.
     codes : (n, p) training cases where arms need them, else none.
-    likeness : what new cases of a table are compared with; none of others, or of an older file.
+    likeness : what new cases are compared with; none of sequences, or of an older file.
     covariates : what numbers of cases that are no features say of the classes, if there are some.
     """
 
@@ -121,7 +121,7 @@ class FittedModel:
         """
         if self.likeness is None:
             raise UserError(f"the model has nothing to compare new cases with; {EXPORT}")
-        return self.likeness.compare(self._cases(X)).p
+        return self.likeness.compare(self.inputs.compared(self._cases(X))).p
 
     def _predicted(self, arm: FittedArm, cases: np.ndarray, beside: np.ndarray | None) -> Arrays:
         """Return what an arm predicts, also from covariates (T, q) where it is a model of ours."""
@@ -190,7 +190,7 @@ class FittedModel:
             cases = cases[:, [place[name] for name in self.inputs.names]]
         ids = table.ids or [str(number + 1) for number in range(len(cases))]
         frames = []
-        beside = self.likeness and self.likeness.compare(cases)
+        beside = self.likeness and self.likeness.compare(self.inputs.compared(cases))
         numbers = self._beside(getattr(table, "covariates", None))
         for arm in self.arms.values():
             found = self._predicted(arm, cases, numbers)
@@ -202,7 +202,11 @@ class FittedModel:
                 columns["predicted"] = [self.classes[k] for k in likely]
                 for name, values in zip(self.classes, found["probability"].T, strict=True):
                     columns[f"probability: {name}"] = values
-            if self.likeness and beside:
+            if beside and self.inputs.family == "features":  # of which no value is larger
+                reason = np.where(beside.p < UNLIKE, "distance", "")
+                reason[beside.reason == "classes"] = "classes"
+                columns |= {"unlike": beside.p, "unlike in": reason, "distance": beside.distance}
+            elif self.likeness and beside:
                 columns |= {"unlike": beside.p, "unlike in": beside.reason, "scale": beside.scale}
                 columns |= {"shift": beside.shift, "distance": beside.distance}
                 columns["beyond range"] = self.likeness.beyond(cases, arm.selected)
@@ -211,7 +215,8 @@ class FittedModel:
 
     def remarks(self, frame: pd.DataFrame) -> list[str]:
         """Return what is to be said of the cases of a frame beside the training cases, in words."""
-        if self.inputs.family != "table":
+        wide = self.inputs.family == "features" and self.inputs.width > MOST_DISCRETE
+        if self.inputs.family == "sequences" or wide:
             return []
         if self.likeness is None:
             return [f"the model file is of a version that does not compare new cases; {EXPORT}"]
@@ -262,7 +267,7 @@ def _words(cases: pd.DataFrame) -> list[str]:
         return lines
     reason, most = next(iter(unlike["unlike in"].value_counts().items()))
     same = unlike[unlike["unlike in"] == reason]
-    scale, shift, distance = same[["scale", "shift", "distance"]].median()
+    scale, shift, distance = same.reindex(columns=["scale", "shift", "distance"]).median()
     times = f"about {scale:.2g} times as large" if 0.05 < scale < 20 else "not of their size"
     side = "larger" if shift > 0 else "smaller"
     how = {
@@ -271,7 +276,7 @@ def _words(cases: pd.DataFrame) -> list[str]:
         "measured or normalised otherwise?",
         "classes": "values lie between those of the classes, or beyond; are they of another class?",
         "distance": f"distance from the mean is {distance:.2g} times the usual one; were they "
-        "measured otherwise, or are they of another kind?",
+        f"{'measured' if 'scale' in cases else 'coded'} otherwise, or are they of another kind?",
     }[str(reason)]
     are, whose = ("is", "its") if k == 1 else ("are", "their")
     whose = whose if most == k else f"in {most:,} of them the"
@@ -319,8 +324,9 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
         raise ValueError("its family of data is not that of its source")
     inputs = Inputs.restore(source.family, header["inputs"], marked(arrays, "inputs/"))
     stored, likeness = marked(arrays, "likeness/"), None
-    if stored and source.family == "table" and header["format"] > 5:
-        likeness = Likeness.restored(stored, inputs.width)
+    if stored and source.family != "sequences" and header["format"] > 5:
+        width = inputs.compared(np.zeros((1, inputs.width), dtype=np.int16)).shape[1]
+        likeness = Likeness.restored(stored, width)
     codes = arrays.get("codes")
     shared = {} if codes is None else {"codes": codes}
     arms: dict[str, FittedArm] = {}
@@ -329,7 +335,7 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
         arms[str(about["name"])] = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
     if not arms:
         raise ValueError("it has no arms")
-    if likeness is not None:
+    if likeness is not None and source.family == "table":
         check(all(np.isin(arm.selected, likeness.kept).all() for arm in arms.values()))
     numbers, first = marked(arrays, "covariates/"), None
     if names := getattr(source, "covariates", ()):

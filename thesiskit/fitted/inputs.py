@@ -16,6 +16,7 @@ from thesiskit.datasets.tables import of_frame
 from thesiskit.errors import DataError, few, quoted
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
+from thesiskit.models.likeness import indicators
 from thesiskit.models.packed import above, find_missing, read_columns
 from thesiskit.models.patterns import PATTERNS, Groups
 from thesiskit.models.planes import decode, express
@@ -95,6 +96,10 @@ class Inputs:
             features = np.unique(decode(selected)[0])
             return features[features >= 0]
         return selected
+
+    def compared(self, cases: np.ndarray) -> np.ndarray:
+        """Return what of cases (T, p) is compared with training cases, a table of numbers."""
+        return indicators(cases, self.n_values) if self.family == "features" else cases
 
     def checked(self, selected: np.ndarray, *, bits: bool) -> np.ndarray:
         """Return columns (k,) of a model file; ValueError for what `table` cannot take."""

@@ -26,6 +26,10 @@ exponential ones with the mean excess of the outer quarter of training cases, be
 have heavy tails.  The p-value is the smallest of the five, times 2 for the classes, which are
 hardest to see, and 8 for others, at most 1, and at least (k - 1) / (n + 1) where k training cases
 are as odd: of cases like the training cases about one in a hundred, or fewer, are below .01.
+
+Of discrete features, columns are indicators of their values, and one more for values that no
+training case has.  Their variances have 1 / n more: so a value that one training case alone has is
+as far from the others as such a value is from all, and calibration holds.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -52,6 +56,7 @@ ITERATIONS = 3  # of the power method, which finds them
 RIDGE = 0.1  # added to their variances within classes, times the mean of these
 CUT = 8.0  # deviations beyond it count as this, so that a few features do not speak for all
 TIGHT = 0.01  # a standard deviation counts as at least so much of the mean; of a measure, so much
+MOST_DISCRETE = 1000  # discrete features; of more, new cases are not compared
 ROWS = 64  # new cases that are measured together, in the cache
 
 
@@ -98,12 +103,14 @@ class Likeness:
 
     @classmethod
     def of(
-        cls, X: np.ndarray, y: np.ndarray, kept: np.ndarray, groups: np.ndarray | None = None
-    ) -> "Likeness":
+        cls, X: np.ndarray, y: np.ndarray, kept: np.ndarray, groups: np.ndarray | None = None,
+        least: float = 0.0,
+    ) -> "Likeness":  # fmt: skip
         """Return what is to be known of training cases.
 
         X : (n, p) may be memory-mapped; NaN is a missing value.  y : (n,) classes from 0.
         groups : (n,) numbers of groups of cases, which are left out together.
+        least : added to variances, so that columns count that are constant.
         """
         n, p = X.shape
         block = read_columns(X, kept)
@@ -112,9 +119,9 @@ class Likeness:
         rows = np.argsort(y, kind="stable")[spaced]  # each class has its share
         features = np.linspace(0, p - 1, min(p, FEATURES)).astype(np.intp)
         values = np.array([X[row, features] for row in rows], dtype=float)
-        varies = np.fmax.reduce(values) > np.fmin.reduce(values)  # not where all are missing
+        varies = np.fmax.reduce(values) > np.fmin.reduce(values) - least  # not if all are missing
         features, values = features[varies], values[:, varies]
-        sums = _Sums.of(values, y[rows])
+        sums = _Sums.of(values, y[rows], least)
         own = np.full((len(rows), MEASURES), np.nan)
         if len(rows) >= FEWEST and len(features):
             number = rows if groups is None or np.ptp(groups) == 0 else groups[rows]
@@ -232,6 +239,20 @@ class Likeness:
         return found
 
 
+def indicators(codes: np.ndarray, counts: list[int]) -> np.ndarray:
+    """Return discrete features as columns, (n, sum of counts + 1), 0 or 1, NaN where missing.
+
+    codes : (n, p) from 0, -1 of a missing value, -2 of a value that no training case has.
+    counts : (p,) how many values features have.
+    """
+    columns = []
+    for code, count in zip(codes.T, counts, strict=True):
+        block = (code[:, None] == [*range(count), -2]).astype(np.float32)
+        block[code == -1] = np.nan
+        columns.append(block)
+    return np.hstack(columns)
+
+
 def _tails(t: np.ndarray, freedom: int, start: np.ndarray, excess: np.ndarray) -> np.ndarray:
     """Return p-values (T, 5) of the measures, on both sides but of classes."""
     t = np.abs(t)
@@ -255,9 +276,10 @@ class _Sums:
     counts: np.ndarray
     sums: np.ndarray
     squares: np.ndarray
+    least: float
 
     @classmethod
-    def of(cls, values: np.ndarray, y: np.ndarray) -> "_Sums":
+    def of(cls, values: np.ndarray, y: np.ndarray, least: float) -> "_Sums":
         """Return the sums of all cases."""
         member = (y[:, None] == np.unique(y)).astype(float)
         there = ~np.isnan(values)
@@ -268,7 +290,7 @@ class _Sums:
         values = np.where(there, values - centre, 0)
         squares = np.einsum("ij,ij->j", values, values)
         return cls(
-            values, centre, there, member, member.T @ there, member.T @ values, squares
+            values, centre, there, member, member.T @ there, member.T @ values, squares, least
         )  # fmt: skip
 
     def without(self, out: np.ndarray) -> "_Sums":
@@ -291,8 +313,9 @@ class _Sums:
         middles = sums / np.maximum(counts, 1)
         total = self.squares - number * mean**2
         within = self.squares - (counts * middles**2).sum(axis=0)
-        tight = (TIGHT * (mean + self.centre)) ** 2
-        vary = total > 1e-9 * self.squares  # a feature may not, without some cases
+        tight = (TIGHT * (mean + self.centre)) ** 2 + self.least
+        # a feature may not, without some cases
+        vary = (total > 1e-9 * self.squares) | (self.least > 0)
         spread = np.sqrt(np.where(vary, total / np.maximum(number - 1, 1) + tight, np.inf))
         within = np.maximum(within, 1e-9 * total) / np.maximum(number - len(counts), 1) + tight
         f = np.where(vary, total / np.where(vary, within, 1), -1)

@@ -16,11 +16,11 @@ from thesiskit.errors import ResultsError, UserError, few, quoted
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import FittedArm, PatternArm, PeerArm, SelectedArm
-from thesiskit.fitted.inputs import Inputs
+from thesiskit.fitted.inputs import NONE, Inputs
 from thesiskit.models.base import OWN, SOFTENED
 from thesiskit.models.chains import unmixed
 from thesiskit.models.covariates import Covariates
-from thesiskit.models.likeness import Likeness
+from thesiskit.models.likeness import MOST_DISCRETE, Likeness
 from thesiskit.models.peers import BITS, PEERS, Task
 from thesiskit.models.temperature import Temperature
 from thesiskit.study.cells import Block
@@ -173,13 +173,13 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         about = {key: getattr(design.stored[0], key)
                  for key in ("classes", "features", "values", "alleles")}  # fmt: skip
         inputs = Inputs.restore("features", about, {})
-        first = None
-        if design.covariates is not None:
-            y = np.concatenate([one.response for one in design.tables])
-            first = Covariates.of(design.covariates, y)
+        y = np.concatenate([one.response for one in design.tables])
+        first = None if design.covariates is None else Covariates.of(design.covariates, y)
+        codes = np.concatenate([one.features for one in design.tables])
+        likeness = _of_codes(inputs, codes, y, design.case_groups)
         return FittedModel(
-            config.experiment, config.data, inputs, arms, len(table.response), covariates=first
-        )
+            config.experiment, config.data, inputs, arms, len(y), None, likeness, first
+        )  # fmt: skip
     about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1],
              "coding": table.coding}  # fmt: skip
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
@@ -191,6 +191,16 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     taken = np.unique(np.concatenate([arm.selected for arm in arms.values()])).astype(np.intp)
     likeness = Likeness.of(X, y, taken, design.case_groups)
     return FittedModel(config.experiment, config.data, inputs, arms, len(y), likeness=likeness)
+
+
+def _of_codes(
+    inputs: Inputs, codes: Any, y: np.ndarray, groups: np.ndarray | None
+) -> Likeness | None:
+    """Return what new cases of discrete features are compared with; None of too many features."""
+    if inputs.width > MOST_DISCRETE:
+        return None
+    known = inputs.compared(np.asarray(codes[:, :]))
+    return Likeness.of(known, y, NONE, groups, least=1 / len(y))
 
 
 # ---- chapter 3 ----
@@ -217,7 +227,12 @@ def _of_patterns(work: PatternWork, block: Block) -> FittedModel:
         kind = "patterns" if arm.grouped else "process"
         warning = unmixed(stored["reliable"], stored["rhat"][0], stored["ess"][0])
         arms[name] = PatternArm(name, kind, work.posterior(arm, block), work.config.seed, warning)
+    likeness, n = None, len(cases.train)
+    if patterns.kind == "features":
+        y = cases.train_response if cases.classes else np.zeros(n, dtype=int)
+        groups = None if cases.groups is None else cases.groups[:n]
+        likeness = _of_codes(inputs, cases.train, y, groups)
     assert work.config.data is not None
     return FittedModel(
-        work.config.experiment, work.config.data, inputs, arms, len(cases.train), cases.train
+        work.config.experiment, work.config.data, inputs, arms, n, cases.train, likeness
     )

@@ -408,7 +408,9 @@ class Design:
             if len(present) < 2:
                 some = f"class {cut(names[present[0]])} only" if len(present) else "no cases"
             hint = "more cases of each class, or a smaller test set, are needed"
-            if (response == lacking).sum() == 1:
+            if groups is not None and len({*groups[response == lacking]}) == 1:
+                hint = "all its cases are one group of data.case_groups, which is in one fold"
+            elif (response == lacking).sum() == 1:
                 hint = "it has one case in all; add cases of it, or leave it out"
             raise DataError(f"with evaluation.scheme: {scheme} a training set has {some}; {hint}")
         return fold

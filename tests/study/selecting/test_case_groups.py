@@ -251,6 +251,22 @@ def test_fewer_groups_than_folds(tmp_path, table):
     assert any("6 folds are made, not 20" in note for note in made.notes)
 
 
+def test_the_response_as_groups_is_refused(tmp_path, table):
+    frame = pd.read_csv(tmp_path / "t.csv")
+    frame.assign(patient=[f"P{y}" for y in frame.y]).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match="are one group of"):
+        experiment(tmp_path)
+
+
+def test_groups_without_a_name_are_not_counted_as_one(tmp_path, table):
+    frame = pd.read_csv(tmp_path / "t.csv")
+    frame.loc[[3, 8], "patient"] = None
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = invoke("init", tmp_path / "t.csv")
+    assert f"'patient' has {PATIENTS} groups of cases" in done.output
+    assert "2 cases without 'patient': each is alone" in done.output
+
+
 def test_patterns_keep_groups(tmp_path):
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(rng.integers(0, 2, (60, 4)), columns=list("abcd"))
