@@ -321,8 +321,10 @@ def test_a_model_file_needs_the_loci_that_it_keeps(study):
         done = invoke(*predicted, "fewer.bed", "--output", "fewer.csv")
         assert done.exit_code == 0, done.output
         assert said in done.output
-        same = Path("fewer.csv").read_text() == Path("all.csv").read_text()
-        assert same == (drop != {"rs0"})
+        fewer, whole = (
+            pd.read_csv(f"{name}.csv")["probability: case"] for name in ("fewer", "all")
+        )
+        assert np.array_equal(fewer, whole) == (drop != {"rs0"})
     write(Path("other.bed"), new, names=names, alleles=[("C", "A")] * 40)
     must_fail(invoke(*predicted, "other.bed"), "40 loci have other alleles", "C/A for A/G")
 
@@ -336,7 +338,7 @@ def test_a_config_is_written_that_runs(study):
     config = load_config(Path("kin.yaml"))
     assert config.data.source == "plink"
     assert config.data.case_groups == "family"
-    assert "75 groups of cases" in done.output
+    assert "74 groups of cases" in done.output
     assert (config.selection.order, config.selection.features) == (2, [20])
     assert config.selection.disjoint == [True, False]
     assert "random-forest" in config.model.methods

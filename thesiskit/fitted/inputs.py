@@ -99,7 +99,8 @@ class Inputs:
 
     def compared(self, cases: np.ndarray) -> np.ndarray:
         """Return what of cases (T, p) is compared with training cases, a table of numbers."""
-        return indicators(cases, self.n_values) if self.family == "features" else cases
+        # genotypes that are packed in their file are unpacked
+        return indicators(cases[:, :], self.n_values) if self.family == "features" else cases
 
     def checked(self, selected: np.ndarray, *, bits: bool) -> np.ndarray:
         """Return columns (k,) of a model file; ValueError for what `table` cannot take."""

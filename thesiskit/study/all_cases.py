@@ -199,7 +199,7 @@ def _of_codes(
     """Return what new cases of discrete features are compared with; None of too many features."""
     if inputs.width > MOST_DISCRETE:
         return None
-    known = inputs.compared(np.asarray(codes[:, :]))
+    known = inputs.compared(codes)
     return Likeness.of(known, y, NONE, groups, least=1 / len(y))
 
 
