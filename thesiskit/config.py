@@ -757,6 +757,11 @@ def _misfits_of_candidates(config: Config) -> Iterator[str]:
                 f"{', '.join(names(*kinds))}"
             )
     if selection is None:
+        if config.of_patterns:
+            yield (
+                "selection: say how many patterns of discrete features are kept, such as "
+                "{features: [20], order: 2}; or give model.kind: logistic, which takes all"
+            )
         return
     keys = {"order", "disjoint", "ld"} & selection.model_fields_set
     if not config.of_patterns:

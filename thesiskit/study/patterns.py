@@ -522,7 +522,7 @@ class PatternWork(Work):
         predicted = 8 * sizes.test * (classes or 3)
         codes = (sizes.train + sizes.test) * sizes.width
         fits = 1 + PARTS * self.chooses
-        needed = Needs(fits * len(self.own_arms), disk=codes + len(self.all_arms) * predicted)
+        needed = Needs(fits=fits * len(self.own_arms), disk=codes + len(self.all_arms) * predicted)
         most = 0
         for model in self.own_arms.values():
             disk, memory, iterations = model.needs(sizes.train, classes)

@@ -184,7 +184,7 @@ def test_models_of_some_orders_alone_are_not_compressed(config, tmp_path):
         (("data={source: tic-tac-toe, size: 3}",), "size"),
         (("data={source: interactions, features: 2, values: 2, sigma: [1, 1, 1, 1], train: 9, "
           "test: 9}",), "sigma has widths up to order 3, but there are 2 features"),
-        (("model={kind: naive-bayes}",), "discrete features need model.kind: logistic"),
+        (("model={kind: naive-bayes}",), "or give model.kind: logistic"),
     ],
 )  # fmt: skip
 def test_mistakes_are_told(config, tmp_path, settings, words):

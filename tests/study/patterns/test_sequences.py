@@ -235,7 +235,7 @@ def test_own_sequences(tmp_path, config):
         (("data.train=100000",), "data.train: there are 254 cases"),
         (("data.limit=5",), "lower"),
         (("block=2",), "block: each division"),
-        (("selection={features: [1]}",), "selects no features"),
+        (("selection={features: [1]}",), "is for discrete features"),
         (("evaluation.scheme=k-fold",), "evaluation.scheme: sequences come with a test set"),
         (("report.order=3",), "report.order: 3 is not one of model.orders"),
         (("report.parts=[selection-table]",), "selection-table needs a selection"),
