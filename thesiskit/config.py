@@ -692,11 +692,12 @@ def _misfits_of_sizes(config: Config) -> Iterator[str]:
         yield too_many(config, sizes.width)
 
 
-def two_classes(kind: str, count: int) -> str:
+def two_classes(kind: str, count: int, *, of_patterns: bool = False) -> str:
     """Say that a kind of model takes two classes; nothing where there are no more."""
     if count <= 2:
         return ""
-    return f"model.kind: {kind} takes two classes, and there are {count}; use model.kind: normal"
+    other = "logistic" if of_patterns else "normal"
+    return f"model.kind: {kind} takes two classes, and there are {count}; use model.kind: {other}"
 
 
 def too_many(config: Config, p: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from thesiskit._kernels import screening  # type: ignore[attr-defined]
 from thesiskit._kernels.interactions import LANES  # type: ignore[attr-defined]
-from thesiskit.errors import DataError
+from thesiskit.errors import DataError, quoted
 from thesiskit.models.packed import mapping, read_columns, release
 from thesiskit.models.selection import check_response
 
@@ -235,6 +235,16 @@ def count_bits(words: np.ndarray, axis: int) -> np.ndarray:
 def _ones(n: int) -> np.ndarray:
     """Return words of which n bits are 1."""
     return np.array([(1 << min(64, n - i)) - 1 for i in range(0, n, 64)], dtype=np.uint64)
+
+
+def check_values(names: Sequence[str], values: Sequence[Sequence[str]]) -> None:
+    """Raise DataError for a feature with more than MOST_VALUES values."""
+    for name, symbols in zip(names, values, strict=True):
+        if len(symbols) > MOST_VALUES:
+            raise DataError(
+                f"the feature {quoted(name)} has {len(symbols)} values, and patterns can have "
+                f"{MOST_VALUES}; join some, or leave it out"
+            )
 
 
 def encode(features: np.ndarray, values: np.ndarray) -> np.ndarray:

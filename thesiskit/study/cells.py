@@ -53,7 +53,7 @@ from thesiskit.registry import fit_command
 HOST = socket.gethostname()
 TAIL = 20  # lines of a failed cell's log that are kept
 # what needs more is only begun with --yes: far above what is shipped, and plans in docs/cluster.md
-MOST_HOURS = 1.0  # of a processor, to screen patterns
+MOST_HOURS = 0.25  # of a processor, to screen patterns
 TELL_SECONDS = 30  # between lines that say how far a screening is
 MOST_CELLS = 5_000_000
 MOST_FITS = 50_000_000

@@ -101,6 +101,7 @@ class Experiment:
             needed.iterations * graph.divisions // graph.size,
             needed.disk * graph.divisions / graph.size,
             needed.memory,
+            needed.screening * graph.divisions / graph.size,
         )
 
     def check_needs(self, *, yes: bool) -> None:

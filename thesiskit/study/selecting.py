@@ -41,7 +41,7 @@ from thesiskit.models.chains import marked
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.interactions import Run, forecast, select_patterns
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, Task
-from thesiskit.models.planes import Planes, decode, words
+from thesiskit.models.planes import Planes, check_values, decode, words
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.selection import (
     FSelection,
@@ -80,7 +80,7 @@ DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an a
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
 OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant")
 OF_SPLITS = ("tau", "tau_errors", "seconds", "judged")  # of predictions
-FEW, PART = 20_000, 512  # features of which pairs are screened in seconds, and of a forecast
+FEW, PART = 20_000, 2048  # features of which pairs are screened in seconds, and of a forecast
 MOST_PAIRS = 10  # of features whose cells are counted
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 
@@ -531,7 +531,11 @@ class SelectionWork(Work):
                 problem = too_many(self.config, table.features.shape[1])
                 if problem:
                     raise self.config.wrong(*problem.split(": ", 1))
-            problem = two_classes(self.kind.kind, design.n_classes)
+            if self.config.of_patterns:
+                check_values(*design.named)
+            problem = two_classes(
+                self.kind.kind, design.n_classes, of_patterns=self.config.of_patterns
+            )
             if self.kind.most_classes == 2 and problem:
                 raise self.config.wrong(*problem.split(": ", 1))
             design.check()
@@ -595,7 +599,10 @@ class SelectionWork(Work):
             fits = splits + self.chooses * replicates * groups * PAIRS
             needed.iterations += fits * iterations * (1 + FOLDS * (arm.temperature == CV))
         if config.of_patterns:
-            needed.screening = splits * len(selections(config)) * self._seconds_of_screening(p)
+            # features that are used once, or skipped, take a second walk
+            ld = config.selection is not None and config.selection.ld is not None
+            walks = sum(2 if one.disjoint or ld else 1 for one in selections(config))
+            needed.screening = splits * walks * self._seconds_of_screening(p)
         needed.disk += sum(held)
         needed.memory += max(held, default=0) if self.kind.has_chains else sum(held)
         return needed

@@ -20,6 +20,7 @@ from thesiskit.models.interactions import select_patterns
 from thesiskit.models.planes import Planes, express, words
 from thesiskit.models.ranks import compare_last
 from thesiskit.models.selection import squared_correlation
+from thesiskit.study import selecting
 from thesiskit.study.all_cases import AllCases
 from thesiskit.study.experiment import Experiment
 
@@ -351,6 +352,25 @@ def test_a_logistic_model_needs_enough_features(tmp_path):
     text = text[: text.index("kind: naive-bayes")] + LOGISTIC + "\nreport: {parts: [summary]}\n"
     done = invoke("run", _written(tmp_path, text), "--results", tmp_path / "r")
     must_fail(done, "have 1 feature, fewer than model.orders (2)")
+
+
+def test_a_long_screening_needs_yes(tmp_path, monkeypatch):
+    monkeypatch.setattr(selecting, "FEW", 10)
+    monkeypatch.setattr(selecting, "PART", 512)
+    monkeypatch.setattr(selecting, "forecast", lambda planes, order, run: (planes.p, 100.0))
+    path = _written(tmp_path, DRAWN.replace("loci: 30", "loci: 600"))
+    # two settings of two data sets, each with two walks: (600 / 512)^2 of 100 s
+    must_fail(invoke("run", path), "0.31 hours of a processor to screen patterns", "--yes")
+
+
+def test_too_many_values_and_classes_are_refused_by_name(tmp_path):
+    frame, *_ = table(np.random.default_rng(8))
+    frame["rs3"] = np.arange(len(frame)) % 20
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    must_fail(invoke("run", _written(tmp_path, CONFIG)), "the feature 'rs3' has 20 values")
+    frame["y"] = np.arange(len(frame)) % 3
+    frame.drop(columns="rs3").to_csv(tmp_path / "t.csv", index=False)
+    must_fail(invoke("run", tmp_path / "c.yaml"), "there are 3; use model.kind: logistic")
 
 
 def test_columns_that_are_numbers_have_no_patterns(tmp_path):
