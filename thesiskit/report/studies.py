@@ -212,7 +212,7 @@ def signals_table(record: Record) -> list[Table]:
         f'("{AS_GOOD}").'
     )
     table = Table("signals", "Which method is best where", frame, caption, lead=lead, long=not few)
-    return [table] if few else [_counts(record, len(kinds)), table]
+    return [table] if few or record.patterns else [_counts(record, len(kinds)), table]
 
 
 def _pairs_found(record: Record) -> dict[tuple[str, int], float]:
