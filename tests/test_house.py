@@ -15,9 +15,9 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 42_022,
+    "lines": 42_033,
     "files": 90,
-    "functions of at most 3 lines": 846,
+    "functions of at most 3 lines": 847,
     "isinstance": 132,
     "lines of kernels": 5_833,
     "lines of the longest function": 66,

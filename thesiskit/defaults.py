@@ -46,6 +46,8 @@ ALPHA_PRIOR = (0.5, 5.0)  # shape and rate, of alpha and of the mixture model's 
 NAIVE_ALPHA_POINTS = 30
 # that a feature is relevant: log-even from 1e-4 to 1
 PI = tuple(float(f"{10 ** (-4 + 4 * i / 20):.6g}") for i in range(21))
+# of patterns, of which there are millions
+PATTERN_PI = tuple(float(f"{10 ** (-9 + 9 * i / 36):.6g}") for i in range(37))
 # of real features: that one is relevant, and shapes c of the scale of effects, None where it is 1
 NORMAL_PI = tuple(float(f"{10 ** (-5 + 5 * i / 40):.6g}") for i in range(41))
 EFFECT_SHAPES = (3.0, 10.0, None)

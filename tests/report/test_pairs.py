@@ -8,6 +8,7 @@ import pytest
 from commands import arrays, invoke, must_fail, run
 
 from thesiskit.config import load_config
+from thesiskit.defaults import PATTERN_PI
 from thesiskit.files import Results
 from thesiskit.models.interactions import select_patterns
 from thesiskit.models.naive_bayes import NaiveBayes, fit
@@ -86,7 +87,7 @@ def test_patterns_have_what_the_table_holds_of_them(folder):
             np.random.default_rng(0), disjoint=bool(disjoint),
         )  # fmt: skip
         assert rows["pattern"].tolist()[:2] == words(kept.selected, every, values)[:2]
-        posterior = fit(kept, NaiveBayes(relevant="some"), correct=True)
+        posterior = fit(kept, NaiveBayes(relevant="some", pi=PATTERN_PI), correct=True)
         if rows["pattern"].tolist() == words(kept.selected, every, values):  # no ties at the cut
             np.testing.assert_allclose(rows["probability relevant"], posterior.relevance, rtol=1e-5)
         for _, row in rows.iterrows():

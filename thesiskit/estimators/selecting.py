@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, PI
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, PATTERN_PI, PI
 from thesiskit.errors import UnreliableWarning, UserError, quoted
 from thesiskit.estimators.inputs import (
     DiscreteFeatures,
@@ -472,6 +472,11 @@ class NaiveBayesClassifier(
                 if self.screened is None
                 else "screened is for columns; leave it out with order"
             )
+
+    def _as_model(self, **others: Any) -> Model:
+        # of millions of patterns a few are relevant
+        few = self.order and np.array_equal(self.pi, PI)
+        return super()._as_model(**others, **({"pi": PATTERN_PI} if few else {}))
 
     def _validated(self, X, **options: Any) -> Any:
         return self._discrete(X, **options) if self.order else super()._validated(X, **options)

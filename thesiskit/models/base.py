@@ -351,7 +351,8 @@ class SomeRelevant(Model):
         """Return the field `pi`."""
         text = (
             "The values of pi that `some` averages over, each as probable as the others before the "
-            "data are seen."
+            "data are seen; the default goes down to 1e-9 where patterns of discrete features are "
+            "selected."
         )
         return key(default, Probabilities, text)
 

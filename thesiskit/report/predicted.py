@@ -246,7 +246,7 @@ def dumbbells(found: pd.DataFrame, *, amlp: bool = False):
                               va="center", fontsize=8, color=INK,
                               fontweight="bold" if bold else "normal")  # fmt: skip
         axis.set_title(_title(data), fontsize=9.5)
-        axis.set_xlim(-0.08 if amlp else -0.06, most + (0.26 if amlp else 0.075))
+        axis.set_xlim(-0.08 if amlp else -0.06, most + (0.34 if amlp else 0.075))
         axis.set_xticks([place for place in axis.get_xticks() if 0 <= place <= most + 0.03])
         axis.xaxis.set_major_formatter(percent)
         axis.grid(axis="x", color=PALE, zorder=0)

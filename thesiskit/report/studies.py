@@ -107,7 +107,7 @@ def _genotypes_words(setting: dict[str, Any]) -> str:
     pairs = "nothing to find"
     if setting["pairs"]:
         what = setting["penetrance"].replace("-", " ")
-        pairs = f"{counted(setting['pairs'], 'pair')}, {what}, effect {setting['effect']:g}"
+        pairs = f"{counted(setting['pairs'], 'pair')} by {what} ({setting['effect']:g})"
     linked = f", haplotypes of {setting['haplotype']}" if setting["correlation"] else ""
     return f"{pairs}, {setting['loci']:,} loci{linked}, n = {setting['train']:,}"
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from thesiskit.config import Config, too_many, two_classes
 from thesiskit.datasets.source import Sizes
-from thesiskit.defaults import LEAST_CHOSEN, TEMPERED
+from thesiskit.defaults import LEAST_CHOSEN, PATTERN_PI, TEMPERED
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers, ranks
@@ -468,7 +468,10 @@ class SelectionWork(Work):
         with self._named():
             if arm.method in self.others:
                 return self.others[arm.method].beside(self.config.first_model)
-            return self.kind.of(self.model, arm.variant, arm.relevant)
+            model = self.kind.of(self.model, arm.variant, arm.relevant)
+            # of millions of patterns a few are relevant
+            few = self.config.of_patterns and "pi" not in self.model.model_fields_set
+            return replace(model, pi=PATTERN_PI) if few else model  # type: ignore[type-var]
 
     @contextmanager
     def _named(self) -> Iterator[None]:

@@ -12,6 +12,7 @@ from scipy import special, stats
 from thesiskit import load_model
 from thesiskit.config import load_config
 from thesiskit.datasets.synthetic import draw_inverse_gammas, draw_naive_bayes
+from thesiskit.defaults import PATTERN_PI
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results
 from thesiskit.models import chains, naive_bayes
@@ -116,7 +117,8 @@ def test_what_is_kept_and_predicted_is_that_of_the_best_of_all_patterns(tmp_path
             selection = select_patterns(
                 Planes.pack(codes, y, train), 4, np.random.default_rng(0), disjoint=disjoint
             )
-            fitted = naive_bayes.fit(selection, naive_bayes.NaiveBayes(relevant="some"))
+            model = naive_bayes.NaiveBayes(relevant="some", pi=PATTERN_PI)
+            fitted = naive_bayes.fit(selection, model)
             odds = naive_bayes.predict_log_odds(fitted, express(selection.selected, codes[mine]))
             arm = record.find("4 disjoint" if disjoint else "4", "corrected")
             if set(found) == {*_named(selection.selected, names, values)}:  # the same of ties
@@ -277,7 +279,7 @@ def test_drawn_genotypes_make_a_study(tmp_path):
     frame = pd.read_csv(tmp_path / "r" / "drawn" / "tables" / "signals.csv")
     assert set(frame["data"]) == {
         "nothing to find, 30 loci, n = 120",
-        "2 pairs, exclusive or, effect 0.8, 30 loci, n = 120",
+        "2 pairs by exclusive or (0.8), 30 loci, n = 120",
     }
     own = frame[frame["method"].str.startswith("corrected")]
     assert own["pairs found"].isna().tolist() == [True, False]
