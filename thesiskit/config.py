@@ -211,8 +211,7 @@ class SelectionBlock(Block):
     def _without_patterns(self, handler: Any) -> dict[str, Any]:
         """Selections without patterns are as they were before there were any."""
         dumped, unused = handler(self), {"order": 1, "disjoint": [False], "ld": None}
-        return {key: one for key, one in dumped.items() if unused.get(key, one) != one or
-                key not in unused}  # fmt: skip
+        return {key: one for key, one in dumped.items() if key not in unused or one != unused[key]}
 
 
 class Lattice(Block):
@@ -774,6 +773,11 @@ def _misfits_of_candidates(config: Config) -> Iterator[str]:
         yield (
             "data.source: patterns of discrete features are selected for model.kind: naive-bayes; "
             "or give model.kind: logistic, which takes them all"
+        )
+    if config.data is not None and config.data.drawn and not config.data.names:
+        yield (
+            f"data.source: {config.data.source} draws cases for model.kind: logistic; genotypes "
+            "draws them for a selection of patterns"
         )
     if "all" in (selection.features or ()):
         yield "selection.features: there are too many patterns to keep all; give a number"

@@ -193,6 +193,9 @@ def test_covariates_stand_beside_the_genotypes(tmp_path):
         ("FID IID age bmi\n" + "\n".join(lines), "there is no column 'pc1'"),
         ("age pc1\n" + "\n".join(lines), "first FID and IID"),
         ("FID IID pc1 age\n" + "\n".join(lines).replace(" 40 ", " old "), "no number"),
+        ("FID IID pc1 age\n" + "\n".join(lines).replace(" 40 ", " inf "), "no number"),
+        ("FID IID age pc1\n" + "\n".join(lines) + " 3", "has not 4 columns"),
+        ("", "first FID and IID"),
     ):
         (tmp_path / "a.cov").write_text(text)
         with pytest.raises(DataError, match=said):

@@ -36,7 +36,7 @@ from thesiskit.blocks import (
     distinct,
 )
 from thesiskit.datasets import reading
-from thesiskit.datasets.reading import REAL, WHOLE, Wanted, grouped, left_out, shown
+from thesiskit.datasets.reading import MOST_REAL, REAL, WHOLE, Wanted, grouped, left_out, shown
 from thesiskit.datasets.source import (
     MISSING,
     UNSEEN,
@@ -61,7 +61,6 @@ Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]
 Frequency = Annotated[float, Field(strict=True, gt=0, lt=1)]
 MISSING_TEXTS = ("", "NA", "?", "nan", "NaN")
 NULL = "\0"  # of Parquet; no text has it
-MOST_REAL = 1e20  # of real responses
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 Widths = Annotated[list[Annotated[float, Field(strict=True, ge=0, le=1e20)]], Field(min_length=1)]
 
@@ -240,6 +239,12 @@ class GenotypesData(Source):
         )
         return Sizes(train, test, loci, values=3)
 
+    @property
+    def names(self) -> list[str]:
+        pairs, loci = 2 * self.settings[0].pairs, self.settings[0].loci
+        of_pairs = [f"pair{j // 2 + 1}{'ab'[j % 2]}" for j in range(pairs)]
+        return of_pairs + [f"locus{j + 1}" for j in range(pairs, loci)]
+
     def misfit(self, kind: str, *, continuous: bool) -> str | None:
         if kind == "logistic" and len(self.settings) > 1:
             return "data.settings: a logistic model takes one setting; leave out the others"
@@ -247,7 +252,11 @@ class GenotypesData(Source):
 
     def draw(self, rng: np.random.Generator, priors: Any) -> tuple[FeatureTable, dict]:
         (setting,) = self.settings
-        return draw_genotypes(rng, setting), {}
+        X, response = draw_genotypes(rng, setting)
+        values = [["0", "1", "2"]] * setting.loci
+        classes = ["control", "case"]
+        table = FeatureTable(X, response, self.names, values, classes, source="drawn genotypes")
+        return table, {}
 
 
 class TicTacToeData(Source):
@@ -485,8 +494,8 @@ def draw_epistasis(
     }
 
 
-def draw_genotypes(rng: np.random.Generator, data: Genotypes) -> FeatureTable:
-    """Draw genotypes (0, 1, 2), and responses of which a half is expected to be of each class."""
+def draw_genotypes(rng: np.random.Generator, data: Genotypes) -> tuple[np.ndarray, np.ndarray]:
+    """Draw genotypes (n, p) of 0, 1 and 2, and responses (n,), a half expected in each class."""
     n, p = data.train + data.test, data.loci
     frequency = rng.uniform(0.05, 0.5, p)
     frequency[: 2 * data.pairs] = rng.uniform(0.2, 0.5, 2 * data.pairs)
@@ -511,11 +520,7 @@ def draw_genotypes(rng: np.random.Generator, data: Genotypes) -> FeatureTable:
     # the intercept with which the classes are expected to be equally frequent
     middle = optimize.brentq(lambda c: special.expit(odds - c).mean() - 0.5, -50, 50)
     response = (rng.random(n) < special.expit(odds - middle)).astype(np.int32)
-    names = [f"pair{j // 2 + 1}{'ab'[j % 2]}" for j in range(2 * data.pairs)]
-    names += [f"locus{j + 1}" for j in range(2 * data.pairs, p)]
-    return FeatureTable(
-        X, response, names, [["0", "1", "2"]] * p, ["control", "case"], source="drawn genotypes"
-    )
+    return X, response
 
 
 # ---- tic-tac-toe ----
@@ -663,7 +668,8 @@ def read_features(
     X = np.column_stack(coded)
     unseen = _unseen(cells, X, like) if like else []
     covariates = {
-        name: _numbers(cells, name, missing, where) for name in keys.get("covariates", ())
+        name: reading.covariate(name, cells.columns[name], cells.places, (*missing, NULL), where)
+        for name in keys.get("covariates", ())
     }
     if like and new:
         none = np.zeros(len(X), dtype=like.response.dtype)
@@ -725,20 +731,6 @@ def _responses(
     if len(classes) < 2:
         raise DataError(f"{where} is {quoted(classes[0])} in all cases; two classes are needed")
     return classes, codes.astype(np.int32)
-
-
-def _numbers(cells: "Cells", name: str, missing: tuple[str, ...], where: str) -> np.ndarray:
-    """Return a covariate, NaN where it is missing."""
-    found = []
-    for cell, place in zip(cells.columns[name], cells.places, strict=True):
-        unknown = cell in (*missing, NULL)
-        if not unknown and not (REAL.fullmatch(cell) and abs(float(cell)) <= MOST_REAL):
-            raise DataError(
-                f"{where}: the covariate {quoted(name)} is {quoted(cell)} in {place}, which is no "
-                "number; make columns of 0 and 1 of words, or leave it out"
-            )
-        found.append(float("nan") if unknown else float(cell))
-    return np.array(found)
 
 
 def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable) -> list[str]:

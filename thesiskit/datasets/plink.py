@@ -321,27 +321,24 @@ def _covariates(
         return {}
     path = path.with_suffix(".cov")
     where = shown(path)
-    first, *lines = [line.split() for line in reading.utf8(path).split("\n") if line.strip()]
+    first, *lines = [line.split() for line in reading.utf8(path).split("\n") if line.strip()] or [
+        []
+    ]
     if [name.lstrip("#") for name in first[:2]] != ["FID", "IID"]:
         raise DataError(f"{where}: its first line must name the columns, first FID and IID")
-    of_case = {tuple(line[:2]): line for line in lines}
-    place = [of_case.get(pair) for pair in zip(families, cases, strict=True)]
-    if None in place:
-        lacking = cases[place.index(None)]
-        raise DataError(f"{where}: it has no line for the case {lacking} of the .fam; add it")
-    found = {}
+    odd = next((line for line in lines if len(line) != len(first)), None)
+    if odd is not None:
+        raise DataError(f"{where}: the line of {' '.join(odd[:2])} has not {len(first)} columns")
     for name in names:
         reading.check_column(name, first[2:], where)
-        j = first.index(name)
-        try:
-            numbers = [float("nan") if one[j] in UNKNOWN else float(one[j]) for one in place]  # type: ignore[index]
-        except (ValueError, IndexError):
-            raise DataError(
-                f"{where}: the column {name} has something that is no number; write -9 or NA where "
-                "one is missing"
-            ) from None
-        found[name] = np.array(numbers)
-    return found
+    of_case = {(line[0], line[1]): line for line in lines}
+    pairs = list(zip(families, cases, strict=True))
+    lacking = next((pair for pair in pairs if pair not in of_case), None)
+    if lacking is not None:
+        raise DataError(f"{where}: it has no line for the case {lacking[1]} of the .fam; add it")
+    cells = dict(zip(first, zip(*map(of_case.__getitem__, pairs), strict=True), strict=True))
+    places = [f"case {case}" for case in cases]
+    return {name: reading.covariate(name, cells[name], places, UNKNOWN, where) for name in names}
 
 
 def _loci(path: Path) -> tuple[Loci, int]:

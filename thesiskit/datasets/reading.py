@@ -48,6 +48,7 @@ WITHOUT_NUMBERS = "write it without row numbers (pandas: index=False; R: row.nam
 
 LINE_END = re.compile(r"\r\n|\r|\n")  # whichever system ended them
 WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
+MOST_REAL = 1e20  # of real responses, and of covariates
 REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 CELLS = 1 << 16  # converted together
 TRUE, FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")
@@ -525,6 +526,23 @@ def check_column(name: str, columns: list[str], where: str) -> None:
 def left_out(ignore: Sequence[str], groups: str | None) -> list[str]:
     """Return the columns that are no features, first that of the groups of cases."""
     return [*([] if groups is None else [groups]), *(name for name in ignore if name != groups)]
+
+
+def covariate(
+    name: str, cells: Sequence[str], places: Sequence[str], missing: Collection[str], where: str
+) -> np.ndarray:
+    """Return a covariate of cases, NaN where it is missing.
+
+    missing : the texts that say so.  places : where each case is, for messages.
+    """
+    for cell, place in zip(cells, places, strict=True):
+        real = REAL.fullmatch(cell) and abs(float(cell)) <= MOST_REAL
+        if cell not in missing and not real:
+            raise DataError(
+                f"{where}: the covariate {quoted(name)} is {quoted(cell)} in {place}, which is no "
+                "number; make columns of 0 and 1 of words, or leave it out"
+            )
+    return np.array([float("nan") if cell in missing else float(cell) for cell in cells])
 
 
 def check_keys(source: Any) -> Any:

@@ -366,6 +366,14 @@ class Source(Block):
         return False
 
     @property
+    def names(self) -> list[str]:
+        """What drawn features are called whose patterns can be selected; empty where they cannot.
+
+        They have the values 0, 1, ..., as many as `sizes` says.
+        """
+        return []
+
+    @property
     def n_settings(self) -> int:
         """How many settings or tables there are, one after the other."""
         return len(getattr(self, self.several)) if self.several else 1

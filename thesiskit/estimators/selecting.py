@@ -507,7 +507,7 @@ class NaiveBayesClassifier(
         check_is_fitted(self)
         if not self.order:
             return super().get_support(indices)
-        kept = np.isin(np.arange(self.n_features_in_), planes.decode(self.selected_)[0])
+        kept = np.isin(np.arange(self.n_features_in_), planes.features_of(self.selected_))
         return np.flatnonzero(kept) if indices else kept
 
     def _kept(self, table, selected, rows) -> np.ndarray:

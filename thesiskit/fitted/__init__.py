@@ -98,7 +98,9 @@ class FittedModel:
         """
         if not self.classes:
             raise UserError("the responses are real numbers; use predict_quantiles")
-        return self._predicted(self.arm(arm), self._cases(X), self._beside(X))["probability"]
+        table = self.read(Path(X)) if isinstance(X, str | Path) else None
+        cases, beside = (self._cases(X), X) if table is None else (table.inputs, table.covariates)
+        return self._predicted(self.arm(arm), cases, self._beside(beside))["probability"]
 
     def predict(self, X: Any, arm: str | None = None) -> np.ndarray:
         """Return the most probable class of each case, or the median of a real response, (m,)."""
@@ -131,11 +133,10 @@ class FittedModel:
         return found
 
     def _beside(self, X: Any) -> np.ndarray | None:
-        """Return the covariates of cases: a table, or a DataFrame that has them as columns."""
+        """Return the covariates of cases, from arrays by name or a DataFrame that has them."""
         names = getattr(self.source, "covariates", ())
         if self.covariates is None:
             return None
-        X = self.read(Path(X)).covariates if isinstance(X, str | Path) else X
         if not isinstance(X, dict | pd.DataFrame) or not {*names} <= {*X}:
             raise DataError(f"the model needs the covariates {few([*names])}, by their names")
         return np.column_stack([np.asarray(X[name], dtype=float) for name in names])

@@ -19,7 +19,7 @@ from thesiskit.models.chains import Arrays
 from thesiskit.models.likeness import indicators
 from thesiskit.models.packed import above, find_missing, read_columns
 from thesiskit.models.patterns import PATTERNS, Groups
-from thesiskit.models.planes import decode, express
+from thesiskit.models.planes import decode, express, features_of
 
 NONE = np.empty(0, dtype=np.intp)
 
@@ -92,10 +92,7 @@ class Inputs:
 
     def columns_of(self, selected: np.ndarray, *, bits: bool) -> np.ndarray:
         """Return the columns that features, or patterns of discrete ones, are made of."""
-        if bits and self.family == "features":
-            features = np.unique(decode(selected)[0])
-            return features[features >= 0]
-        return selected
+        return features_of(selected) if bits and self.family == "features" else selected
 
     def compared(self, cases: np.ndarray) -> np.ndarray:
         """Return what of cases (T, p) is compared with training cases, a table of numbers."""

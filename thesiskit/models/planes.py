@@ -266,6 +266,12 @@ def decode(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return features, np.where(parts > 0, values, -1)
 
 
+def features_of(numbers: np.ndarray) -> np.ndarray:
+    """Return the features of which some patterns are made, ascending."""
+    features = np.unique(decode(numbers)[0])
+    return features[features >= 0]
+
+
 def words(numbers: np.ndarray, names: Sequence[str], values: Sequence[Sequence[str]]) -> list[str]:
     """Return patterns as people write them, such as "rs1=2, rs7=0"."""
     pairs = ([*zip(*one, strict=True)] for one in zip(*decode(numbers), strict=True))
@@ -280,7 +286,7 @@ def express(numbers: np.ndarray, codes: Any) -> np.ndarray:
     features, values = decode(numbers)
     rows = np.arange(codes.shape[0])
     columns = {f: _read(codes, rows, slice(f, f + 1), -2)[:, 0]
-               for f in np.unique(features).tolist() if f >= 0}  # fmt: skip
+               for f in features_of(numbers).tolist()}  # fmt: skip
     result = np.ones((len(rows), len(features)), dtype=np.float32)
     for column, names, wanted in zip(result.T, features.tolist(), values.tolist(), strict=True):
         for feature, value in zip(names, wanted, strict=True):

@@ -217,11 +217,13 @@ def gains(
     return np.bincount(found, loss) / np.bincount(found)
 
 
-def summarised(gain: np.ndarray) -> np.ndarray:
+def summarised(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Return the mean of independent gains, its standard error, and Wilcoxon's signed ranks, (3,).
 
     The ranks are divided by their standard deviation where gains are as often above 0 as below.
+    NaN where there are no gains.
     """
+    gain = np.concatenate(parts or [np.full(2, np.nan)])
     rank = np.sign(gain) * stats.rankdata(np.abs(gain))
     error = gain.std() / np.sqrt(max(1, len(gain) - 1))
     return np.array([gain.mean(), error, rank.sum() / max(1, np.sqrt((rank**2).sum()))])
@@ -493,8 +495,11 @@ class Design:
     @cached_property
     def named(self) -> tuple[list[str], list[list[str]]]:
         """The names of discrete features, and of the values of each."""
-        table = self.drawn(0).train if self.data.drawn else self.tables[0]
-        return table.names, table.values
+        if not self.data.drawn:
+            return self.tables[0].names, self.tables[0].values
+        assert self.data.sizes is not None
+        values = [str(value) for value in range(self.data.sizes.values)]
+        return self.data.names, [values] * len(self.data.names)
 
     def _bits(
         self, replicate: int, n: int, words: np.ndarray | None, train: np.ndarray

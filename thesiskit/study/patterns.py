@@ -31,7 +31,7 @@ from thesiskit.models.chains import REACHED, Arrays, marked
 from thesiskit.models.interactions import select_patterns
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared, check_order
 from thesiskit.models.peers import Task
-from thesiskit.models.planes import Planes, decode
+from thesiskit.models.planes import Planes, features_of
 from thesiskit.models.temperature import numbered, together
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import gains, summarised
@@ -307,8 +307,7 @@ class PatternDesign:
             order=wanted.order, threshold=str(wanted.thresholds[0]) if wanted.thresholds else None,
             disjoint=wanted.disjoint[0], ld=wanted.ld,
         )  # fmt: skip
-        features = np.unique(decode(found.selected)[0])
-        features, order = features[features >= 0], max(self.model.orders)
+        features, order = features_of(found.selected), max(self.model.orders)
         if len(features) < order:
             raise self.config.wrong(
                 "selection.features",
@@ -859,23 +858,23 @@ class PatternWork(Work):
         It is the log loss of training cases that were left out, in PARTS parts, less that of the
         frequencies of the classes, as `summarised` has it; NaN where they cannot be divided.
         """
-        cases, found = self.cases(block), [np.full(2, np.nan)]
-        X, y, groups = cases.train, cases.train_response, cases.groups
-        groups = None if groups is None else groups[: len(y)]
+        cases, n = self.cases(block), len(self.cases(block).train)
+        X, y, found = cases.train, cases.train_response, []
+        groups = None if cases.groups is None else cases.groups[:n]
         rng = generator(self.config.seed, "parts", *block.replicates)
-        names = () if groups is None else [str(number) for number in groups]
-        with suppress(DataError):
-            part = folds(X, y, PARTS, rng, names)
-            found = []
-            for number in range(PARTS):
-                rest, out = part != number, part == number
-                counts = np.bincount(y[rest], minlength=len(cases.classes))
-                if counts.min() > 1:
-                    inner = replace(cases, train=X[rest], train_response=y[rest], test=X[out],
-                                    groups=None if groups is None else groups[rest])  # fmt: skip
-                    p, of = self._afresh(arm, block, inner, number), groups
-                    found.append(gains(p, y[out], counts, None if of is None else of[out]))
-        return summarised(np.concatenate(found or [np.full(2, np.nan)]))
+        try:
+            part = folds(X, y, PARTS, rng, () if groups is None else [*map(str, groups)])
+        except DataError:  # too few
+            return summarised([])
+        for number in range(PARTS):
+            rest, out = part != number, part == number
+            counts = np.bincount(y[rest], minlength=len(cases.classes))
+            if counts.min() > 1:
+                of_rest, of_out = (None if groups is None else groups[mine] for mine in (rest, out))
+                inner = replace(cases, train=X[rest], train_response=y[rest], test=X[out],
+                                groups=of_rest)  # fmt: skip
+                found.append(gains(self._afresh(arm, block, inner, number), y[out], counts, of_out))
+        return summarised(found)
 
     def _afresh(self, arm: Any, block: Block, cases: Cases, number: int) -> np.ndarray:
         """Return what an arm predicts of the tests (T, K) after a fit to a part of the cases."""

@@ -854,9 +854,7 @@ class SelectionWork(Work):
                 losses.setdefault(place, []).append(loss)
         places = [(one.replicate, one.group, int(parts[one.replicate][one.test[0]]))
                   for one in self._splits(block)]  # fmt: skip
-        none = [np.full(2, np.nan)]
-        each = [np.concatenate(losses.get(place, none)) for place in places]
-        return np.array([*map(summarised, each)])
+        return np.array([summarised(losses.get(place, [])) for place in places])
 
     def _afresh(self, arm: Arm, split: Split) -> tuple[np.ndarray, Temperature]:
         """Return what an arm predicts after a selection of its own, and its temperature."""

@@ -365,6 +365,16 @@ def test_a_long_screening_needs_yes(tmp_path, monkeypatch):
     must_fail(invoke("run", path), "0.31 hours of a processor to screen patterns", "--yes")
 
 
+@pytest.mark.parametrize(
+    "data", ["epistasis, cases: 90, noise_features: 4",
+             "interactions, features: 4, values: 3, train: 90, test: 20, sigma: [1, 1]"]
+)  # fmt: skip
+def test_sources_that_draw_for_other_models_are_refused(tmp_path, data):
+    text = CONFIG.replace("table, path: t.csv, response: y", data).replace("folds: 3", "")
+    said = "draws cases for model.kind: logistic; genotypes draws them"
+    must_fail(invoke("run", _written(tmp_path, text)), said)
+
+
 def test_too_many_values_and_classes_are_refused_by_name(tmp_path):
     frame, *_ = table(np.random.default_rng(8))
     frame["rs3"] = np.arange(len(frame)) % 20
