@@ -678,7 +678,7 @@ def _misfits_of_sizes(config: Config) -> Iterator[str]:
     """Yield what data of chapter 2 cannot have."""
     data, scheme = config.data, config.evaluation.scheme
     if data is not None and data.sizes is not None and not config.takes_reals:
-        yield two_classes(config.model.kind, data.sizes.classes)
+        yield two_classes(config, data.sizes.classes)
     if data is None or not data.drawn:
         if scheme == "test-set" and not (data and data.has_test_set):
             yield "evaluation.scheme: a test-set needs data.test_path"
@@ -691,11 +691,11 @@ def _misfits_of_sizes(config: Config) -> Iterator[str]:
         yield too_many(config, sizes.width)
 
 
-def two_classes(kind: str, count: int, *, of_patterns: bool = False) -> str:
+def two_classes(config: Config, count: int) -> str:
     """Say that a kind of model takes two classes; nothing where there are no more."""
     if count <= 2:
         return ""
-    other = "logistic" if of_patterns else "normal"
+    kind, other = config.model.kind, "logistic" if config.of_patterns else "normal"
     return f"model.kind: {kind} takes two classes, and there are {count}; use model.kind: {other}"
 
 

@@ -367,10 +367,7 @@ class Source(Block):
 
     @property
     def names(self) -> list[str]:
-        """What drawn features are called whose patterns can be selected; empty where they cannot.
-
-        They have the values 0, 1, ..., as many as `sizes` says.
-        """
+        """What drawn features are called, if patterns of them can be selected; else nothing."""
         return []
 
     @property

@@ -24,8 +24,7 @@ from scipy import special
 from thesiskit.models.base import LARGEST, check
 from thesiskit.models.chains import Arrays
 
-SPREAD = 2.5  # standard deviation of the normal prior of b, as Gelman et al. (2008) scale it
-STEPS = 50  # of Newton's method
+SPREAD = 2.5  # of the normal prior of b, not of b_0, as Gelman et al. (2008) scale it
 
 
 @dataclass(frozen=True)
@@ -44,27 +43,16 @@ class Covariates:
     @classmethod
     def of(cls, values: np.ndarray, y: np.ndarray) -> "Covariates":
         """Fit the regression to values (n, q), NaN where one is missing, and classes y (n,)."""
+        from sklearn.linear_model import LogisticRegression  # few commands need it
+
         known = ~np.isnan(values)
         count = np.maximum(known.sum(axis=0), 1)
         mean = np.where(known, values, 0).sum(axis=0) / count
         spread = np.sqrt(np.where(known, (values - mean) ** 2, 0).sum(axis=0) / count)
         spread = np.where(spread > 1e-9 * np.abs(mean), spread, np.inf)
         c = np.where(known, (values - mean) / spread, 0)
-        design, share = np.column_stack([np.ones(len(y)), c]), np.mean(y)
-        penalty = np.diag([0.0, *np.full(c.shape[1], SPREAD**-2)])
-        b = np.array([special.logit(share), *np.zeros(c.shape[1])])
-        for _ in range(STEPS):  # the posterior is log-concave, and steps are halved where too long
-            p = special.expit(design @ b)
-            slope = design.T @ (y - p) - penalty @ b
-            step = np.linalg.solve((design.T * (p * (1 - p))) @ design + penalty, slope)
-            while _log_posterior(design, y, penalty, b + step) < _log_posterior(
-                design, y, penalty, b
-            ) and np.abs(step).max() > 1e-12:  # fmt: skip
-                step /= 2
-            b = b + step
-            if np.abs(step).max() < 1e-10:
-                break
-        return cls(mean, spread, b[1:], np.array(b[0]), np.array(share))
+        fit = LogisticRegression(C=SPREAD**2, solver="newton-cholesky", tol=1e-12).fit(c, y)
+        return cls(mean, spread, fit.coef_[0], fit.intercept_[0], np.mean(y))
 
     def adjusted(self, p: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return P(class) given features and covariates, (T, 2).
@@ -87,8 +75,3 @@ class Covariates:
         check(all((np.abs(one) < LARGEST).all() for one in every) and (found.spread > 0).all())
         check(found.intercept.shape == found.share.shape == () and 0 < found.share < 1)
         return found
-
-
-def _log_posterior(design, y, penalty, b) -> float:
-    odds = design @ b
-    return float(y @ odds - np.logaddexp(0, odds).sum() - b @ penalty @ b / 2)

@@ -536,9 +536,7 @@ class SelectionWork(Work):
                     raise self.config.wrong(*problem.split(": ", 1))
             if self.config.of_patterns:
                 check_values(*design.named)
-            problem = two_classes(
-                self.kind.kind, design.n_classes, of_patterns=self.config.of_patterns
-            )
+            problem = two_classes(self.config, design.n_classes)
             if self.kind.most_classes == 2 and problem:
                 raise self.config.wrong(*problem.split(": ", 1))
             design.check()
@@ -617,12 +615,9 @@ class SelectionWork(Work):
         if p < FEW ** (2 / wanted.order):  # it takes seconds
             return 0.0
         design = self.designs[0]
-        if design.data.drawn:
-            codes, y = design.drawn(0).train.features, design.drawn(0).train.response
-        else:
-            codes, y = design.tables[0].features, design.tables[0].response
+        table = design.drawn(0).train if design.data.drawn else design.tables[0]
         part = min(p, PART)  # pairs, or triples, are counted from this
-        planes = Planes.pack(np.asarray(codes[:, :part]), y)
+        planes = Planes.pack(np.asarray(table.features[:, :part]), table.response)
         _, seconds = forecast(planes, wanted.order, Run(threads=1))
         return seconds * (p / part) ** wanted.order
 
