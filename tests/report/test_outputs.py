@@ -9,10 +9,11 @@ from io import StringIO
 import pandas as pd
 import pytest
 from commands import ROOT, run
+from PIL import Image
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results, read_record, write_record
-from thesiskit.report.layout import csv_text
+from thesiskit.report.layout import Figure, canvas, csv_text
 from thesiskit.report.page import write_index
 
 NULL = ROOT / "configs/chapter2/null.yaml"
@@ -184,3 +185,17 @@ def test_tables_of_whole_numbers_and_gaps_stay_as_they_were():
 def test_a_probe_of_the_folder_leaves_nothing(tmp_path):
     Results(tmp_path, "x").prepare()
     assert [path.name for path in (tmp_path / "x").iterdir()] == [".thesiskit"]
+
+
+@pytest.mark.parametrize("height", [3, 60])
+def test_a_small_figure_of_a_long_one_is_its_upper_part(tmp_path, height):
+    figure, axes = canvas(1, 1, width=6, height=height)
+    axes[0, 0].set_title("A title")
+    long = Figure("long", "Long", figure, "A figure.")
+    figure.draw_without_rendering()
+    figure.set_layout_engine(None)
+    long.thumbnail(tmp_path / "small.webp")
+    with Image.open(tmp_path / "small.webp") as picture:
+        width, tall = picture.size
+    assert tall <= 200
+    assert width == (300 if height == 3 else 120)

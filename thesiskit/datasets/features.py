@@ -251,9 +251,8 @@ class GenotypesData(Source):
         return None
 
     def draw(self, rng: np.random.Generator, priors: Any) -> tuple[FeatureTable, dict]:
-        (setting,) = self.settings
-        X, response = draw_genotypes(rng, setting)
-        values = [["0", "1", "2"]] * setting.loci
+        X, response = draw_genotypes(rng, self.settings[0])
+        values = [["0", "1", "2"]] * X.shape[1]
         classes = ["control", "case"]
         table = FeatureTable(X, response, self.names, values, classes, source="drawn genotypes")
         return table, {}

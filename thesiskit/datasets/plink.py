@@ -321,9 +321,7 @@ def _covariates(
         return {}
     path = path.with_suffix(".cov")
     where = shown(path)
-    first, *lines = [line.split() for line in reading.utf8(path).split("\n") if line.strip()] or [
-        []
-    ]
+    first, *lines = [*filter(None, map(str.split, reading.utf8(path).split("\n")))] or [[]]
     if [name.lstrip("#") for name in first[:2]] != ["FID", "IID"]:
         raise DataError(f"{where}: its first line must name the columns, first FID and IID")
     odd = next((line for line in lines if len(line) != len(first)), None)

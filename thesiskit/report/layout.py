@@ -30,7 +30,8 @@ OURS = ("first division", "fit and predict")  # beside a column that is called "
 # before the name of a class, which is no term
 CLASSES = ("probability: ", "said to be: ", "with it: ", "known: ")
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
-SMALL, LOSSY = (300, 200), {"quality": 55, "method": 6}  # of thumbnails: pixels at most
+SMALL, LEAST_DPI = np.array([300, 200]), 20  # of thumbnails: pixels at most; letters need some
+LOSSY = {"quality": 55, "method": 6}
 RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
 INK, GREY, PALE, SHADE = "#1f1f1f", "#b4b4b4", "#e6e6e6", "#f6ede4"
 GREEN, RED, BLUE = "#00785a", "#c44e00", "#2f6fb0"
@@ -157,11 +158,13 @@ class Figure:
                     self.canvas.savefig(temporary, format=kind, dpi=200, metadata=metadata)
 
     def thumbnail(self, path: Path) -> None:
-        """Draw it small, once it is written, in a few kilobytes."""
-        dpi = min(SMALL / self.canvas.get_size_inches())
+        """Draw it small, once it is written, in a few kilobytes; of a long one the upper part."""
+        whole = self.canvas.bbox_inches
+        dpi = max(LEAST_DPI, min(SMALL / whole.size))
+        part = whole.shrunk(*np.minimum(1, SMALL / (dpi * whole.size))).anchored("NW", whole)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph", UserWarning)
-            self.canvas.savefig(path, format="webp", dpi=dpi, pil_kwargs=LOSSY)
+            self.canvas.savefig(path, format="webp", dpi=dpi, pil_kwargs=LOSSY, bbox_inches=part)
 
     def item(self) -> dict[str, Any]:
         """Return what the templates need to show it, once it is written."""
