@@ -1130,7 +1130,7 @@ model:
   relevant: [some] # some patterns matter, not all alike; how many, is estimated
   temperature: {temperature}
 report:
-  parts: {_value(["summary", "data-card", *PARTS["table"]])}
+  parts: {_value(["summary", "data-card", "pair-figure", "pair-table", *PARTS["table"]])}
 """
 
 
