@@ -13,7 +13,7 @@ REPLICATES ?= 8
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup chapter2 chapter3 thesis verify test tests lint check-sdist coverage test-slow \
-    cluster-test bench docs linkcheck wheel conda clean help
+    cluster-test bench evidence docs linkcheck wheel conda clean help
 
 help:
 	@echo "make chapter2    run the experiments of chapter 2 and say where the pages are"
@@ -28,6 +28,7 @@ help:
 	@echo "make conda       the conda recipe, built with stand-ins for the packages of conda-forge"
 	@echo "make docs        the pages that are made from the code, and the site build/site/html"
 	@echo "make linkcheck   whether what the pages link to elsewhere is there (needs a network)"
+	@echo "make evidence    the experiments, tables and figures of docs/evidence.md: hours"
 	@echo "make bench       speed and memory, with a figure of how they grow"
 
 # Each of these builds the kernels once; `peers` and `tools` have all that `built` has.
@@ -134,6 +135,11 @@ cluster-test: $(VENV)/tools
 
 bench: $(VENV)/tools
 	$(BIN)/python benchmarks/bench.py --results $(RESULTS)/bench
+
+# Hours: the experiments of docs/evidence.md, and its tables and figures.
+evidence: verify
+	$(BIN)/python benchmarks/evidence.py --run --results $(RESULTS)
+	$(BIN)/python benchmarks/evidence.py --guesses
 
 docs: $(VENV)/tools
 	$(BIN)/python tests/support/command_reference.py
