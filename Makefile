@@ -79,7 +79,6 @@ test: $(VENV)/tools
 tests: $(VENV)/tools
 	$(BIN)/python $(PYTEST) $(KERNEL_TESTS:%=--ignore=%)
 
-# What is not covered, and why: docs/coverage.md
 coverage: $(VENV)/tools
 	$(BIN)/python $(PYTEST) --cov --cov-report=term
 
