@@ -58,8 +58,8 @@ BEST = [
 ]
 FIGURES = {
     "reliability": "my-known/figures/reliability.png",  # of the tutorial
-    "evidence-tables": "microarray/figures/board-promises.png",
-    "evidence-screened": "microarray-screened/figures/board-promises.png",
+    "evidence-tables": "microarray/figures/board-predicted.png",
+    "evidence-screened": "microarray-screened/figures/board-predicted.png",
 }
 
 MARKED = (

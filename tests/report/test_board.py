@@ -281,8 +281,8 @@ def test_figures_show_every_table_and_method(study, board):
     assert names == [*ridge["table"], "mean"]
     line = next(one for one in axis.lines if one.get_label() == "logistic regression, L2")
     assert line.get_xdata() == pytest.approx([*ridge["amlp"], ridge["amlp"].mean()])
-    (promises,) = studies.board_promises(study)
-    panels = [one for one in promises.canvas.axes if one.get_visible() and one.axison]
+    (predicted,) = studies.board_predicted(study)
+    panels = [one for one in predicted.canvas.axes if one.get_visible() and one.axison]
     assert [one.get_title().replace("\n", " ") for one in panels] == list(
         dict.fromkeys(studies.short_words(arm) for arm in study.arms)
     )

@@ -133,7 +133,7 @@ def test_a_map_has_each_setting_at_its_place(grid):
                 assert settings[s]["relevant"] == relevant
                 assert f"{settings[s]['of']} features" in studies.map_title(one)
     figures = {one.name: one for one in studies.signals_maps(grid)}
-    assert set(figures) == {"signals-best", "signals-promise", "signals-amlp"}
+    assert set(figures) == {"signals-best", "signals-predicted", "signals-amlp"}
     # a number in every square of every map
     panels = figures["signals-amlp"].canvas.axes[:-1]
     assert len(panels) == 4 * 4

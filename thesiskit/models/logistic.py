@@ -544,7 +544,7 @@ class Logistic:
         return bool(rhat[0] <= RELIABLE_RHAT and ess[0] >= RELIABLE_ESS)
 
     def separated(self, training: PatternTraining, draws: Any) -> bool:
-        """Whether draws prove that patterns tell the classes of all training cases apart."""
+        """Whether draws prove that patterns separate the classes of all cases completely."""
         if not training.classes:
             return False
         groups, cases = training.groups, self.target(training).responses()["response"].T
@@ -726,7 +726,7 @@ def judged_probabilities(linear: np.ndarray) -> np.ndarray:
 
 
 def separates(linear: np.ndarray, cases: np.ndarray) -> bool:
-    """Whether one of these linear functions (D, S, R) tells the classes of all cases apart.
+    """Whether one of these linear functions (D, S, R) separates the classes of all cases.
 
     cases (R, K) of each row and class.  If one does, the classes can be separated, and the
     likelihood alone puts no bound on coefficients.

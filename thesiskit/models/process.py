@@ -734,7 +734,7 @@ class GaussianProcess(Logistic):
         return sample(process, generators, judged=judged, **options)
 
     def separated(self, training: PatternTraining, draws: Draws) -> bool:
-        """Whether draws prove that patterns tell the classes of all training cases apart."""
+        """Whether draws prove that patterns separate the classes of all cases completely."""
         return logistic.separates(draws.flat[0], draws.process.cases)
 
     def needs(self, cases: int, classes: int) -> tuple[int, int, int]:

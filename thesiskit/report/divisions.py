@@ -151,7 +151,7 @@ def division_table(record: Record) -> list[Table]:
     caption = (
         "For each division: in how many groups the correction improves the predictions, paired "
         "t tests over the groups, and in how many groups the uncorrected method expects fewer "
-        "errors than it makes." + _which_shown(record)
+        "errors than are observed." + _which_shown(record)
     )
     return [Table("divisions", "All divisions", divisions(record), caption, long=True)]
 

@@ -178,7 +178,7 @@ PARTS: dict[str, Part] = {
     "screened-figure": Part(studies.screened_figure, _SCREENED),
     "screened-table": Part(studies.screened_table, _SCREENED),
     "board-table": Part(studies.board_table, _BOARD),
-    "board-promises": Part(studies.board_promises, _BOARD),
+    "board-predicted": Part(studies.board_predicted, _BOARD),
     "board-losses": Part(studies.board_losses, _BOARD),
     "board-scores": Part(studies.board_scores, _BOARD),
     "correlation-lattice": Part(scores.correlation_lattice, (LATTICE,)),

@@ -630,7 +630,7 @@ def null_figure(record: Record) -> list[Figure]:
         p, found = record.of_one(arm)[0], measured(record)[arm]
         axis.hist(p, bins, weights=np.full(len(p), 1 / len(p)), color=GREY, edgecolor=INK,
                   linewidth=0.6)  # fmt: skip
-        rates = f"expects {found['expected error']:.0%} errors, makes {found['error']:.0%}"
+        rates = f"predicted {found['expected error']:.0%} errors, observed {found['error']:.0%}"
         axis.set_title(rates, fontsize=8, loc="left")
         axis.set_xticks([0, 0.5, 1], ["0", "½", "1"])
 

@@ -299,14 +299,14 @@ def notes(record: Record, *, fitted: bool = True) -> list[str]:
 
 
 def _told_apart(names: Iterable[str], separated: np.ndarray) -> list[str]:
-    """Say what it means that a draw of some models tells the classes apart."""
+    """Say what it means that a draw of some models separates the classes completely."""
     apart = [name for name, is_so in zip(names, separated, strict=True) if is_so]
     if not apart:
         return []
     return [
-        f"patterns tell the classes of all training cases apart ({_first(apart, 4, '; ')}): only "
-        "the prior bounds the coefficients there, and their sizes mean little; predictions keep "
-        "their meaning"
+        f"patterns separate the classes of all training cases completely ({_first(apart, 4, '; ')})"
+        ": only the prior bounds the coefficients there, and their sizes mean little; predictions "
+        "keep their meaning"
     ]
 
 

@@ -347,7 +347,7 @@ def signals_maps(record: Record) -> list[Figure]:
     return [
         Figure("signals-best", "Which method is best where", _draw_best(record), best),
         Figure(
-            "signals-promise", words.capitalize(),
+            "signals-predicted", words.capitalize(),
             _draw_maps(record, "off", (-0.4, 0.0, 0.4), COLOURS, words, signed), confidence,
         ),
         Figure(
@@ -730,7 +730,7 @@ def board_scores(study: Record) -> list[Table]:
     return [Table("board-scores", "Table by table", frame, caption, long=True)]
 
 
-def board_promises(study: Record) -> list[Figure]:
+def board_predicted(study: Record) -> list[Figure]:
     """Predicted against observed error rate, a panel for each method and a mark for each table."""
     board = board_of(study).sort_values("i", kind="stable")
     kinds: dict[str, list[int]] = {}
@@ -769,13 +769,13 @@ def board_promises(study: Record) -> list[Figure]:
         len(labels) > 1
     ) else ""  # fmt: skip
     caption = (
-        "Each mark is a table. On the line a method makes as many errors as its predictions "
-        "expect; in the shaded half it makes more, so it is over-confident, and below it is "
+        "Each mark is a table. On the line the observed error rate is the predicted one; in the "
+        "shaded half it is larger, so the method is over-confident, and below it is "
         f"under-confident. {COLOURED} {keys}Lines are Wilson's intervals of 95 % over cases; "
         f"tables that are farthest off, by more than {100 * OFF:.0f} points, are named."
     )
     return [
-        Figure("board-promises", "Predicted and observed errors of each method", figure, caption)
+        Figure("board-predicted", "Predicted and observed errors of each method", figure, caption)
     ]
 
 

@@ -142,7 +142,7 @@ class Explored:
                 )
             if fit["separated"][place]:
                 notes.append(
-                    "Patterns tell the classes of all training cases apart: only the prior bounds "
+                    "Patterns separate the classes of all training cases: only the prior bounds "
                     "the coefficients, and their sizes mean little."
                 )
         if kept < every:
