@@ -75,7 +75,7 @@ def prepare(folder: Path) -> None:
     lines = [f"{s}," + ",".join(map(str, row)) for s, row in zip(stage, tissues, strict=True)]
     (folder / "stages.csv").write_text("\n".join([f"stage,{names}", *lines]) + "\n")
     rows = [f"{s}," + ",".join(map(str, row)) for s, row in zip(status, tissues, strict=True)]
-    (folder / "expression.csv").write_text("\n".join([f"status,{names}", *rows]) + "\n")
+    (folder / "expression.csv").write_text("\n".join([f"class,{names}", *rows]) + "\n")
     reads = rng.choice(list("ACGT"), (200, 12))
     (folder / "reads.txt").write_text("".join(" ".join(row) + "\n" for row in reads))
     loci = rng.integers(0, 3, (80, 6))
