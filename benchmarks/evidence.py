@@ -58,6 +58,8 @@ BEST = [
 ]
 FIGURES = {
     "reliability": "my-known/figures/reliability.png",  # of the tutorial
+    "null": "null/figures/null.png",
+    "screened": "screened/figures/screened.png",
     "evidence-tables": "microarray/figures/board-predicted.png",
     "evidence-screened": "microarray-screened/figures/board-predicted.png",
 }
