@@ -1,5 +1,7 @@
 """The normal model against integrals by other rules, loops over points, and simulation."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import reference_normal as slow
@@ -12,7 +14,7 @@ from thesiskit.models.selection import (
     LARGEST,
     Screened,
     correlation_of_f,
-    f_of_correlation,
+    f_limits,
     select_by_f,
 )
 
@@ -227,7 +229,7 @@ def test_screening_is_that_of_the_analysis_of_variance():
     first = select_by_f(two, z, 1, rng)
     cor = abs(np.corrcoef(two[:, first.selected[0]], z)[0, 1])
     assert first.correlation[0] == pytest.approx(cor)
-    assert f_of_correlation(cor, [12, 12]) == pytest.approx(first.f[0])
+    assert f_limits(Fraction(cor**2), np.array([[12, 12]])) == pytest.approx(first.f[0])
 
 
 def test_ties_are_broken_by_lot():

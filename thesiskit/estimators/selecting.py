@@ -46,7 +46,6 @@ from thesiskit.models.pool import Pool
 from thesiskit.models.selection import (
     Screened,
     check_threshold,
-    f_of_correlation,
     is_binary,
     select_by_f,
     select_features,
@@ -224,7 +223,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         # among the cases of an inner fold fewer features may vary than among all
         at_most = k in (None, DEFAULT_KEPT) or cases is not None
         k = table.shape[1] if k is None else int(k)
-        before = as_screened(self.screened, y)
+        before = as_screened(self.screened, real=True)
         return select_by_f(table, y, k, rng, cases=cases, screened=before, at_most=at_most)
 
     def _training(self, table, y, cases, selection, rng) -> Training:
@@ -309,14 +308,14 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def as_screened(screened: Any, y: np.ndarray | None = None) -> Screened | None:
+def as_screened(screened: Any, real: bool = False) -> Screened | None:
     """Return what is known of a screened table, given as {"of": 10000, "threshold": "0.26"}.
 
-    y : the classes (n,) of a table of real features, whose threshold may be given as "f" too.
+    real : whether features are real: the threshold may be given as "f" too.
     """
     if screened is None:
         return None
-    known = {"of", "threshold"} if y is None else {"of", "threshold", "f"}
+    known = {"of", "threshold", "f"} if real else {"of", "threshold"}
     if not isinstance(screened, Mapping) or not {"of"} <= set(screened) <= known:
         also = "; or f, the F statistic, in place of threshold" if "f" in known else ""
         raise UserError(
@@ -329,8 +328,7 @@ def as_screened(screened: Any, y: np.ndarray | None = None) -> Screened | None:
         raise UserError('screened has "threshold" and "f", which say the same; leave out one')
     threshold: Any = None if f is None else positive('screened["f"]', f)
     if correlation is not None:
-        gamma = check_threshold(correlation)
-        threshold = gamma**2 if y is None else f_of_correlation(float(gamma), np.bincount(y))
+        threshold = check_threshold(correlation) ** 2
     return Screened(whole('screened["of"]', screened["of"]), threshold)
 
 

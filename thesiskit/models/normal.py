@@ -306,7 +306,7 @@ class Normal(SomeRelevant):
             selected=selected, threshold=0.0, f=np.zeros(len(selected)), counts=counts,
             means=kept["means"], within=kept["within"], class_counts=class_counts,
             n_features=len(selected), n_constant=0, tied=0, tied_kept=0,
-            left_out=np.empty((0, classes + 1), dtype=np.int64),
+            left_out=np.empty((0, classes + 1), dtype=np.int64), limits=np.empty(0),
         )  # fmt: skip
         log_discard = np.zeros((sizes["C"], sizes["R"]))
         return model, restore(selection, model, log_discard=log_discard, **posterior)
@@ -579,6 +579,7 @@ class Evidence:
 
 
 LEAST_A, MOST_A = 0.02, 200.0
+WIDE = 12.0  # log(a b) is so near to the logs of sums of squares at least
 ROUNDS = 50
 SETTLED = 1e-4  # change of log a and log b
 NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
@@ -729,10 +730,10 @@ def _left_out(
     found = np.zeros((shape[0] * shape[1], len(pi)))
     relevant = np.zeros(shape)
     rows = selection.left_out if correct else selection.left_out[:0]
-    for row in rows:
+    for row, limit in zip(rows, selection.limits, strict=False):
         counts, copies = row[:-1], int(row[-1])
-        none = averaged_tails(counts, selection.threshold, np.zeros(1), None)
-        each = [averaged_tails(counts, selection.threshold, ratio, c)
+        none = averaged_tails(counts, limit, np.zeros(1), None)
+        each = [averaged_tails(counts, limit, ratio, c)
                 for c in settings.effect_shapes]  # fmt: skip
         lower, upper = (np.array([one[side] for one in each]) for side in (0, 1))
         relevant += copies / selection.n_dropped * log_lower(lower, upper)
@@ -812,6 +813,9 @@ def _best_variance(
     share = shares[feature, node]
     spread = selection.within[feature] + between.squares[feature, node]
     numbers, copies = np.unique(n, return_counts=True)
+    # few others say little of a variance: how large it is, and how unlike theirs it may be
+    most = np.clip((n.sum() - n.mean()) / 2, LEAST_A, MOST_A)
+    low, high = np.log([spread.min(), spread.max()])
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         half, big = np.exp(x[0]) / 2, np.exp(x[1])
@@ -824,7 +828,8 @@ def _best_variance(
                           len(n) * half - power @ (big / (big + spread))])  # fmt: skip
         return -value, -slope
 
-    bounds = [np.log([LEAST_A, MOST_A]), (None, None)]
+    bounds = [np.log([LEAST_A, most]), [low - WIDE, high + WIDE]]
+    start = np.clip(start, *np.transpose(bounds))
     return optimize.minimize(loss, start, jac=True, method="SLSQP", bounds=bounds).x
 
 

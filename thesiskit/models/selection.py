@@ -111,8 +111,8 @@ class Screened:
     """A table that somebody kept from more features.
 
     of : how many features there were before.
-    threshold : what COR^2 of the kept ones was above, or their F; None if the best were kept, so
-        that it is the smallest in the table.
+    threshold : what COR^2 of the kept ones was above, a Fraction, or a float their F; None if the
+        best were kept, so that it is the smallest in the table.
     """
 
     of: int
@@ -161,7 +161,7 @@ class FSelection:
     Attributes
     ----------
     selected : (k,) column indices, by falling F, then by column.
-    threshold : every feature left out has an F of at most this.
+    threshold : every feature left out that no value lacks has an F of at most this.
     f : (k,) F of the kept features.
     counts : (k, G) cases of each class that have the feature.
     means : (k, G) class means; 0 where a class has no such case.
@@ -171,7 +171,10 @@ class FSelection:
     n_constant : columns that do not vary.
     tied, tied_kept : features whose F equals the threshold, and how many of these were kept.
     left_out : (D, G + 1) whole numbers: for each combination of counts among the features left
-        out, the counts and how many features have them.
+        out, the counts and how many features have them.  Features that a screened table has not
+        are taken to be missing as often as those that it has.
+    limits : (D,) what their F is at most: `threshold`, but of a bound on |COR| another F for each
+        combination of counts.
     """
 
     selected: np.ndarray
@@ -186,6 +189,7 @@ class FSelection:
     tied: int
     tied_kept: int
     left_out: np.ndarray
+    limits: np.ndarray
 
     @property
     def n_dropped(self) -> int:
@@ -609,13 +613,18 @@ def correlation_of_f(f: np.ndarray | float, counts: np.ndarray) -> np.ndarray:
     return np.sqrt(between / (between + counts.sum(axis=-1) - classes))
 
 
-def f_of_correlation(correlation: float, class_counts: np.ndarray) -> float:
-    """Return the F statistic of a |COR| (with more than two classes: of a correlation ratio)."""
-    classes = int((np.asarray(class_counts) > 0).sum())
-    square = float(correlation) ** 2
-    if square >= 1:
-        return LARGEST
-    return square / (1 - square) * (int(np.sum(class_counts)) - classes) / (classes - 1)
+def f_limits(bound: Fraction | float, counts: np.ndarray) -> np.ndarray:
+    """Return the F that a bound means for features with class counts (m, G), (m,).
+
+    A bound is an F, or as a Fraction COR^2 (with more than two classes the squared correlation
+    ratio), whose F is another where other cases have the feature.
+    """
+    if not isinstance(bound, Fraction):
+        return np.full(len(counts), float(bound))
+    classes = (counts > 0).sum(axis=1)
+    odds = float(bound / (1 - bound)) if bound < 1 else LARGEST
+    f = odds * ((counts.sum(axis=1) - classes) / np.maximum(1, classes - 1))
+    return np.minimum(f, LARGEST)
 
 
 def select_by_f(
@@ -624,7 +633,7 @@ def select_by_f(
     k: int | None,
     rng: np.random.Generator,
     *,
-    threshold: float | None = None,
+    threshold: Fraction | float | None = None,
     cases: np.ndarray | None = None,
     screened: Screened | None = None,
     at_most: bool = False,
@@ -637,7 +646,8 @@ def select_by_f(
     y : (n,) classes 0 to G - 1.
     k : number of features to keep; None when a threshold is given.
     rng : breaks ties at the cut.
-    threshold : features with an F of at most this are left out.  May keep nothing.
+    threshold : features with an F of at most this, or if it is a Fraction a COR^2, are left out.
+        May keep nothing.
     cases : row numbers to use, by default all; each class needs one of them.
     screened : what is known of a table that was kept from more features.  They are left out, too;
         k is None to keep all that there are.
@@ -652,8 +662,8 @@ def select_by_f(
     n, _ = check_table(X)
     y, counts = _check_classes(y, n, cases)
     used = np.arange(n) if cases is None else np.asarray(cases)
-    rows = [used[y[used] == g] for g in range(len(counts))]
-    f, present = _statistics(X, rows)
+    cases_of = [used[y[used] == g] for g in range(len(counts))]
+    f, present = _statistics(X, cases_of)
     varies = np.flatnonzero(f >= 0)
     if not len(varies):
         raise DataError("no column varies within the training cases, so nothing can be learned")
@@ -669,34 +679,44 @@ def select_by_f(
             f"the number of features to keep must be from 1 to {len(varies):,}, got {k}{constant}"
         )
     score = f[varies]
-
-    def exact(positions: np.ndarray) -> tuple[list[float], np.ndarray]:
+    have = np.broadcast_to(counts, (len(f), len(counts))) if present is None else present
+    if threshold is None:
         # F of equal columns can differ in the last digit, so near ones count as equal
-        if k is not None:
-            return [float(score[positions].max())], np.zeros(len(positions), dtype=np.intp)
-        return score[positions].tolist(), np.arange(len(positions))
-
-    cut = None if threshold is None else float(threshold)
-    place, cut, tied, tied_kept = keep(score, exact, k, cut, by_lot(rng))
+        place, cut, ties, tied_kept = keep(
+            score, lambda at: ([float(score[at].max())], np.zeros(len(at), dtype=np.intp)),
+            k, None, by_lot(rng),
+        )  # fmt: skip
+    else:
+        place = np.flatnonzero(score > f_limits(threshold, have[varies]))
+        place = place[np.argsort(-score[place], kind="stable")]
+        cut, ties, tied_kept = threshold, place[:0], 0
     selected = varies[place]
-    _, moments = _moments(read_columns(X, selected), rows)
-    rest = np.setdiff1d(varies, selected, assume_unique=True)
-    left_out = _alike(counts, len(rest)) if present is None else added_up(present[rest])
-    found = FSelection(
+    _, moments = _moments(read_columns(X, selected), cases_of)
+    left_out, bounds, p = _alike(have, np.delete(varies, place)), [cut], len(varies)
+    if screened is not None:
+        p = screened.of
+        bounds.append(_screening_bound(screened, score, varies, have))
+        # what is left out of the table is below the cut, and if nothing is, there is no cut
+        bounds = bounds[not len(left_out) :]
+        unseen = _shared_out(_alike(have, varies), p - len(varies))
+        rows = np.concatenate([left_out, unseen])
+        left_out = added_up(rows[:, :-1], rows[:, -1])
+    limits = np.max([f_limits(one, left_out[:, :-1]) for one in bounds], axis=0)
+    return FSelection(
         selected=selected,
-        threshold=cut,
+        threshold=max(float(f_limits(one, counts[None])[0]) for one in bounds),
         f=f[selected],
         counts=moments[0],
         means=moments[1],
         within=moments[2],
         class_counts=counts,
-        n_features=len(varies),
+        n_features=p,
         n_constant=len(f) - len(varies),
-        tied=0 if k is None else len(tied),
+        tied=len(ties),
         tied_kept=tied_kept,
         left_out=left_out,
+        limits=limits,
     )
-    return found if screened is None else _add_unseen(found, screened, float(f[varies].min()))
 
 
 def _check_classes(y, n: int, cases) -> tuple[np.ndarray, np.ndarray]:
@@ -791,31 +811,40 @@ def _f(counts: np.ndarray, means: np.ndarray, within: np.ndarray) -> np.ndarray:
     return np.where(constant | (classes < 2) | (n <= classes), -1.0, np.minimum(f, LARGEST))
 
 
-def _alike(counts: np.ndarray, copies: int) -> np.ndarray:
-    """Return class counts and how many features left out have them, (1, G + 1); (0, .) if none."""
-    return np.array([[*counts, copies]], dtype=np.int64)[: min(copies, 1)]
+def _alike(counts: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Return the distinct class counts of some features, and how many have them, (D, G + 1)."""
+    if not counts.strides[0]:  # all features have the same
+        return np.array([[*counts[0], len(features)]], dtype=np.int64)[: min(len(features), 1)]
+    return added_up(counts[features])
 
 
-def _add_unseen(found: FSelection, screened: Screened, weakest: float) -> FSelection:
-    """Return a selection from a screened table: features that are not in it are left out as well.
+def _shared_out(rows: np.ndarray, number: int) -> np.ndarray:
+    """Return so many features with the class counts of others, each as often as there, (D, .)."""
+    ends = np.rint(np.cumsum(rows[:, -1]) * (number / rows[:, -1].sum())).astype(np.int64)
+    found = np.column_stack([rows[:, :-1], np.diff(ends, prepend=0)])
+    return found[found[:, -1] > 0]
 
-    weakest : the smallest F in the table.
-    """
-    unseen = screened.of - found.n_features
-    if unseen < 0:
+
+def _screening_bound(
+    screened: Screened, score: np.ndarray, varies: np.ndarray, counts: np.ndarray
+) -> Fraction | float:
+    """Return what F or COR^2 of the features of a screened table is above; F (., ) is `score`."""
+    if screened.of < len(varies):
         raise UserError(
-            f"the table has {found.n_features:,} features that vary, so it cannot have been kept "
+            f"the table has {len(varies):,} features that vary, so it cannot have been kept "
             f"from {screened.of:,}; give the number of features before the screening"
         )
-    cut = weakest if screened.threshold is None else screened.threshold
-    if cut > weakest * (1 + NEARLY):
+    bound, what = screened.threshold, "an F of"
+    if bound is None:
+        return float(score.min())
+    limit = float(bound)
+    if isinstance(bound, Fraction):
+        what, limit, score = "|COR|", limit**0.5, correlation_of_f(score, counts[varies])
+    weakest = int(score.argmin())
+    if limit > score[weakest] * (1 + NEARLY):
         raise UserError(
-            f"a feature of the table has an F of {weakest:.6g}, which is less than the threshold "
-            f"{cut:.6g} of the screening; give a smaller threshold, or none if the best features "
-            "were kept"
+            f"feature {varies[weakest] + 1} has {what} {score[weakest]:.6g}, which is less than "
+            f"the threshold {limit:.6g} of the screening; give a smaller threshold, or none if the "
+            "best features were kept"
         )
-    everything = len(found.selected) == found.n_features
-    threshold = float(cut if everything else max(found.threshold, cut))
-    rows = np.concatenate([found.left_out, _alike(found.class_counts, unseen)])
-    left_out = added_up(rows[:, :-1], rows[:, -1])
-    return replace(found, n_features=screened.of, threshold=threshold, left_out=left_out)
+    return bound

@@ -50,7 +50,6 @@ from thesiskit.models.selection import (
     Selection,
     correlations,
     count_features,
-    f_of_correlation,
     select_features,
 )
 from thesiskit.models.temperature import DRAWS, Temperature, cross_validated
@@ -245,7 +244,7 @@ def select_one(
     real, before = takes == "reals", None
     if wanted.screened is not None and chosen.of is not None:
         # a threshold for real features says nothing of bits
-        limit = screening_limit(config, split) if config.takes_reals == real else None
+        limit = screening_limit(config) if config.takes_reals == real else None
         before = Screened(chosen.of or split.width, limit)
     k: int | None = None
     threshold: Any = None
@@ -261,7 +260,7 @@ def select_one(
             threshold=threshold, cases=split.train, ties=wanted.ties, screened=before,
         )  # fmt: skip
     if threshold is not None:
-        threshold = f_of_correlation(float(chosen.size), split.class_counts)
+        threshold = Fraction(threshold) ** 2
     try:
         return split.select_by_f(k, rng, threshold=threshold, screened=before, at_most=at_most)
     except DataError:
@@ -340,6 +339,8 @@ def pack_selections(made: Sequence[Any], seconds: np.ndarray) -> Arrays:
         arrays["tied_at_screening"] = np.array([left_out.tied_kept for left_out in rows])
         rows = [left_out.rows.astype(np.int64 if left_out.total >> 31 else np.int32)
                 for left_out in rows]  # fmt: skip
+    else:
+        arrays["limits"] = np.concatenate(each("limits"))
     for name in arrays.keys() & {"selected", "ones", "present"}:
         if arrays[name].max(initial=0) < 1 << 31:  # patterns have larger numbers
             arrays[name] = arrays[name].astype(np.int32)
@@ -363,6 +364,7 @@ def unpack_selections(arrays: Arrays) -> list[Selection | FSelection]:
         given |= {name: arrays[name][i].item() for name in OF_SELECTIONS if name in arrays}
         if "f" in arrays:
             del given["correlation"]  # it follows
+            given["limits"] = arrays["limits"][slice(*arrays["left_out_offset"][i : i + 2])]
             result.append(FSelection(**given, left_out=rows, class_counts=counts))
             continue
         square = Fraction(str(arrays["gamma_squared"][i]))
