@@ -222,8 +222,10 @@ class Normal(SomeRelevant):
 
     def imitate(self, posterior, training, rng) -> tuple[np.ndarray, np.ndarray]:
         """Return imitated cases of the kept features, and their classes."""
-        table, y = training.table(), training.response
-        return imitated_reals(table, y, *means_of(posterior), rng, training.groups)
+        unit, y = posterior.selection.unit, training.response
+        table = unit * training.table()
+        cases, y = imitated_reals(table, y, *means_of(posterior), rng, training.groups)
+        return cases / unit, y
 
     def expected_error(self, posterior: Posterior, rng: np.random.Generator) -> float:
         """Return the error rate that the posterior expects of new cases."""
@@ -281,7 +283,7 @@ class Normal(SomeRelevant):
         selection = posterior.selection
         arrays = {name: getattr(selection, name) for name in (*KEPT, "class_counts")}
         arrays |= {name: getattr(posterior, name) for name in SAVED}
-        return {"settings": self.settings}, arrays
+        return {"settings": self.settings, "unit": selection.unit}, arrays
 
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[Model, Posterior]:
@@ -295,7 +297,9 @@ class Normal(SomeRelevant):
         counts = kept["counts"].astype(np.int64)
         check(((counts >= 0) & (counts <= class_counts)).all())
         check((counts.sum(axis=1) > (counts > 0).sum(axis=1)).all())
-        check((np.abs(kept["means"]) < LARGEST).all())
+        unit = about.get("unit", 1.0)  # older files have none
+        check(type(unit) is float and 0 < unit < np.inf)
+        check((np.abs(kept["means"] * unit) < LARGEST).all())
         check(((kept["within"] >= 0) & (kept["within"] < LARGEST**2)).all())
         sizes = {"C": len(model.effect_shapes), "R": len(model.ratio), "J": len(model.pi_points)}
         posterior = shaped(arrays, SAVED, **sizes, ab=2)
@@ -306,7 +310,7 @@ class Normal(SomeRelevant):
             selected=selected, threshold=0.0, f=np.zeros(len(selected)), counts=counts,
             means=kept["means"], within=kept["within"], class_counts=class_counts,
             n_features=len(selected), n_constant=0, tied=0, tied_kept=0,
-            left_out=np.empty((0, classes + 1), dtype=np.int64), limits=np.empty(0),
+            left_out=np.empty((0, classes + 1), dtype=np.int64), limits=np.empty(0), unit=unit,
         )  # fmt: skip
         log_discard = np.zeros((sizes["C"], sizes["R"]))
         return model, restore(selection, model, log_discard=log_discard, **posterior)
@@ -514,7 +518,7 @@ class Between:
     @classmethod
     def of(cls, selection: FSelection, ratio: np.ndarray) -> Between:
         """Return them for the kept features, at the nodes ratio (M,)."""
-        counts, means = selection.counts, selection.means
+        counts, means = selection.counts, selection.scaled
         if len(counts) and (counts == counts[0]).all():
             counts = counts[:1]  # without missing values all features share them
         shape = (len(counts), len(ratio))
@@ -766,7 +770,7 @@ def _estimate_variance(
     pi = settings.pi_points
     cases = selection.counts.sum(axis=1)
     sizes = (selection.within + between.squares[:, 0]) / np.maximum(1, cases - 1)
-    found = np.log([5.0, 5.0 * np.median(sizes)])  # log a and log ab
+    found = np.log([5.0, max(5.0 * np.median(sizes), LEAST)])  # log a and log ab
     # every second value of rho and pi is enough here
     rows, columns = np.arange(0, len(log_factor), 2), np.arange(len(pi) - 1, -1, -2)
     for _ in range(ROUNDS):
@@ -815,7 +819,7 @@ def _best_variance(
     numbers, copies = np.unique(n, return_counts=True)
     # few others say little of a variance: how large it is, and how unlike theirs it may be
     most = np.clip((n.sum() - n.mean()) / 2, LEAST_A, MOST_A)
-    low, high = np.log([spread.min(), spread.max()])
+    low, high = np.log(np.maximum([spread.min(), spread.max()], LEAST))
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         half, big = np.exp(x[0]) / 2, np.exp(x[1])
@@ -892,7 +896,7 @@ class Predictive:
         far = _far_evidence(counts, nodes.ratio, log_between, a)
         feature, node, offset = _used_nodes(weight, by_node, far)
         location, v, _ = predictive(
-            counts[feature], selection.means[kept][feature], nodes.ratio[node]
+            counts[feature], selection.scaled[kept][feature], nodes.ratio[node]
         )
         # of the training values, for the node without effect and for the most probable one
         each, ends = (
@@ -1276,7 +1280,7 @@ def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
         case, feature = np.argwhere(np.isinf(features))[0]
         raise DataError(f"case {case + 1} has an infinite value in kept feature {feature + 1}")
     prior = posterior.settings.class_weights(G) + posterior.selection.class_counts
-    found = log_densities(posterior, features) + np.log(prior)
+    found = log_densities(posterior, features * posterior.selection.unit) + np.log(prior)
     return found - special.logsumexp(found, axis=1, keepdims=True)
 
 
@@ -1306,7 +1310,7 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
         degrees = 2 * densities.power[feature] - 1
         scale = np.sqrt(densities.spread[node] / densities.inverse[y, node] / degrees)
         features[:, feature] = densities.mean[y, node] + scale * rng.standard_t(degrees, cases)
-    return predict(posterior, features)
+    return predict(posterior, features / selection.unit)
 
 
 def means_of(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -1326,7 +1330,7 @@ def means_of(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     for j, share in enumerate(shares):
         used = share > NO_SHARE
         weight = share[used] / share[used].sum()
-        location, v, _ = predictive(selection.counts[j], selection.means[j], nodes.ratio[used])
+        location, v, _ = predictive(selection.counts[j], selection.scaled[j], nodes.ratio[used])
         means[j] = weight @ location
         spread[j] = weight @ (v - 1 + (location - means[j]) ** 2 / variance[j])
     return means, spread, variance
@@ -1385,13 +1389,13 @@ def log_probability(posterior: Posterior, draws: Draws, case: np.ndarray) -> np.
     G = len(selection.class_counts)
     prior = posterior.settings.class_weights(G) + selection.class_counts
     found = np.tile(np.log(prior / prior.sum()), (len(draws.ratio), 1))
-    for feature, x in enumerate(np.asarray(case, dtype=float).tolist()):
+    for feature, x in enumerate((np.asarray(case) * selection.unit).tolist()):
         at = np.flatnonzero(draws.effect[:, feature])
         if np.isnan(x) or not len(at):
             continue
         counts = selection.counts[feature]
         location, v, squares = predictive(
-            counts, selection.means[feature], draws.effect[at, feature]
+            counts, selection.scaled[feature], draws.effect[at, feature]
         )
         spread = (a * b + selection.within[feature] + squares)[:, None]
         power = (a + counts.sum()) / 2

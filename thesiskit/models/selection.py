@@ -69,9 +69,10 @@ TIES = ("exact", "as-printed")
 THRESHOLD = "threshold"  # in place of these, where gamma was given beforehand
 NEARLY = 1e-12  # relative distance below which floating squared correlations are compared exactly
 BLOCK = 1 << 17  # values that are looked at together, so that they stay in a cache
-MOST_VALUE = 1e100  # of a real feature: its square is a number
+ORDINARY = 1e-100, 1e100  # values whose squares, and sums of these, are exact enough
 LARGEST = 1e300  # F where nothing varies within classes
-RELATIVE = 1e-12  # of a column's mean: less is no variation
+RELATIVE = 1e-12  # of a column's mean: less may be no variation, and of its own rounding
+ROUNDING = 1e-15  # of the mean: less is no variation
 WITHIN, BELOW, AT, LOT = range(4)  # |COR| <= gamma, < gamma, = gamma; not known how many are equal
 
 
@@ -165,7 +166,8 @@ class FSelection:
     f : (k,) F of the kept features.
     counts : (k, G) cases of each class that have the feature.
     means : (k, G) class means; 0 where a class has no such case.
-    within : (k,) sums of squares within classes.
+    within : (k,) sums of squares within classes, of values times `unit`.
+    unit : 1, or the power of two that makes the largest values ordinary numbers.
     class_counts : (G,) cases of each class.
     n_features : p, the columns that vary; of a table that was screened before, how many it had.
     n_constant : columns that do not vary.
@@ -190,11 +192,17 @@ class FSelection:
     tied_kept: int
     left_out: np.ndarray
     limits: np.ndarray
+    unit: float = 1.0
 
     @property
     def n_dropped(self) -> int:
         """Features left out, p - k."""
         return int(self.left_out[:, -1].sum())
+
+    @property
+    def scaled(self) -> np.ndarray:
+        """Class means times `unit`, (k, G)."""
+        return self.means * self.unit
 
     @property
     def correlation(self) -> np.ndarray:
@@ -691,7 +699,8 @@ def select_by_f(
         place = place[np.argsort(-score[place], kind="stable")]
         cut, ties, tied_kept = threshold, place[:0], 0
     selected = varies[place]
-    _, moments = _moments(read_columns(X, selected), cases_of)
+    _, units, moments = moments_of(read_columns(X, selected), cases_of)
+    unit = float(min(units, default=1.0))
     left_out, bounds, p = _alike(have, np.delete(varies, place)), [cut], len(varies)
     if screened is not None:
         p = screened.of
@@ -707,8 +716,9 @@ def select_by_f(
         threshold=max(float(f_limits(one, counts[None])[0]) for one in bounds),
         f=f[selected],
         counts=moments[0],
-        means=moments[1],
-        within=moments[2],
+        means=moments[1] / units[:, None] + moments[3][:, None],
+        within=moments[2] * (unit / units) ** 2,
+        unit=unit,
         class_counts=counts,
         n_features=p,
         n_constant=len(f) - len(varies),
@@ -749,8 +759,8 @@ def _statistics(X: np.ndarray, rows: list[np.ndarray]) -> tuple[np.ndarray, np.n
         width = max(1, BLOCK // max(1, len(block)))
         for start in range(0, block.shape[1], width):
             part = slice(columns.start + start, min(columns.start + start + width, columns.stop))
-            missing, moments = _moments(block[:, start : start + width], rows, part.start)
-            f[part] = _f(*moments)
+            missing, units, moments = moments_of(block[:, start : start + width], rows, part.start)
+            f[part] = _f(units, *moments)
             if missing and present is None:
                 present = np.tile(np.array(everywhere, dtype=np.int32), (len(f), 1))
             if missing and present is not None:
@@ -758,13 +768,20 @@ def _statistics(X: np.ndarray, rows: list[np.ndarray]) -> tuple[np.ndarray, np.n
     return f, present
 
 
-def _moments(
-    block: np.ndarray, rows: list[np.ndarray], first: int = 0
-) -> tuple[bool, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return whether values are missing, and counts (w, G), means (w, G) and W (w,) of columns.
+def units_of(most: np.ndarray) -> np.ndarray:
+    """Return by which powers of two columns with such largest values become ordinary, (w,)."""
+    odd = (most > ORDINARY[1]) | ((most > 0) & (most < ORDINARY[0]))
+    return np.ldexp(1.0, np.where(odd, np.clip(-np.frexp(most)[1], -1000, 1000), 0))
 
-    first : the number of the first column, for messages.  What varies by less than RELATIVE of its
-    mean is constant: its means are equal and its W is 0.
+
+def moments_of(
+    block: np.ndarray, rows: list[np.ndarray], first: int = 0
+) -> tuple[bool, np.ndarray, tuple[np.ndarray, ...]]:
+    """Return whether values are missing, units (w,), and of columns counts, means, W and origins.
+
+    first : the number of the first column, for messages.  counts and means are (w, G), W (w,).
+    means and W are of values less their origin (w,), times their unit, a power of two.  These are 0
+    and 1, unless values are not ORDINARY, or vary by less than RELATIVE of their mean.
     """
     used = np.concatenate(rows)
     values = block[used].astype(float)
@@ -775,12 +792,9 @@ def _moments(
         raise
     if missing is not None:
         values[missing] = 0
-    if (odd := np.abs(values) > MOST_VALUE).any():
-        row, column = np.argwhere(odd)[0]
-        raise DataError(
-            f"{values[row, column]:g} in case {used[row] + 1}, feature {first + column + 1} is too "
-            "large to compute with; mend it, or leave the case or the feature out"
-        )
+    units = units_of(np.abs(values).max(axis=0))
+    if (units != 1).any():
+        values *= units
     ends = np.cumsum([0, *map(len, rows)])
     parts = [slice(*pair) for pair in pairwise(ends)]
     width = values.shape[1]
@@ -790,22 +804,33 @@ def _moments(
         mine = values[part]
         counts[:, g] = len(mine) if missing is None else len(mine) - missing[part].sum(axis=0)
         means[:, g] = mine.sum(axis=0) / np.maximum(1, counts[:, g])
-    within = np.zeros(width)
+    within, origin = np.zeros(width), np.zeros(width)
     for g, part in enumerate(parts):
         away = values[part] - means[:, g]
         if missing is not None:
             away[missing[part]] = 0
         within += np.square(away, out=away).sum(axis=0)
-    return missing is not None, (counts, means, within)
+    size = RELATIVE * np.abs(means).max(axis=1)
+    flat = np.flatnonzero(
+        (size > 0) & (within <= len(used) * size**2) & (np.ptp(means, axis=1) <= size)
+    )
+    if len(flat):
+        near = block[:, flat].astype(float)
+        origin[flat] = np.fmin.reduce(near[used], axis=0)
+        _, units[flat], again = moments_of(near - origin[flat], rows)
+        means[flat], within[flat] = again[1:3]
+    return missing is not None, units, (counts, means, within, origin)
 
 
-def _f(counts: np.ndarray, means: np.ndarray, within: np.ndarray) -> np.ndarray:
+def _f(
+    units: np.ndarray, counts: np.ndarray, means: np.ndarray, within: np.ndarray, origin: np.ndarray
+) -> np.ndarray:
     """Return F of each column, -1 where it does not vary or too few cases have it."""
     n, classes = counts.sum(axis=1), (counts > 0).sum(axis=1)
     mean = (counts * means).sum(axis=1) / np.maximum(1, n)
     between = (counts * (means - mean[:, None]) ** 2).sum(axis=1)
-    size = np.square(means).max(axis=1) * n
-    constant = within + between <= RELATIVE**2 * size
+    size = np.maximum(RELATIVE * np.abs(means).max(axis=1), ROUNDING * np.abs(origin * units))
+    constant = within + between <= n * size**2
     with np.errstate(divide="ignore", invalid="ignore"):
         f = between / (classes - 1) / (within / (n - classes))
     return np.where(constant | (classes < 2) | (n <= classes), -1.0, np.minimum(f, LARGEST))

@@ -77,7 +77,7 @@ WHOLE_METHODS = tuple(
 DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an arm
 # what result files have of selections: arrays of the features kept, and numbers
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
-OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant")
+OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant", "unit")
 OF_SPLITS = ("tau", "tau_errors", "seconds", "judged")  # of predictions
 FEW, PART = 20_000, 2048  # features of which pairs are screened in seconds, and of a forecast
 MOST_PAIRS = 10  # of features whose cells are counted
