@@ -316,7 +316,7 @@ def refused(model, X, y, words, kind=ValueError):
         ({"correct": "no"}, "correct must be True or False"),
         ({"relevant": "few"}, "relevant must be all or some"),
         ({"class_prior": 0}, "class_prior must be a positive number, got 0"),
-        ({"class_prior": (1, 1)}, "class_prior has 2 numbers for 3 classes"),
+        ({"class_prior": (1, 1)}, "class_prior: has 2 numbers, but there are 3 classes"),
         ({"effect_shapes": 3}, "effect_shapes must be a list"),
         ({"effect_shapes": (3, -1)}, "effect_shapes must be a positive number"),
         ({"temperature": 2.0}, 'temperature must be None or "cv" or "residual", got 2.0'),

@@ -298,7 +298,7 @@ def test_bad_tables_are_refused():
         select_by_f(X, y, 5, rng, cases=np.flatnonzero(y == 0))
     with pytest.raises(DataError, match="more cases than classes"):
         select_by_f(X[:2], y[:2], 5, rng)
-    with pytest.raises(UserError, match="3 numbers for 2 classes"):
+    with pytest.raises(UserError, match="3 numbers, but there are 2 classes"):
         selection = select_by_f(X, y, 5, rng)
         normal.fit(selection, normal.Normal(class_prior=(1.0, 1.0, 1.0)))
 

@@ -33,7 +33,11 @@ that F is at most the threshold.  A missing value has no term in the likelihood.
 
 The variances' (a, b) are those that make the kept features most probable; W alone would be too
 small, because features with a small W are selected.  They are found by the EM algorithm: its latent
-quantities are (c, rho, pi) and rho_j of each feature, averaged over by the same quadrature.
+quantities are (c, rho, pi) and rho_j of each feature, averaged over by the same quadrature.  Few
+features with few cases would take effects for noise that they have in common.  So a is at most
+d^2 / OTHERS, where d are the degrees of freedom of a feature's fellows; from d = 142 on that is no
+bound but MOST_A.  For one feature a is next to 0: its variance is integrated over with the prior
+1 / w.
 
 Given rho_j, the sum of squares between classes is w_j times a sum of c_i chi-squared variables with
 one degree of freedom, c_i = 1 + rho_j d_i, where d_i are the nonzero eigenvalues of
@@ -68,6 +72,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import AfterValidator, Field
 from scipy import optimize, special
+from threadpoolctl import threadpool_limits
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
 from thesiskit.blocks import PositiveNumber, distinct
@@ -157,7 +162,10 @@ class Normal(SomeRelevant):
     variance: tuple[float, float] | None = None
 
     def __post_init__(self):
-        _check_dirichlet(self.class_prior)
+        if not np.size(self.class_prior):
+            raise UserError("class_prior must be a positive number, or one for each class")
+        for value in self.class_prior if np.ndim(self.class_prior) else [self.class_prior]:  # type: ignore[union-attr]
+            check_count("class_prior", value)
         _check_shapes(self.effect_shapes)
         self.check_relevance()
         if not len(self.ratio):
@@ -175,18 +183,13 @@ class Normal(SomeRelevant):
 
     def check(self, classes: int) -> None:
         """Raise UserError where `class_prior` has numbers for another number of classes."""
-        if isinstance(self.class_prior, tuple) and len(self.class_prior) != classes:
-            raise UserError(
-                f"class_prior: has {len(self.class_prior)} numbers, but there are {classes} "
-                "classes; give one for each, or one number for all"
-            )
+        self.class_weights(classes)
 
     @property
     def priors_of_draws(self) -> dict[str, Any]:
         """What data that are drawn from the model depend on."""
-        several = isinstance(self.class_prior, tuple)
         return {
-            "class_prior": self.class_prior[:2] if several else (self.class_prior,) * 2,  # type: ignore[index]
+            "class_prior": tuple((2 * np.ravel(self.class_prior).tolist())[:2]),
             "pi": self.pi,
             "dirichlet": self.class_prior,
             "ratio": self.ratio,
@@ -203,8 +206,8 @@ class Normal(SomeRelevant):
         prior = np.atleast_1d(np.array(self.class_prior, dtype=float))
         if len(prior) not in (1, classes):
             raise UserError(
-                f"class_prior has {len(prior)} numbers for {classes} classes; give one number, or "
-                "one for each class"
+                f"class_prior: has {len(prior)} numbers, but there are {classes} classes; give one "
+                "for each, or one number for all"
             )
         return np.broadcast_to(prior, (classes,))
 
@@ -314,15 +317,6 @@ class Normal(SomeRelevant):
         )  # fmt: skip
         log_discard = np.zeros((sizes["C"], sizes["R"]))
         return model, restore(selection, model, log_discard=log_discard, **posterior)
-
-
-def _check_dirichlet(prior) -> None:
-    several = isinstance(prior, tuple | list | np.ndarray)
-    values = list(prior) if several else [prior]
-    if not values:
-        raise UserError("class_prior must be a positive number, or one for each class")
-    for value in values:
-        check_count("class_prior", value)
 
 
 def _check_shapes(shapes) -> None:
@@ -583,6 +577,7 @@ class Evidence:
 
 
 LEAST_A, MOST_A = 0.02, 200.0
+OTHERS = 100.0  # by which the squared degrees of freedom of other features are divided
 WIDE = 12.0  # log(a b) is so near to the logs of sums of squares at least
 ROUNDS = 50
 SETTLED = 1e-4  # change of log a and log b
@@ -689,6 +684,7 @@ class Posterior:
         return (1 - pi) * evidence.by_node[:, :1] / evidence.mixed(pi, row)
 
     @cached_property
+    @threadpool_limits.wrap(limits=1)
     def relevance(self) -> np.ndarray:
         """The posterior probability that each kept feature is relevant, (k,)."""
         row, j, log_probability = self.points
@@ -697,6 +693,7 @@ class Posterior:
         return np.clip(1 - irrelevant, 0.0, 1.0)
 
 
+@threadpool_limits.wrap(limits=1)  # small matrices; more threads add numbers in another order
 def fit(selection: FSelection, settings: Normal, *, correct: bool = True) -> Posterior:
     """Fit to the kept features; with `correct`, condition on the F of the others being small.
 
@@ -817,8 +814,7 @@ def _best_variance(
     share = shares[feature, node]
     spread = selection.within[feature] + between.squares[feature, node]
     numbers, copies = np.unique(n, return_counts=True)
-    # few others say little of a variance: how large it is, and how unlike theirs it may be
-    most = np.clip((n.sum() - n.mean()) / 2, LEAST_A, MOST_A)
+    most = np.clip((n.sum() - n.mean()) ** 2 / OTHERS, LEAST_A, MOST_A)
     low, high = np.log(np.maximum([spread.min(), spread.max()], LEAST))
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -1265,6 +1261,7 @@ def log_densities(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     return found
 
 
+@threadpool_limits.wrap(limits=1)
 def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     """Return the log probability of each class, (T, G), for rows of the kept features, (T, k).
 
@@ -1313,6 +1310,7 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
     return predict(posterior, features / selection.unit)
 
 
+@threadpool_limits.wrap(limits=1)
 def means_of(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what the posterior expects of each kept feature: class means, and variances.
 

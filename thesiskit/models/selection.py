@@ -449,6 +449,13 @@ def added_up(rows: np.ndarray, copies: np.ndarray | None = None) -> np.ndarray:
     return np.column_stack([groups, numbers]).astype(np.int64)
 
 
+def _shared_out(rows: np.ndarray, number: int) -> np.ndarray:
+    """Return so many features with the counts of others, each as often as there, (D, .)."""
+    ends = np.cumsum(rows[:, -1]).tolist()
+    shares = np.diff([end * number // ends[-1] for end in ends], prepend=0)
+    return np.column_stack([rows[:, :-1], shares])[shares > 0]
+
+
 def weakest_features(
     packed: PackedFeatures, y: np.ndarray, cases: np.ndarray | None = None
 ) -> tuple[Fraction, np.ndarray]:
@@ -841,13 +848,6 @@ def _alike(counts: np.ndarray, features: np.ndarray) -> np.ndarray:
     if not counts.strides[0]:  # all features have the same
         return np.array([[*counts[0], len(features)]], dtype=np.int64)[: min(len(features), 1)]
     return added_up(counts[features])
-
-
-def _shared_out(rows: np.ndarray, number: int) -> np.ndarray:
-    """Return so many features with the class counts of others, each as often as there, (D, .)."""
-    ends = np.rint(np.cumsum(rows[:, -1]) * (number / rows[:, -1].sum())).astype(np.int64)
-    found = np.column_stack([rows[:, :-1], np.diff(ends, prepend=0)])
-    return found[found[:, -1] > 0]
 
 
 def _screening_bound(
