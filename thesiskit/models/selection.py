@@ -59,7 +59,6 @@ from thesiskit.models.packed import (
     PackedFeatures,
     as_bits,
     case_masks,
-    check_finite,
     chunks,
     find_missing,
     read_columns,
@@ -413,18 +412,9 @@ def _leave_out_unseen(
     assert found.left_out is not None
     weakest, columns = weakest_features(packed, y, cases)
     p, of = found.n_features, screened.of
-    if of < p:
-        raise UserError(
-            f"the table has {p:,} features, so it cannot have been kept from {of:,}; give the "
-            "number of features before the screening"
-        )
     cut = weakest if screened.threshold is None else Fraction(screened.threshold)
-    if cut > weakest:
-        raise UserError(
-            f"feature {columns[0] + 1} has |COR| {float(weakest) ** 0.5:.6g}, which is less than "
-            f"the threshold {float(cut) ** 0.5:.6g} of the screening; give a smaller threshold, or "
-            "none if the best features were kept"
-        )
+    _check_screening(screened, p, columns[0], "|COR|", float(weakest) ** 0.5,
+                     float(cut) ** 0.5 if cut > weakest else 0.0)  # fmt: skip
     everything = len(found.selected) == p
     gamma_squared = cut if everything else found.gamma_squared
     if rule == THRESHOLD:
@@ -549,21 +539,6 @@ def keep(score, exact, k, cut, lot):
         kept = tied if wanted == len(tied) else lot(tied, wanted)
     positions = np.concatenate([sure, above, kept])
     return positions[np.lexsort((positions, -score[positions]))], cut, tied, len(kept)
-
-
-def correlations(X: np.ndarray, y: np.ndarray, cases=slice(None)) -> np.ndarray:
-    """Return COR(y, x_t) (eq-cor-def) of every column, 0 for a constant one, shape (p,)."""
-    y = np.asarray(y, dtype=float)
-    centred = y - y.mean()
-    result = np.zeros(X.shape[1])
-    for columns in chunks(X):
-        block = read_columns(X, columns)[cases].astype(float)
-        check_finite(block, columns.start)
-        varies = (block != block[0]).any(axis=0)
-        block -= block.mean(axis=0)
-        spread = np.sqrt((block**2).sum(axis=0) * (centred**2).sum())
-        np.divide(centred @ block, spread, out=result[columns], where=varies)
-    return result
 
 
 def check_response(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray:
@@ -854,22 +829,27 @@ def _screening_bound(
     screened: Screened, score: np.ndarray, varies: np.ndarray, counts: np.ndarray
 ) -> Fraction | float:
     """Return what F or COR^2 of the features of a screened table is above; F (., ) is `score`."""
-    if screened.of < len(varies):
-        raise UserError(
-            f"the table has {len(varies):,} features that vary, so it cannot have been kept "
-            f"from {screened.of:,}; give the number of features before the screening"
-        )
     bound, what = screened.threshold, "an F of"
-    if bound is None:
-        return float(score.min())
-    limit = float(bound)
+    limit = 0.0 if bound is None else float(bound)
     if isinstance(bound, Fraction):
         what, limit, score = "|COR|", limit**0.5, correlation_of_f(score, counts[varies])
     weakest = int(score.argmin())
-    if limit > score[weakest] * (1 + NEARLY):
+    _check_screening(screened, len(varies), varies[weakest], what, score[weakest], limit)
+    return float(score[weakest]) if bound is None else bound
+
+
+def _check_screening(
+    screened: Screened, p: int, feature: int, what: str, weakest: float, limit: float
+) -> None:
+    """Raise UserError for a table that cannot have been screened so; `feature` is its weakest."""
+    if screened.of < p:
         raise UserError(
-            f"feature {varies[weakest] + 1} has {what} {score[weakest]:.6g}, which is less than "
-            f"the threshold {limit:.6g} of the screening; give a smaller threshold, or none if the "
-            "best features were kept"
+            f"the table has {p:,} features, so it cannot have been kept from "
+            f"{screened.of:,}; give the number of features before the screening"
         )
-    return bound
+    if limit > weakest * (1 + NEARLY):
+        raise UserError(
+            f"feature {feature + 1} has {what} {weakest:.6g}, which is less than the threshold "
+            f"{limit:.6g} of the screening; give a smaller threshold, or none if the best features "
+            "were kept"
+        )
