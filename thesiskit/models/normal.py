@@ -162,9 +162,10 @@ class Normal(SomeRelevant):
     variance: tuple[float, float] | None = None
 
     def __post_init__(self):
-        if not np.size(self.class_prior):
+        values = np.ravel(np.array(self.class_prior, dtype=object)).tolist()
+        if not values:
             raise UserError("class_prior must be a positive number, or one for each class")
-        for value in self.class_prior if np.ndim(self.class_prior) else [self.class_prior]:  # type: ignore[union-attr]
+        for value in values:
             check_count("class_prior", value)
         _check_shapes(self.effect_shapes)
         self.check_relevance()
@@ -226,8 +227,9 @@ class Normal(SomeRelevant):
     def imitate(self, posterior, training, rng) -> tuple[np.ndarray, np.ndarray]:
         """Return imitated cases of the kept features, and their classes."""
         unit, y = posterior.selection.unit, training.response
+        means, spread, variance = means_of(posterior)
         table = unit * training.table()
-        cases, y = imitated_reals(table, y, *means_of(posterior), rng, training.groups)
+        cases, y = imitated_reals(table, y, means, spread, variance, rng, training.groups)
         return cases / unit, y
 
     def expected_error(self, posterior: Posterior, rng: np.random.Generator) -> float:
@@ -828,8 +830,8 @@ def _best_variance(
                           len(n) * half - power @ (big / (big + spread))])  # fmt: skip
         return -value, -slope
 
-    bounds = [np.log([LEAST_A, most]), [low - WIDE, high + WIDE]]
-    start = np.clip(start, *np.transpose(bounds))
+    bounds = np.array([[np.log(LEAST_A), np.log(most)], [low - WIDE, high + WIDE]])
+    start = np.clip(start, *bounds.T)
     return optimize.minimize(loss, start, jac=True, method="SLSQP", bounds=bounds).x
 
 
