@@ -9,7 +9,7 @@ import pytest
 import reference_normal as slow
 from scipy import stats
 from statistical import z_score
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import normal
@@ -288,6 +288,7 @@ def test_screened_tables_are_as_the_whole_table():
 
 
 def test_a_threshold_of_correlations_is_of_the_cases_of_each_feature():
+    """Equation eq-cor-def."""
     rng = np.random.default_rng(21)
     y = np.arange(30) % 2
     X = rng.standard_normal((30, 300))
@@ -400,17 +401,25 @@ def test_the_search_for_the_variances_does_not_overflow():
             assert np.isfinite(fitted.variance).all()
 
 
-def test_threads_do_not_change_the_last_digit():
-    rng = np.random.default_rng(0)
-    y = np.arange(100) % 3
-    X = rng.standard_normal((100, 3000))
-    X[:, :20] += 0.7 * y[:, None]
-    cases, found = rng.standard_normal((300, 300)), []
-    for threads in (1, 2):
-        with threadpool_limits(threads):
-            fitted = normal.fit(select_by_f(X, y, 300, rng), normal.Normal())
-            found.append(normal.predict_log(fitted, cases))
-    np.testing.assert_array_equal(*found)
+def test_sums_do_not_depend_on_the_number_of_threads(monkeypatch):
+    X, y, rng = drawn(5)
+    threads = set()
+
+    def watched(of):
+        def called(*given):
+            threads.update(one["num_threads"] for one in threadpool_info())
+            return of(*given)
+
+        return called
+
+    for name in ("_log_likelihood", "log_densities", "_shares"):
+        monkeypatch.setattr(normal, name, watched(getattr(normal, name)))
+    with threadpool_limits(2):
+        fitted = normal.fit(select_by_f(X, y, 5, rng), normal.Normal())
+        normal.predict_log(fitted, X[:, :5])
+        normal.means_of(fitted)
+        assert max(one["num_threads"] for one in threadpool_info()) == 2
+    assert threads == {1}
 
 
 def test_bad_tables_are_refused():

@@ -596,7 +596,7 @@ def is_binary(X: np.ndarray) -> bool:
 
 
 def correlation_of_f(f: np.ndarray | float, counts: np.ndarray) -> np.ndarray:
-    """Return sqrt(F (G - 1) / (F (G - 1) + N - G)) of features with these class counts (., G)."""
+    """Return |COR| (eq-cor-def), sqrt(F (G - 1) / (F (G - 1) + N - G)), of class counts (., G)."""
     counts = np.asarray(counts)
     classes = (counts > 0).sum(axis=-1)
     between = np.minimum(f, LARGEST) * (classes - 1)
