@@ -126,6 +126,9 @@ FINDINGS = {
         lambda t: t.assign(b=1e-4 * t["b"], e=3e4 * t["e"]),
         "2 features are on another scale: the spread of 'e' is 3e+08 times that of 'b'; ",
     ),
+    "one feature in other units": (
+        lambda t: t.assign(e=1e3 * t["e"]), "1 feature is on another scale: the spread of 'e' is ",
+    ),
     "a long tail": (
         lambda t: pd.concat([np.exp(2 * t[list("abcdef")]), t[["y"]]], axis=1),
         "6 of 6 features have a long tail, and none is below 0: the normal model fits their ",

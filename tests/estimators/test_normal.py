@@ -134,6 +134,38 @@ def test_columns_that_do_not_vary_are_no_features():
         np.testing.assert_allclose(model.predict_log_proba(new_flat), expected, rtol=1e-12)
 
 
+def test_a_screened_table_with_missing_values_is_believed():
+    X, y, new = real_data(classes=2, p=400)
+    X[np.random.default_rng(5).random(X.shape) < 0.3] = np.nan
+    there = ~np.isnan(X)
+    cor = [abs(np.corrcoef(x[h], y[h])[0, 1]) for x, h in zip(X.T, there.T, strict=True)]
+    kept = np.array(cor) > 0.25
+    model = NormalClassifier(None, screened={"of": 400, "threshold": "0.25"}).fit(X[:, kept], y)
+    assert len(model.selected_) == kept.sum()
+    assert np.isfinite(model.predict_log_proba(new[:, kept])).all()
+
+
+@pytest.mark.parametrize("temperature", [None, "residual", "cv"])
+@pytest.mark.parametrize("size", [2.0**-532, 1e200])
+def test_the_size_of_values_does_not_matter(size, temperature):
+    X, y, new = real_data()
+    model = NormalClassifier(5, temperature=temperature, random_state=0)
+    found = [clone(model).fit(X * one, y).predict_log_proba(new * one) for one in (1.0, size)]
+    np.testing.assert_allclose(*found, atol=1e-5)
+
+
+def test_features_on_another_scale_are_named():
+    X, y, _ = real_data()
+    X[:, 2] *= 1000
+    with pytest.warns(UnreliableWarning, match="^x2: spread 100 times as far") as told:
+        NormalClassifier(5, temperature=None).fit(X, y)
+    assert len(told) == 1
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(COLUMNS)])
+    frame["g2"] = 1e13 + frame["g2"] / 1000
+    with pytest.warns(UnreliableWarning, match="^g2: the values differ by less than 1e-12"):
+        NormalClassifier(5, temperature=None).fit(frame, y)
+
+
 # ---- temperatures ----
 
 
@@ -316,7 +348,7 @@ def refused(model, X, y, words, kind=ValueError):
         ({"correct": "no"}, "correct must be True or False"),
         ({"relevant": "few"}, "relevant must be all or some"),
         ({"class_prior": 0}, "class_prior must be a positive number, got 0"),
-        ({"class_prior": (1, 1)}, "class_prior has 2 numbers for 3 classes"),
+        ({"class_prior": (1, 1)}, "class_prior: has 2 numbers, but there are 3 classes"),
         ({"effect_shapes": 3}, "effect_shapes must be a list"),
         ({"effect_shapes": (3, -1)}, "effect_shapes must be a positive number"),
         ({"temperature": 2.0}, 'temperature must be None or "cv" or "residual", got 2.0'),

@@ -1,10 +1,15 @@
 """The normal model against integrals by other rules, loops over points, and simulation."""
 
+import json
+import warnings
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import reference_normal as slow
 from scipy import stats
 from statistical import z_score
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import normal
@@ -12,7 +17,7 @@ from thesiskit.models.selection import (
     LARGEST,
     Screened,
     correlation_of_f,
-    f_of_correlation,
+    f_limits,
     select_by_f,
 )
 
@@ -227,7 +232,7 @@ def test_screening_is_that_of_the_analysis_of_variance():
     first = select_by_f(two, z, 1, rng)
     cor = abs(np.corrcoef(two[:, first.selected[0]], z)[0, 1])
     assert first.correlation[0] == pytest.approx(cor)
-    assert f_of_correlation(cor, [12, 12]) == pytest.approx(first.f[0])
+    assert f_limits(Fraction(cor**2), np.array([[12, 12]])) == pytest.approx(first.f[0])
 
 
 def test_ties_are_broken_by_lot():
@@ -282,6 +287,141 @@ def test_screened_tables_are_as_the_whole_table():
         select_by_f(table, y, None, rng, screened=Screened(20))
 
 
+def test_a_threshold_of_correlations_is_of_the_cases_of_each_feature():
+    """Equation eq-cor-def."""
+    rng = np.random.default_rng(21)
+    y = np.arange(30) % 2
+    X = rng.standard_normal((30, 300))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    there = ~np.isnan(X)
+    cor = np.array([abs(np.corrcoef(x[h], y[h])[0, 1]) for x, h in zip(X.T, there.T, strict=True)])
+    kept = np.flatnonzero(cor > 0.3)
+    square = Fraction("0.09")
+    above = select_by_f(X, y, None, rng, threshold=square)
+    assert np.sort(above.selected).tolist() == kept.tolist()
+    # what was kept can have been kept, and of each feature left out F is at most its own limit
+    screened = select_by_f(X[:, kept], y, None, rng, screened=Screened(300, square))
+    for found in (above, screened):
+        n = found.left_out[:, :2].sum(axis=1)
+        np.testing.assert_allclose(found.limits, 0.09 / 0.91 * (n - 2))
+        assert found.n_dropped == 300 - len(kept)
+    # features that nobody sees are missing as those that are there
+    seen = set(map(tuple, there[:, kept].astype(int).T @ np.eye(2, dtype=int)[y]))
+    assert {tuple(row[:2]) for row in screened.left_out.tolist()} <= seen
+    settings = normal.Normal(effect_shapes=(10.0,), relevant="all", variance=(5.0, 1.0))
+    plain, corrected = (normal.fit(screened, settings, correct=one) for one in (False, True))
+    expected = [
+        sum(row[2] * slow.log_discard(row[:2], limit, ratio, 10.0)
+            for row, limit in zip(screened.left_out.tolist(), screened.limits, strict=True))
+        for ratio in settings.ratio[::16]
+    ]  # fmt: skip
+    found = (corrected.log_joint - plain.log_joint)[0, ::16, 0]
+    np.testing.assert_allclose(found - found[0], np.array(expected) - expected[0], atol=1e-8)
+    weak = r"feature \d+ has \|COR\| 0.3.* less than the threshold 0.5"
+    with pytest.raises(UserError, match=weak):
+        select_by_f(X[:, kept], y, None, rng, screened=Screened(300, Fraction("0.25")))
+
+
+def test_one_feature_is_averaged_over_the_size_of_its_variance():
+    X, y, rng = drawn(0, n=6, p=1, strong=1, effect=2.0)
+    selection = select_by_f(X, y, 1, rng)
+    data = [one[0].tolist() for one in (selection.counts, selection.means, selection.within)]
+    cases = X + rng.standard_normal((6, 1))
+
+    def density(g, x, a):  # b is unknown, and as probable everywhere on the log scale
+        b = np.exp(np.arange(-12, 12, 0.1))
+        more = slow.with_case(*data, g, x)
+        return sum(one ** (a / 2) * np.exp(slow.log_marginal(*more, 1.0, a, one)) for one in b)
+
+    settings = normal.Normal(ratio=(1.0,), effect_shapes=(None,), relevant="all")
+    found = normal.predict(normal.fit(selection, settings), cases)
+    for a in (2.0, 6.0):  # which then does not matter
+        each = np.array([[density(g, x, a) for g in (0, 1)] for x in cases[:, 0]])
+        np.testing.assert_allclose(found, each / each.sum(axis=1, keepdims=True), atol=5e-3)
+
+
+def test_few_features_bind_the_prior_of_their_variances():
+    X, y, rng = drawn(2, n=60, p=100)
+    few, many = (normal.fit(select_by_f(X, y, k, rng), normal.Normal()) for k in (2, 10))
+    assert few.variance[0] <= 59**2 / normal.OTHERS < many.variance[0]
+
+
+@pytest.mark.parametrize("power", [-1000, -531, 700, 1000])
+def test_values_of_any_size(power):
+    X, y, rng = drawn(3, p=20)
+    size = 2.0**power
+    first, other = (select_by_f(table, y, 5, rng) for table in (X, X * size))
+    np.testing.assert_array_equal(first.selected, other.selected)
+    np.testing.assert_array_equal(first.f, other.f)
+    np.testing.assert_array_equal(first.means * size, other.means)
+    model = normal.Normal()
+    one, two = (normal.fit(selection, model) for selection in (first, other))
+    cases = rng.standard_normal((9, 5))
+    expected = normal.predict_log(one, cases)
+    np.testing.assert_allclose(normal.predict_log(two, cases * size), expected, atol=1e-6)
+    about, arrays = model.saved(two)
+    _, again = normal.Normal.restored(json.loads(json.dumps(about)), arrays, other.selected, 2)
+    np.testing.assert_array_equal(
+        normal.predict_log(again, cases * size), normal.predict_log(two, cases * size)
+    )
+    means = np.random.default_rng(0), np.random.default_rng(0)
+    p, q = (normal.promise(one, rng) for one, rng in zip((one, two), means, strict=True))
+    np.testing.assert_allclose(p.mean(axis=0), q.mean(axis=0), atol=1e-6)
+
+
+def test_ordinary_numbers_keep_their_last_bit():
+    X, y, rng = drawn(3, p=20)
+    found = select_by_f(X, y, 5, rng)
+    assert found.unit == 1
+    for j, means, within in zip(found.selected, found.means, found.within, strict=True):
+        mine = [X[y == g, j][:, None] * np.ones(2) for g in (0, 1)]  # added in their order
+        assert [one.sum(axis=0)[0] / len(one) for one in mine] == means.tolist()
+        away = [((x - m) ** 2).sum(axis=0)[0] for x, m in zip(mine, means, strict=True)]
+        assert away[0] + away[1] == within
+
+
+def test_columns_that_hardly_vary():
+    X, y, rng = drawn(4, p=8)
+    first = select_by_f(X, y, 5, rng)
+    fine = select_by_f(1e8 + 3e-5 * X, y, 5, rng)
+    np.testing.assert_array_equal(first.selected, fine.selected)
+    np.testing.assert_allclose(fine.f, first.f, rtol=0.02)
+    flat = np.column_stack([X, np.full(24, 0.1), np.full(24, 1e8), 0.1 + 1e-17 * X[:, :1]])
+    assert select_by_f(flat, y, None, rng, threshold=0.0).n_constant == 3
+
+
+def test_the_search_for_the_variances_does_not_overflow():
+    rng = np.random.default_rng(6)
+    y = np.arange(20) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for far in (3, 30, 90):
+            X = rng.standard_normal((20, 12)) * 10 ** rng.uniform(-far, far, 12)
+            fitted = normal.fit(select_by_f(X, y, 6, rng), normal.Normal())
+            assert np.isfinite(fitted.variance).all()
+
+
+def test_sums_do_not_depend_on_the_number_of_threads(monkeypatch):
+    X, y, rng = drawn(5)
+    threads = set()
+
+    def watched(of):
+        def called(*given):
+            threads.update(one["num_threads"] for one in threadpool_info())
+            return of(*given)
+
+        return called
+
+    for name in ("_log_likelihood", "log_densities", "_shares"):
+        monkeypatch.setattr(normal, name, watched(getattr(normal, name)))
+    with threadpool_limits(2):
+        fitted = normal.fit(select_by_f(X, y, 5, rng), normal.Normal())
+        normal.predict_log(fitted, X[:, :5])
+        normal.means_of(fitted)
+        assert max(one["num_threads"] for one in threadpool_info()) == 2
+    assert threads == {1}
+
+
 def test_bad_tables_are_refused():
     X, y, rng = drawn(14)
     with pytest.raises(DataError, match="feature 3"):
@@ -296,7 +436,7 @@ def test_bad_tables_are_refused():
         select_by_f(X, y, 5, rng, cases=np.flatnonzero(y == 0))
     with pytest.raises(DataError, match="more cases than classes"):
         select_by_f(X[:2], y[:2], 5, rng)
-    with pytest.raises(UserError, match="3 numbers for 2 classes"):
+    with pytest.raises(UserError, match="3 numbers, but there are 2 classes"):
         selection = select_by_f(X, y, 5, rng)
         normal.fit(selection, normal.Normal(class_prior=(1.0, 1.0, 1.0)))
 

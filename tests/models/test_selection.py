@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from statistical import assert_proportions
 
 from thesiskit.errors import UserError
-from thesiskit.models import packed, selection
+from thesiskit.models import packed
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.selection import select_features, squared_correlation
 
@@ -125,24 +125,6 @@ def test_column_order_does_not_matter(rng):
     assert sorted(a.correlation) == sorted(b.correlation)
 
 
-@pytest.mark.parametrize("real", ["features", "response"])
-def test_real_values_get_the_ordinary_correlation(rng, real):
-    """Equation eq-cor-def."""
-    X, y = data(rng, 50, 20)
-    X, y = X.astype(float), y.astype(float)
-    if real == "features":
-        X += rng.normal(size=X.shape)
-        X[:, 3] = 0.1  # constant, though its mean rounds
-    else:
-        y += rng.normal(size=50)
-        X[:, 3] = 1
-    expected = np.zeros(20)
-    for j in range(20):
-        if j != 3:
-            expected[j] = np.corrcoef(X[:, j], y)[0, 1]
-    np.testing.assert_allclose(selection.correlations(X, y), expected, atol=1e-13)
-
-
 def test_constant_features_are_never_an_error(rng):
     _, y = data(rng)
     found = select_features(np.zeros((40, 5), dtype=np.uint8), y, 2, rng)
@@ -200,15 +182,6 @@ def test_bad_cases(rng, cases):
     X, y = data(rng)
     with pytest.raises(UserError, match="cases must be row numbers"):
         select_features(X, y, 3, rng, cases=cases)
-
-
-def test_missing_values_in_a_late_chunk_are_found(rng, monkeypatch):
-    X, y = rng.normal(size=(40, 1200)), rng.normal(size=40)
-    X[3, 1100] = np.nan
-    monkeypatch.setattr(packed, "CHUNK_BYTES", 1)
-    for response in (y, (y > 0).astype(int)):
-        with pytest.raises(UserError, match="case 4, feature 1101"):
-            selection.correlations(X, response)
 
 
 def test_changes_in_a_private_map_survive(tmp_path, rng):

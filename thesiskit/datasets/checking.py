@@ -44,6 +44,7 @@ DROP = "data.ignore leaves it out, data.id makes it the names of the cases"
 MANY = 1000  # a count that is reached where the range of counts is large
 RANGE = 10  # times the smallest count of a feature, in half of the features at least
 APART = 1e6  # times the smallest spread of a feature; tables of like measurements have 1e3, or 1e5
+GAP = 100  # times the spread of the next narrower feature; in tables of like measurements up to 9
 TAIL, HUGE = 8, 20  # deviations above the median, of skewed values; from it, of mistakes
 
 
@@ -449,12 +450,14 @@ def _scales(looks: Looks) -> list[str]:
     """Say that features are on wildly different scales."""
     measured = np.flatnonzero((looks.values > LEAST) & (looks.spread > 0))
     spread = looks.spread[measured]
-    if not len(spread) or spread.max() < APART * spread.min():
+    logs = np.log(spread)
+    gaps = np.diff(np.sort(logs[~looks.whole[measured]]))  # numbers of cases are whole
+    if not len(logs) or (np.ptp(logs) < log(APART) and gaps.max(initial=0) < log(GAP)):
         return []
     least, most = measured[spread.argmin()], measured[spread.argmax()]
-    far = int((np.abs(np.log(spread / np.median(spread))) > np.log(APART) / 2).sum())
+    far = np.abs(np.log(spread / np.median(spread))) >= min(np.ptp(logs), log(APART)) / 2
     return [
-        f"{counted(far, 'feature is', 'features are')} on another scale: the spread of "
+        f"{counted(int(far.sum()), 'feature is', 'features are')} on another scale: the spread of "
         f"{looks.name(most)} is {spread.max() / spread.min():.0e} times that of "
         f"{looks.name(least)}; the normal model and nearest-centroids take variances to be "
         "alike: write features in units of like size (other models cut or standardise them)"

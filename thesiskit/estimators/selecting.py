@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 )
 
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, PATTERN_PI, PI
-from thesiskit.errors import UnreliableWarning, UserError, quoted
+from thesiskit.errors import UnreliableWarning, UserError, few, quoted
 from thesiskit.estimators.inputs import (
     DiscreteFeatures,
     as_numbers,
@@ -44,9 +44,10 @@ from thesiskit.models.normal import Normal
 from thesiskit.models.packed import PackedFeatures, as_bits, find_missing, read_columns
 from thesiskit.models.pool import Pool
 from thesiskit.models.selection import (
+    LARGEST,
+    RELATIVE,
     Screened,
     check_threshold,
-    f_of_correlation,
     is_binary,
     select_by_f,
     select_features,
@@ -58,6 +59,13 @@ NOT_BINARY = (
     "features must be 0 or 1; put MedianBinarizer() before the classifier in a pipeline, or take "
     "NormalClassifier, which uses real values as they are"
 )
+
+UNLIKE = 100  # times the spread of the median feature
+SCALES = (
+    f"spread {UNLIKE} times as far, or as little, as the median of the features kept, and they "
+    "share a prior of their variances; put StandardScaler() before the classifier in a pipeline"
+)
+DIGITS = "the values differ by less than 1e-12 of their size, so that few of their digits tell"
 
 
 class SelectingClassifier(ClassifierMixin, BaseEstimator):
@@ -224,7 +232,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         # among the cases of an inner fold fewer features may vary than among all
         at_most = k in (None, DEFAULT_KEPT) or cases is not None
         k = table.shape[1] if k is None else int(k)
-        before = as_screened(self.screened, y)
+        before = as_screened(self.screened, real=True)
         return select_by_f(table, y, k, rng, cases=cases, screened=before, at_most=at_most)
 
     def _training(self, table, y, cases, selection, rng) -> Training:
@@ -309,14 +317,14 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def as_screened(screened: Any, y: np.ndarray | None = None) -> Screened | None:
+def as_screened(screened: Any, real: bool = False) -> Screened | None:
     """Return what is known of a screened table, given as {"of": 10000, "threshold": "0.26"}.
 
-    y : the classes (n,) of a table of real features, whose threshold may be given as "f" too.
+    real : whether features are real: the threshold may be given as "f" too.
     """
     if screened is None:
         return None
-    known = {"of", "threshold"} if y is None else {"of", "threshold", "f"}
+    known = {"of", "threshold", "f"} if real else {"of", "threshold"}
     if not isinstance(screened, Mapping) or not {"of"} <= set(screened) <= known:
         also = "; or f, the F statistic, in place of threshold" if "f" in known else ""
         raise UserError(
@@ -329,8 +337,7 @@ def as_screened(screened: Any, y: np.ndarray | None = None) -> Screened | None:
         raise UserError('screened has "threshold" and "f", which say the same; leave out one')
     threshold: Any = None if f is None else positive('screened["f"]', f)
     if correlation is not None:
-        gamma = check_threshold(correlation)
-        threshold = gamma**2 if y is None else f_of_correlation(float(gamma), np.bincount(y))
+        threshold = check_threshold(correlation) ** 2
     return Screened(whole('screened["of"]', screened["of"]), threshold)
 
 
@@ -547,17 +554,15 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
     screened : what is known of a table that somebody kept from more features, such as
         {"of": 10000, "threshold": 0.26}: how many of them varied, and the absolute correlation
         (with more classes the correlation ratio) that those kept are above; {"of": 10000,
-        "f": 12.3} gives the F statistic.  With "of" alone it is the smallest of the table, as
-        where the best ones were kept.  The screening must have used the cases of `fit`.
+        "f": 12.3} gives the F statistic.  With "of" alone the smallest F of the table is it, as
+        where the best ones were kept.  The screening must have used the cases of `fit`.  With
+        missing values each feature has the correlation of its own cases, and those that are not
+        in the table are taken to lack as many cases as those that are.
     class_prior : the Dirichlet prior of the class probabilities: one number, or one for each class.
     effect_shapes : each relevant feature has an effect of its own; its variance is the common one
         times an Inverse-Gamma(c / 2, c / 2) variable.  These are the c's that are averaged over;
         None: the effects of all have the same variance.
-    temperature : log odds are divided by tau >= 1, because features that go together are counted
-        as so much evidence each, and each class gets an offset.  "residual": they are fitted to
-        cases that are imitated with the residuals of the training cases.  "cv": they are fitted to
-        predictions of parts of the training cases, for which selection and fit are repeated without
-        them; of no use where the table was screened.  None: tau is 1.
+    temperature : as of NaiveBayesClassifier.
     random_state : breaks ties between features at the cut, and divides the cases for tau.
 
     Attributes
@@ -573,6 +578,25 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
     """
+
+    def fit(self, X, y, groups=None):
+        """Fit to real features X (n, p), NaN where one is missing, and labels y (n,).
+
+        Warns of features kept that are on another scale than the others, or hardly vary.
+        """
+        super().fit(X, y, groups)
+        kept = self._posterior.selection
+        spread = np.sqrt(kept.within / kept.counts.sum(axis=1))
+        middle = np.median(spread)
+        unlike = (spread > UNLIKE * middle) | ((UNLIKE * spread < middle) & (kept.f < LARGEST))
+        names = _check_feature_names_in(self, None)[self.selected_]
+        for which, words in (
+            (unlike, SCALES),
+            (spread < RELATIVE * np.abs(kept.scaled).max(axis=1), DIGITS),
+        ):
+            if which.any():
+                warnings.warn(f"{few(names[which])}: {words}", UnreliableWarning, stacklevel=2)
+        return self
 
     _attributes: ClassVar = {
         "threshold_": "threshold",

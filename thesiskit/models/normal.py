@@ -33,7 +33,11 @@ that F is at most the threshold.  A missing value has no term in the likelihood.
 
 The variances' (a, b) are those that make the kept features most probable; W alone would be too
 small, because features with a small W are selected.  They are found by the EM algorithm: its latent
-quantities are (c, rho, pi) and rho_j of each feature, averaged over by the same quadrature.
+quantities are (c, rho, pi) and rho_j of each feature, averaged over by the same quadrature.  Few
+features with few cases would take effects for noise that they have in common.  So a is at most
+d^2 / OTHERS, where d are the degrees of freedom of a feature's fellows; from d = 142 on that is no
+bound but MOST_A.  For one feature a is next to 0: its variance is integrated over with the prior
+1 / w.
 
 Given rho_j, the sum of squares between classes is w_j times a sum of c_i chi-squared variables with
 one degree of freedom, c_i = 1 + rho_j d_i, where d_i are the nonzero eigenvalues of
@@ -68,6 +72,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import AfterValidator, Field
 from scipy import optimize, special
+from threadpoolctl import threadpool_limits
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
 from thesiskit.blocks import PositiveNumber, distinct
@@ -157,7 +162,11 @@ class Normal(SomeRelevant):
     variance: tuple[float, float] | None = None
 
     def __post_init__(self):
-        _check_dirichlet(self.class_prior)
+        values = np.ravel(np.array(self.class_prior, dtype=object)).tolist()
+        if not values:
+            raise UserError("class_prior must be a positive number, or one for each class")
+        for value in values:
+            check_count("class_prior", value)
         _check_shapes(self.effect_shapes)
         self.check_relevance()
         if not len(self.ratio):
@@ -175,18 +184,13 @@ class Normal(SomeRelevant):
 
     def check(self, classes: int) -> None:
         """Raise UserError where `class_prior` has numbers for another number of classes."""
-        if isinstance(self.class_prior, tuple) and len(self.class_prior) != classes:
-            raise UserError(
-                f"class_prior: has {len(self.class_prior)} numbers, but there are {classes} "
-                "classes; give one for each, or one number for all"
-            )
+        self.class_weights(classes)
 
     @property
     def priors_of_draws(self) -> dict[str, Any]:
         """What data that are drawn from the model depend on."""
-        several = isinstance(self.class_prior, tuple)
         return {
-            "class_prior": self.class_prior[:2] if several else (self.class_prior,) * 2,  # type: ignore[index]
+            "class_prior": tuple((2 * np.ravel(self.class_prior).tolist())[:2]),
             "pi": self.pi,
             "dirichlet": self.class_prior,
             "ratio": self.ratio,
@@ -203,8 +207,8 @@ class Normal(SomeRelevant):
         prior = np.atleast_1d(np.array(self.class_prior, dtype=float))
         if len(prior) not in (1, classes):
             raise UserError(
-                f"class_prior has {len(prior)} numbers for {classes} classes; give one number, or "
-                "one for each class"
+                f"class_prior: has {len(prior)} numbers, but there are {classes} classes; give one "
+                "for each, or one number for all"
             )
         return np.broadcast_to(prior, (classes,))
 
@@ -222,8 +226,11 @@ class Normal(SomeRelevant):
 
     def imitate(self, posterior, training, rng) -> tuple[np.ndarray, np.ndarray]:
         """Return imitated cases of the kept features, and their classes."""
-        table, y = training.table(), training.response
-        return imitated_reals(table, y, *means_of(posterior), rng, training.groups)
+        unit, y = posterior.selection.unit, training.response
+        means, spread, variance = means_of(posterior)
+        table = unit * training.table()
+        cases, y = imitated_reals(table, y, means, spread, variance, rng, training.groups)
+        return cases / unit, y
 
     def expected_error(self, posterior: Posterior, rng: np.random.Generator) -> float:
         """Return the error rate that the posterior expects of new cases."""
@@ -281,7 +288,7 @@ class Normal(SomeRelevant):
         selection = posterior.selection
         arrays = {name: getattr(selection, name) for name in (*KEPT, "class_counts")}
         arrays |= {name: getattr(posterior, name) for name in SAVED}
-        return {"settings": self.settings}, arrays
+        return {"settings": self.settings, "unit": selection.unit}, arrays
 
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[Model, Posterior]:
@@ -295,7 +302,9 @@ class Normal(SomeRelevant):
         counts = kept["counts"].astype(np.int64)
         check(((counts >= 0) & (counts <= class_counts)).all())
         check((counts.sum(axis=1) > (counts > 0).sum(axis=1)).all())
-        check((np.abs(kept["means"]) < LARGEST).all())
+        unit = about.get("unit", 1.0)  # older files have none
+        check(type(unit) is float and 0 < unit < np.inf)
+        check((np.abs(kept["means"] * unit) < LARGEST).all())
         check(((kept["within"] >= 0) & (kept["within"] < LARGEST**2)).all())
         sizes = {"C": len(model.effect_shapes), "R": len(model.ratio), "J": len(model.pi_points)}
         posterior = shaped(arrays, SAVED, **sizes, ab=2)
@@ -306,19 +315,10 @@ class Normal(SomeRelevant):
             selected=selected, threshold=0.0, f=np.zeros(len(selected)), counts=counts,
             means=kept["means"], within=kept["within"], class_counts=class_counts,
             n_features=len(selected), n_constant=0, tied=0, tied_kept=0,
-            left_out=np.empty((0, classes + 1), dtype=np.int64),
+            left_out=np.empty((0, classes + 1), dtype=np.int64), limits=np.empty(0), unit=unit,
         )  # fmt: skip
         log_discard = np.zeros((sizes["C"], sizes["R"]))
         return model, restore(selection, model, log_discard=log_discard, **posterior)
-
-
-def _check_dirichlet(prior) -> None:
-    several = isinstance(prior, tuple | list | np.ndarray)
-    values = list(prior) if several else [prior]
-    if not values:
-        raise UserError("class_prior must be a positive number, or one for each class")
-    for value in values:
-        check_count("class_prior", value)
 
 
 def _check_shapes(shapes) -> None:
@@ -514,7 +514,7 @@ class Between:
     @classmethod
     def of(cls, selection: FSelection, ratio: np.ndarray) -> Between:
         """Return them for the kept features, at the nodes ratio (M,)."""
-        counts, means = selection.counts, selection.means
+        counts, means = selection.counts, selection.scaled
         if len(counts) and (counts == counts[0]).all():
             counts = counts[:1]  # without missing values all features share them
         shape = (len(counts), len(ratio))
@@ -579,6 +579,8 @@ class Evidence:
 
 
 LEAST_A, MOST_A = 0.02, 200.0
+OTHERS = 100.0  # by which the squared degrees of freedom of other features are divided
+WIDE = 12.0  # log(a b) is so near to the logs of sums of squares at least
 ROUNDS = 50
 SETTLED = 1e-4  # change of log a and log b
 NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
@@ -684,6 +686,7 @@ class Posterior:
         return (1 - pi) * evidence.by_node[:, :1] / evidence.mixed(pi, row)
 
     @cached_property
+    @threadpool_limits.wrap(limits=1)
     def relevance(self) -> np.ndarray:
         """The posterior probability that each kept feature is relevant, (k,)."""
         row, j, log_probability = self.points
@@ -692,6 +695,7 @@ class Posterior:
         return np.clip(1 - irrelevant, 0.0, 1.0)
 
 
+@threadpool_limits.wrap(limits=1)  # small matrices; more threads add numbers in another order
 def fit(selection: FSelection, settings: Normal, *, correct: bool = True) -> Posterior:
     """Fit to the kept features; with `correct`, condition on the F of the others being small.
 
@@ -729,10 +733,10 @@ def _left_out(
     found = np.zeros((shape[0] * shape[1], len(pi)))
     relevant = np.zeros(shape)
     rows = selection.left_out if correct else selection.left_out[:0]
-    for row in rows:
+    for row, limit in zip(rows, selection.limits, strict=False):
         counts, copies = row[:-1], int(row[-1])
-        none = averaged_tails(counts, selection.threshold, np.zeros(1), None)
-        each = [averaged_tails(counts, selection.threshold, ratio, c)
+        none = averaged_tails(counts, limit, np.zeros(1), None)
+        each = [averaged_tails(counts, limit, ratio, c)
                 for c in settings.effect_shapes]  # fmt: skip
         lower, upper = (np.array([one[side] for one in each]) for side in (0, 1))
         relevant += copies / selection.n_dropped * log_lower(lower, upper)
@@ -765,7 +769,7 @@ def _estimate_variance(
     pi = settings.pi_points
     cases = selection.counts.sum(axis=1)
     sizes = (selection.within + between.squares[:, 0]) / np.maximum(1, cases - 1)
-    found = np.log([5.0, 5.0 * np.median(sizes)])  # log a and log ab
+    found = np.log([5.0, max(5.0 * np.median(sizes), LEAST)])  # log a and log ab
     # every second value of rho and pi is enough here
     rows, columns = np.arange(0, len(log_factor), 2), np.arange(len(pi) - 1, -1, -2)
     for _ in range(ROUNDS):
@@ -812,6 +816,8 @@ def _best_variance(
     share = shares[feature, node]
     spread = selection.within[feature] + between.squares[feature, node]
     numbers, copies = np.unique(n, return_counts=True)
+    most = np.clip((n.sum() - n.mean()) ** 2 / OTHERS, LEAST_A, MOST_A)
+    low, high = np.log(np.maximum([spread.min(), spread.max()], LEAST))
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         half, big = np.exp(x[0]) / 2, np.exp(x[1])
@@ -824,7 +830,8 @@ def _best_variance(
                           len(n) * half - power @ (big / (big + spread))])  # fmt: skip
         return -value, -slope
 
-    bounds = [np.log([LEAST_A, MOST_A]), (None, None)]
+    bounds = np.array([[np.log(LEAST_A), np.log(most)], [low - WIDE, high + WIDE]])
+    start = np.clip(start, *bounds.T)
     return optimize.minimize(loss, start, jac=True, method="SLSQP", bounds=bounds).x
 
 
@@ -887,7 +894,7 @@ class Predictive:
         far = _far_evidence(counts, nodes.ratio, log_between, a)
         feature, node, offset = _used_nodes(weight, by_node, far)
         location, v, _ = predictive(
-            counts[feature], selection.means[kept][feature], nodes.ratio[node]
+            counts[feature], selection.scaled[kept][feature], nodes.ratio[node]
         )
         # of the training values, for the node without effect and for the most probable one
         each, ends = (
@@ -1256,6 +1263,7 @@ def log_densities(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     return found
 
 
+@threadpool_limits.wrap(limits=1)
 def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     """Return the log probability of each class, (T, G), for rows of the kept features, (T, k).
 
@@ -1271,7 +1279,7 @@ def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
         case, feature = np.argwhere(np.isinf(features))[0]
         raise DataError(f"case {case + 1} has an infinite value in kept feature {feature + 1}")
     prior = posterior.settings.class_weights(G) + posterior.selection.class_counts
-    found = log_densities(posterior, features) + np.log(prior)
+    found = log_densities(posterior, features * posterior.selection.unit) + np.log(prior)
     return found - special.logsumexp(found, axis=1, keepdims=True)
 
 
@@ -1301,9 +1309,10 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
         degrees = 2 * densities.power[feature] - 1
         scale = np.sqrt(densities.spread[node] / densities.inverse[y, node] / degrees)
         features[:, feature] = densities.mean[y, node] + scale * rng.standard_t(degrees, cases)
-    return predict(posterior, features)
+    return predict(posterior, features / selection.unit)
 
 
+@threadpool_limits.wrap(limits=1)
 def means_of(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what the posterior expects of each kept feature: class means, and variances.
 
@@ -1321,7 +1330,7 @@ def means_of(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     for j, share in enumerate(shares):
         used = share > NO_SHARE
         weight = share[used] / share[used].sum()
-        location, v, _ = predictive(selection.counts[j], selection.means[j], nodes.ratio[used])
+        location, v, _ = predictive(selection.counts[j], selection.scaled[j], nodes.ratio[used])
         means[j] = weight @ location
         spread[j] = weight @ (v - 1 + (location - means[j]) ** 2 / variance[j])
     return means, spread, variance
@@ -1380,13 +1389,13 @@ def log_probability(posterior: Posterior, draws: Draws, case: np.ndarray) -> np.
     G = len(selection.class_counts)
     prior = posterior.settings.class_weights(G) + selection.class_counts
     found = np.tile(np.log(prior / prior.sum()), (len(draws.ratio), 1))
-    for feature, x in enumerate(np.asarray(case, dtype=float).tolist()):
+    for feature, x in enumerate((np.asarray(case) * selection.unit).tolist()):
         at = np.flatnonzero(draws.effect[:, feature])
         if np.isnan(x) or not len(at):
             continue
         counts = selection.counts[feature]
         location, v, squares = predictive(
-            counts, selection.means[feature], draws.effect[at, feature]
+            counts, selection.scaled[feature], draws.effect[at, feature]
         )
         spread = (a * b + selection.within[feature] + squares)[:, None]
         power = (a + counts.sum()) / 2

@@ -50,6 +50,7 @@ from scipy import optimize, special
 
 from thesiskit.models.base import LARGEST, Arrays, Model, Training, check
 from thesiskit.models.peers import PENALTIES, SCREENED, lasso_path, quietly
+from thesiskit.models.selection import RELATIVE, ROUNDING, moments_of
 from thesiskit.models.temperature import stratified
 
 VARIANCES = np.array([0.1, 0.5, 2, 8, 30, 120, 600, 3000])  # of coefficients of ridges
@@ -114,7 +115,9 @@ class Pool(Model):
     def restored(cls, about, arrays, selected, classes) -> tuple[Model, Arrays]:
         """Return the model and what it had learnt; ValueError if damaged."""
         model, learnt = super().restored(about, arrays, selected, classes)
-        check(all((np.abs(array) < LARGEST).all() for array in learnt.values()))
+        of_values = ("mean", "scale")  # of any size
+        check(all((np.abs(learnt[name]) < (np.inf if name in of_values else LARGEST)).all()
+                  for name in learnt))  # fmt: skip
         check(learnt["cases"] > 0 and learnt["power"].shape == (len(FAMILIES),))
         check(set(learnt["family"].tolist()) == set(range(len(FAMILIES))))
         for name in ("scale", "share", "weight", "sharpness", "mixing", "power"):
@@ -360,16 +363,14 @@ class Learnt:
 
 def _learn(table: np.ndarray, y: np.ndarray) -> Learnt:
     """Fit all settings to cases (n, p) of classes y (n,), each with a case."""
-    missing = np.isnan(table)
-    known = np.maximum(1, len(table) - missing.sum(axis=0))
-    z = np.where(missing, 0, table) if missing.any() else np.array(table, dtype=float)
-    mean = z.sum(axis=0) / known
-    z -= mean
-    z[missing] = 0
-    deviation = np.sqrt(np.einsum("ij,ij->j", z, z) / len(z))
-    varies = deviation > 1e-12 * np.abs(mean)
+    some, unit, (_, mean, within, origin) = moments_of(table, [np.arange(len(table))])
+    deviation = np.sqrt(within / len(table)) / unit
+    mean = mean[:, 0] / unit + origin
+    varies = deviation > np.where(origin, ROUNDING, RELATIVE) * np.abs(mean)
     scale = np.divide(1, deviation, out=np.zeros_like(mean), where=varies)
-    z *= scale
+    z = (table - mean) * scale
+    if some:
+        z[np.isnan(z)] = 0
     return Learnt(mean, scale, [*_lines(z, y)] if y.max() else [])
 
 

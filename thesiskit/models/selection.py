@@ -59,7 +59,6 @@ from thesiskit.models.packed import (
     PackedFeatures,
     as_bits,
     case_masks,
-    check_finite,
     chunks,
     find_missing,
     read_columns,
@@ -69,9 +68,10 @@ TIES = ("exact", "as-printed")
 THRESHOLD = "threshold"  # in place of these, where gamma was given beforehand
 NEARLY = 1e-12  # relative distance below which floating squared correlations are compared exactly
 BLOCK = 1 << 17  # values that are looked at together, so that they stay in a cache
-MOST_VALUE = 1e100  # of a real feature: its square is a number
+ORDINARY = 1e-100, 1e100  # values whose squares, and sums of these, are exact enough
 LARGEST = 1e300  # F where nothing varies within classes
-RELATIVE = 1e-12  # of a column's mean: less is no variation
+RELATIVE = 1e-12  # of a column's mean: less may be no variation, and of its own rounding
+ROUNDING = 1e-15  # of the mean: less is no variation
 WITHIN, BELOW, AT, LOT = range(4)  # |COR| <= gamma, < gamma, = gamma; not known how many are equal
 
 
@@ -111,8 +111,8 @@ class Screened:
     """A table that somebody kept from more features.
 
     of : how many features there were before.
-    threshold : what COR^2 of the kept ones was above, or their F; None if the best were kept, so
-        that it is the smallest in the table.
+    threshold : what COR^2 of the kept ones was above, a Fraction, or a float their F; None if the
+        best were kept, so that it is the smallest in the table.
     """
 
     of: int
@@ -161,17 +161,21 @@ class FSelection:
     Attributes
     ----------
     selected : (k,) column indices, by falling F, then by column.
-    threshold : every feature left out has an F of at most this.
+    threshold : every feature left out that no value lacks has an F of at most this.
     f : (k,) F of the kept features.
     counts : (k, G) cases of each class that have the feature.
     means : (k, G) class means; 0 where a class has no such case.
-    within : (k,) sums of squares within classes.
+    within : (k,) sums of squares within classes, of values times `unit`.
+    unit : 1, or the power of two that makes the largest values ordinary numbers.
     class_counts : (G,) cases of each class.
     n_features : p, the columns that vary; of a table that was screened before, how many it had.
     n_constant : columns that do not vary.
     tied, tied_kept : features whose F equals the threshold, and how many of these were kept.
     left_out : (D, G + 1) whole numbers: for each combination of counts among the features left
-        out, the counts and how many features have them.
+        out, the counts and how many features have them.  Features that a screened table has not
+        are taken to be missing as often as those that it has.
+    limits : (D,) what their F is at most: `threshold`, but of a bound on |COR| another F for each
+        combination of counts.
     """
 
     selected: np.ndarray
@@ -186,11 +190,18 @@ class FSelection:
     tied: int
     tied_kept: int
     left_out: np.ndarray
+    limits: np.ndarray
+    unit: float = 1.0
 
     @property
     def n_dropped(self) -> int:
         """Features left out, p - k."""
         return int(self.left_out[:, -1].sum())
+
+    @property
+    def scaled(self) -> np.ndarray:
+        """Class means times `unit`, (k, G)."""
+        return self.means * self.unit
 
     @property
     def correlation(self) -> np.ndarray:
@@ -401,18 +412,9 @@ def _leave_out_unseen(
     assert found.left_out is not None
     weakest, columns = weakest_features(packed, y, cases)
     p, of = found.n_features, screened.of
-    if of < p:
-        raise UserError(
-            f"the table has {p:,} features, so it cannot have been kept from {of:,}; give the "
-            "number of features before the screening"
-        )
     cut = weakest if screened.threshold is None else Fraction(screened.threshold)
-    if cut > weakest:
-        raise UserError(
-            f"feature {columns[0] + 1} has |COR| {float(weakest) ** 0.5:.6g}, which is less than "
-            f"the threshold {float(cut) ** 0.5:.6g} of the screening; give a smaller threshold, or "
-            "none if the best features were kept"
-        )
+    _check_screening(screened, p, columns[0], "|COR|", float(weakest) ** 0.5,
+                     float(cut) ** 0.5 if cut > weakest else 0.0)  # fmt: skip
     everything = len(found.selected) == p
     gamma_squared = cut if everything else found.gamma_squared
     if rule == THRESHOLD:
@@ -435,6 +437,13 @@ def added_up(rows: np.ndarray, copies: np.ndarray | None = None) -> np.ndarray:
     groups, which = np.unique(rows, axis=0, return_inverse=True)
     numbers = np.bincount(which.reshape(-1), copies, len(groups))
     return np.column_stack([groups, numbers]).astype(np.int64)
+
+
+def _shared_out(rows: np.ndarray, number: int) -> np.ndarray:
+    """Return so many features with the counts of others, each as often as there, (D, .)."""
+    ends = np.cumsum(rows[:, -1]).tolist()
+    shares = np.diff([end * number // ends[-1] for end in ends], prepend=0)
+    return np.column_stack([rows[:, :-1], shares])[shares > 0]
 
 
 def weakest_features(
@@ -532,21 +541,6 @@ def keep(score, exact, k, cut, lot):
     return positions[np.lexsort((positions, -score[positions]))], cut, tied, len(kept)
 
 
-def correlations(X: np.ndarray, y: np.ndarray, cases=slice(None)) -> np.ndarray:
-    """Return COR(y, x_t) (eq-cor-def) of every column, 0 for a constant one, shape (p,)."""
-    y = np.asarray(y, dtype=float)
-    centred = y - y.mean()
-    result = np.zeros(X.shape[1])
-    for columns in chunks(X):
-        block = read_columns(X, columns)[cases].astype(float)
-        check_finite(block, columns.start)
-        varies = (block != block[0]).any(axis=0)
-        block -= block.mean(axis=0)
-        spread = np.sqrt((block**2).sum(axis=0) * (centred**2).sum())
-        np.divide(centred @ block, spread, out=result[columns], where=varies)
-    return result
-
-
 def check_response(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray:
     """Return y as a float array; raise unless it has two or more values among `cases`."""
     y = np.asarray(y)
@@ -602,20 +596,25 @@ def is_binary(X: np.ndarray) -> bool:
 
 
 def correlation_of_f(f: np.ndarray | float, counts: np.ndarray) -> np.ndarray:
-    """Return sqrt(F (G - 1) / (F (G - 1) + N - G)) of features with these class counts (., G)."""
+    """Return |COR| (eq-cor-def), sqrt(F (G - 1) / (F (G - 1) + N - G)), of class counts (., G)."""
     counts = np.asarray(counts)
     classes = (counts > 0).sum(axis=-1)
     between = np.minimum(f, LARGEST) * (classes - 1)
     return np.sqrt(between / (between + counts.sum(axis=-1) - classes))
 
 
-def f_of_correlation(correlation: float, class_counts: np.ndarray) -> float:
-    """Return the F statistic of a |COR| (with more than two classes: of a correlation ratio)."""
-    classes = int((np.asarray(class_counts) > 0).sum())
-    square = float(correlation) ** 2
-    if square >= 1:
-        return LARGEST
-    return square / (1 - square) * (int(np.sum(class_counts)) - classes) / (classes - 1)
+def f_limits(bound: Fraction | float, counts: np.ndarray) -> np.ndarray:
+    """Return the F that a bound means for features with class counts (m, G), (m,).
+
+    A bound is an F, or as a Fraction COR^2 (with more than two classes the squared correlation
+    ratio), whose F is another where other cases have the feature.
+    """
+    if not isinstance(bound, Fraction):
+        return np.full(len(counts), float(bound))
+    classes = (counts > 0).sum(axis=1)
+    odds = float(bound / (1 - bound)) if bound < 1 else LARGEST
+    f = odds * ((counts.sum(axis=1) - classes) / np.maximum(1, classes - 1))
+    return np.minimum(f, LARGEST)
 
 
 def select_by_f(
@@ -624,7 +623,7 @@ def select_by_f(
     k: int | None,
     rng: np.random.Generator,
     *,
-    threshold: float | None = None,
+    threshold: Fraction | float | None = None,
     cases: np.ndarray | None = None,
     screened: Screened | None = None,
     at_most: bool = False,
@@ -637,7 +636,8 @@ def select_by_f(
     y : (n,) classes 0 to G - 1.
     k : number of features to keep; None when a threshold is given.
     rng : breaks ties at the cut.
-    threshold : features with an F of at most this are left out.  May keep nothing.
+    threshold : features with an F of at most this, or if it is a Fraction a COR^2, are left out.
+        May keep nothing.
     cases : row numbers to use, by default all; each class needs one of them.
     screened : what is known of a table that was kept from more features.  They are left out, too;
         k is None to keep all that there are.
@@ -652,8 +652,8 @@ def select_by_f(
     n, _ = check_table(X)
     y, counts = _check_classes(y, n, cases)
     used = np.arange(n) if cases is None else np.asarray(cases)
-    rows = [used[y[used] == g] for g in range(len(counts))]
-    f, present = _statistics(X, rows)
+    cases_of = [used[y[used] == g] for g in range(len(counts))]
+    f, present = _statistics(X, cases_of)
     varies = np.flatnonzero(f >= 0)
     if not len(varies):
         raise DataError("no column varies within the training cases, so nothing can be learned")
@@ -669,34 +669,46 @@ def select_by_f(
             f"the number of features to keep must be from 1 to {len(varies):,}, got {k}{constant}"
         )
     score = f[varies]
-
-    def exact(positions: np.ndarray) -> tuple[list[float], np.ndarray]:
+    have = np.broadcast_to(counts, (len(f), len(counts))) if present is None else present
+    if threshold is None:
         # F of equal columns can differ in the last digit, so near ones count as equal
-        if k is not None:
-            return [float(score[positions].max())], np.zeros(len(positions), dtype=np.intp)
-        return score[positions].tolist(), np.arange(len(positions))
-
-    cut = None if threshold is None else float(threshold)
-    place, cut, tied, tied_kept = keep(score, exact, k, cut, by_lot(rng))
+        place, cut, ties, tied_kept = keep(
+            score, lambda at: ([float(score[at].max())], np.zeros(len(at), dtype=np.intp)),
+            k, None, by_lot(rng),
+        )  # fmt: skip
+    else:
+        place = np.flatnonzero(score > f_limits(threshold, have[varies]))
+        place = place[np.argsort(-score[place], kind="stable")]
+        cut, ties, tied_kept = threshold, place[:0], 0
     selected = varies[place]
-    _, moments = _moments(read_columns(X, selected), rows)
-    rest = np.setdiff1d(varies, selected, assume_unique=True)
-    left_out = _alike(counts, len(rest)) if present is None else added_up(present[rest])
-    found = FSelection(
+    _, units, moments = moments_of(read_columns(X, selected), cases_of)
+    unit = float(min(units, default=1.0))
+    left_out, bounds, p = _alike(have, np.delete(varies, place)), [cut], len(varies)
+    if screened is not None:
+        p = screened.of
+        bounds.append(_screening_bound(screened, score, varies, have))
+        # what is left out of the table is below the cut, and if nothing is, there is no cut
+        bounds = bounds[not len(left_out) :]
+        unseen = _shared_out(_alike(have, varies), p - len(varies))
+        rows = np.concatenate([left_out, unseen])
+        left_out = added_up(rows[:, :-1], rows[:, -1])
+    limits = np.max([f_limits(one, left_out[:, :-1]) for one in bounds], axis=0)
+    return FSelection(
         selected=selected,
-        threshold=cut,
+        threshold=max(float(f_limits(one, counts[None])[0]) for one in bounds),
         f=f[selected],
         counts=moments[0],
-        means=moments[1],
-        within=moments[2],
+        means=moments[1] / units[:, None] + moments[3][:, None],
+        within=moments[2] * (unit / units) ** 2,
+        unit=unit,
         class_counts=counts,
-        n_features=len(varies),
+        n_features=p,
         n_constant=len(f) - len(varies),
-        tied=0 if k is None else len(tied),
+        tied=len(ties),
         tied_kept=tied_kept,
         left_out=left_out,
+        limits=limits,
     )
-    return found if screened is None else _add_unseen(found, screened, float(f[varies].min()))
 
 
 def _check_classes(y, n: int, cases) -> tuple[np.ndarray, np.ndarray]:
@@ -729,8 +741,8 @@ def _statistics(X: np.ndarray, rows: list[np.ndarray]) -> tuple[np.ndarray, np.n
         width = max(1, BLOCK // max(1, len(block)))
         for start in range(0, block.shape[1], width):
             part = slice(columns.start + start, min(columns.start + start + width, columns.stop))
-            missing, moments = _moments(block[:, start : start + width], rows, part.start)
-            f[part] = _f(*moments)
+            missing, units, moments = moments_of(block[:, start : start + width], rows, part.start)
+            f[part] = _f(units, *moments)
             if missing and present is None:
                 present = np.tile(np.array(everywhere, dtype=np.int32), (len(f), 1))
             if missing and present is not None:
@@ -738,13 +750,20 @@ def _statistics(X: np.ndarray, rows: list[np.ndarray]) -> tuple[np.ndarray, np.n
     return f, present
 
 
-def _moments(
-    block: np.ndarray, rows: list[np.ndarray], first: int = 0
-) -> tuple[bool, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return whether values are missing, and counts (w, G), means (w, G) and W (w,) of columns.
+def units_of(most: np.ndarray) -> np.ndarray:
+    """Return by which powers of two columns with such largest values become ordinary, (w,)."""
+    odd = (most > ORDINARY[1]) | ((most > 0) & (most < ORDINARY[0]))
+    return np.ldexp(1.0, np.where(odd, np.clip(-np.frexp(most)[1], -1000, 1000), 0))
 
-    first : the number of the first column, for messages.  What varies by less than RELATIVE of its
-    mean is constant: its means are equal and its W is 0.
+
+def moments_of(
+    block: np.ndarray, rows: list[np.ndarray], first: int = 0
+) -> tuple[bool, np.ndarray, tuple[np.ndarray, ...]]:
+    """Return whether values are missing, units (w,), and of columns counts, means, W and origins.
+
+    first : the number of the first column, for messages.  counts and means are (w, G), W (w,).
+    means and W are of values less their origin (w,), times their unit, a power of two.  These are 0
+    and 1, unless values are not ORDINARY, or vary by less than RELATIVE of their mean.
     """
     used = np.concatenate(rows)
     values = block[used].astype(float)
@@ -755,12 +774,9 @@ def _moments(
         raise
     if missing is not None:
         values[missing] = 0
-    if (odd := np.abs(values) > MOST_VALUE).any():
-        row, column = np.argwhere(odd)[0]
-        raise DataError(
-            f"{values[row, column]:g} in case {used[row] + 1}, feature {first + column + 1} is too "
-            "large to compute with; mend it, or leave the case or the feature out"
-        )
+    units = units_of(np.abs(values).max(axis=0))
+    if (units != 1).any():
+        values *= units
     ends = np.cumsum([0, *map(len, rows)])
     parts = [slice(*pair) for pair in pairwise(ends)]
     width = values.shape[1]
@@ -770,52 +786,70 @@ def _moments(
         mine = values[part]
         counts[:, g] = len(mine) if missing is None else len(mine) - missing[part].sum(axis=0)
         means[:, g] = mine.sum(axis=0) / np.maximum(1, counts[:, g])
-    within = np.zeros(width)
+    within, origin = np.zeros(width), np.zeros(width)
     for g, part in enumerate(parts):
         away = values[part] - means[:, g]
         if missing is not None:
             away[missing[part]] = 0
         within += np.square(away, out=away).sum(axis=0)
-    return missing is not None, (counts, means, within)
+    size = RELATIVE * np.abs(means).max(axis=1)
+    flat = np.flatnonzero(
+        (size > 0) & (within <= len(used) * size**2) & (np.ptp(means, axis=1) <= size)
+    )
+    if len(flat):
+        near = block[:, flat].astype(float)
+        origin[flat] = np.fmin.reduce(near[used], axis=0)
+        _, units[flat], again = moments_of(near - origin[flat], rows)
+        means[flat], within[flat] = again[1:3]
+    return missing is not None, units, (counts, means, within, origin)
 
 
-def _f(counts: np.ndarray, means: np.ndarray, within: np.ndarray) -> np.ndarray:
+def _f(
+    units: np.ndarray, counts: np.ndarray, means: np.ndarray, within: np.ndarray, origin: np.ndarray
+) -> np.ndarray:
     """Return F of each column, -1 where it does not vary or too few cases have it."""
     n, classes = counts.sum(axis=1), (counts > 0).sum(axis=1)
     mean = (counts * means).sum(axis=1) / np.maximum(1, n)
     between = (counts * (means - mean[:, None]) ** 2).sum(axis=1)
-    size = np.square(means).max(axis=1) * n
-    constant = within + between <= RELATIVE**2 * size
+    size = np.maximum(RELATIVE * np.abs(means).max(axis=1), ROUNDING * np.abs(origin * units))
+    constant = within + between <= n * size**2
     with np.errstate(divide="ignore", invalid="ignore"):
         f = between / (classes - 1) / (within / (n - classes))
     return np.where(constant | (classes < 2) | (n <= classes), -1.0, np.minimum(f, LARGEST))
 
 
-def _alike(counts: np.ndarray, copies: int) -> np.ndarray:
-    """Return class counts and how many features left out have them, (1, G + 1); (0, .) if none."""
-    return np.array([[*counts, copies]], dtype=np.int64)[: min(copies, 1)]
+def _alike(counts: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Return the distinct class counts of some features, and how many have them, (D, G + 1)."""
+    if not counts.strides[0]:  # all features have the same
+        return np.array([[*counts[0], len(features)]], dtype=np.int64)[: min(len(features), 1)]
+    return added_up(counts[features])
 
 
-def _add_unseen(found: FSelection, screened: Screened, weakest: float) -> FSelection:
-    """Return a selection from a screened table: features that are not in it are left out as well.
+def _screening_bound(
+    screened: Screened, score: np.ndarray, varies: np.ndarray, counts: np.ndarray
+) -> Fraction | float:
+    """Return what F or COR^2 of the features of a screened table is above; F (., ) is `score`."""
+    bound, what = screened.threshold, "an F of"
+    limit = 0.0 if bound is None else float(bound)
+    if isinstance(bound, Fraction):
+        what, limit, score = "|COR|", limit**0.5, correlation_of_f(score, counts[varies])
+    weakest = int(score.argmin())
+    _check_screening(screened, len(varies), varies[weakest], what, score[weakest], limit)
+    return float(score[weakest]) if bound is None else bound
 
-    weakest : the smallest F in the table.
-    """
-    unseen = screened.of - found.n_features
-    if unseen < 0:
+
+def _check_screening(
+    screened: Screened, p: int, feature: int, what: str, weakest: float, limit: float
+) -> None:
+    """Raise UserError for a table that cannot have been screened so; `feature` is its weakest."""
+    if screened.of < p:
         raise UserError(
-            f"the table has {found.n_features:,} features that vary, so it cannot have been kept "
-            f"from {screened.of:,}; give the number of features before the screening"
+            f"the table has {p:,} features, so it cannot have been kept from "
+            f"{screened.of:,}; give the number of features before the screening"
         )
-    cut = weakest if screened.threshold is None else screened.threshold
-    if cut > weakest * (1 + NEARLY):
+    if limit > weakest * (1 + NEARLY):
         raise UserError(
-            f"a feature of the table has an F of {weakest:.6g}, which is less than the threshold "
-            f"{cut:.6g} of the screening; give a smaller threshold, or none if the best features "
+            f"feature {feature + 1} has {what} {weakest:.6g}, which is less than the threshold "
+            f"{limit:.6g} of the screening; give a smaller threshold, or none if the best features "
             "were kept"
         )
-    everything = len(found.selected) == found.n_features
-    threshold = float(cut if everything else max(found.threshold, cut))
-    rows = np.concatenate([found.left_out, _alike(found.class_counts, unseen)])
-    left_out = added_up(rows[:, :-1], rows[:, -1])
-    return replace(found, n_features=screened.of, threshold=threshold, left_out=left_out)

@@ -35,7 +35,7 @@ from thesiskit.models.planes import Planes, express
 from thesiskit.models.selection import (
     FSelection,
     correlation_of_f,
-    f_of_correlation,
+    f_limits,
     is_binary,
     select_by_f,
     select_features,
@@ -248,14 +248,12 @@ def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:
     return split.only(columns, width=kept.n_features, columns=columns, whole=split)
 
 
-def screening_limit(config: Config, split: Split) -> Fraction | float | None:
+def screening_limit(config: Config) -> Fraction | float | None:
     """Return what COR^2 of the features of a table, or F, was above; None if it is not known."""
     screened = config.screened
     assert screened is not None
     if screened.threshold is None:
         return screened.f
-    if config.takes_reals:
-        return f_of_correlation(screened.threshold, split.class_counts)
     return Fraction(str(screened.threshold)) ** 2
 
 
@@ -633,15 +631,13 @@ class Design:
             return
         split = self.first_split
         weakest, columns = self._weakest(split)
-        limit = screening_limit(self.config, split)
+        limit = screening_limit(self.config)
         if limit is None or limit <= weakest:
             return
-        what, smallest = "an absolute correlation", float(weakest) ** 0.5
-        if self.config.takes_reals:
+        what = "a correlation ratio" if self.config.takes_reals else "an absolute correlation"
+        smallest = float(weakest) ** 0.5
+        if key == "f":
             what, smallest = "an F", float(weakest)
-            if key == "threshold":
-                what = "a correlation ratio"
-                smallest = float(correlation_of_f(smallest, split.class_counts))
         names = self.tables[0].names
         name = quoted(names[columns[0]]) if names else f"number {columns[0] + 1}"
         raise self.config.wrong(
@@ -671,11 +667,14 @@ class Design:
         return counts, name
 
     def _weakest(self, split: Split) -> tuple[Fraction | float, np.ndarray]:
-        """Return the smallest COR^2 in a table, of real features F, and which features have it."""
+        """Return the smallest COR^2 in a table, or F without a threshold, and features with it."""
         if not self.config.takes_reals:
             return weakest_features(split.bits(), split.response, split.train)
         every = split.select_by_f(split.width, np.random.default_rng(0), at_most=True)
-        return float(every.f[-1]), every.selected[-1:]
+        screened = self.config.screened
+        known = screened is not None and screened.threshold is not None
+        score = every.correlation**2 if known else every.f
+        return float(score.min()), every.selected[[score.argmin()]]
 
     def _notes_of_screening(self) -> list[str]:
         """Return what the user should know about a table that was screened before, a line each."""
@@ -695,10 +694,11 @@ class Design:
         split = self.first_split
         columns = split.width
         # how probable it is that luck gives a useless feature such a correlation
-        limit = screening_limit(config, split)
-        bound = float(self._weakest(split)[0] if limit is None else limit)
+        limit = screening_limit(config)
+        bound = self._weakest(split)[0] if limit is None else limit
         if config.takes_reals:
             counts = split.class_counts
+            bound = float(f_limits(bound, counts[None])[0])
             gamma = float(correlation_of_f(bound, counts))
             chance = float(special.fdtrc(len(counts) - 1, counts.sum() - len(counts), bound))
         else:
@@ -719,5 +719,7 @@ class Design:
                 "is exact if the screening looked at the same binary features"
             )
         if any(table.missing for table in tables):
-            notes.append(f"{KEY}: features that are not in the table count as never missing")
+            notes.append(
+                f"{KEY}: features that are not in the table count as missing like those in it"
+            )
         return notes

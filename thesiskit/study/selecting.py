@@ -48,9 +48,7 @@ from thesiskit.models.selection import (
     LeftOut,
     Screened,
     Selection,
-    correlations,
     count_features,
-    f_of_correlation,
     select_features,
 )
 from thesiskit.models.temperature import DRAWS, Temperature, cross_validated
@@ -78,7 +76,7 @@ WHOLE_METHODS = tuple(
 DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an arm
 # what result files have of selections: arrays of the features kept, and numbers
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
-OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant")
+OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant", "unit")
 OF_SPLITS = ("tau", "tau_errors", "seconds", "judged")  # of predictions
 FEW, PART = 20_000, 2048  # features of which pairs are screened in seconds, and of a forecast
 MOST_PAIRS = 10  # of features whose cells are counted
@@ -245,7 +243,7 @@ def select_one(
     real, before = takes == "reals", None
     if wanted.screened is not None and chosen.of is not None:
         # a threshold for real features says nothing of bits
-        limit = screening_limit(config, split) if config.takes_reals == real else None
+        limit = screening_limit(config) if config.takes_reals == real else None
         before = Screened(chosen.of or split.width, limit)
     k: int | None = None
     threshold: Any = None
@@ -261,7 +259,7 @@ def select_one(
             threshold=threshold, cases=split.train, ties=wanted.ties, screened=before,
         )  # fmt: skip
     if threshold is not None:
-        threshold = f_of_correlation(float(chosen.size), split.class_counts)
+        threshold = Fraction(threshold) ** 2
     try:
         return split.select_by_f(k, rng, threshold=threshold, screened=before, at_most=at_most)
     except DataError:
@@ -305,15 +303,10 @@ def _both_correlations(split: Split) -> Arrays:
     features, y = split.bits(), split.response
     if len(features) > MOST_SCATTERED or len(np.unique(y[split.test])) < 2:
         return {}
-    found = {}
-    for name, cases in (("train", split.train), ("test", split.test)):
-        if features.known is not None:
-            values = np.sqrt(count_features(features, y, cases)[2])
-        else:
-            table = features.unpack(np.arange(len(features)))
-            values = np.abs(correlations(table, y[cases], cases))
-        found[f"{name}_correlation"] = values
-    return found
+    return {
+        f"{name}_correlation": np.sqrt(count_features(features, y, cases)[2])
+        for name, cases in (("train", split.train), ("test", split.test))
+    }
 
 
 def pack_selections(made: Sequence[Any], seconds: np.ndarray) -> Arrays:
@@ -340,6 +333,8 @@ def pack_selections(made: Sequence[Any], seconds: np.ndarray) -> Arrays:
         arrays["tied_at_screening"] = np.array([left_out.tied_kept for left_out in rows])
         rows = [left_out.rows.astype(np.int64 if left_out.total >> 31 else np.int32)
                 for left_out in rows]  # fmt: skip
+    else:
+        arrays["limits"] = np.concatenate(each("limits"))
     for name in arrays.keys() & {"selected", "ones", "present"}:
         if arrays[name].max(initial=0) < 1 << 31:  # patterns have larger numbers
             arrays[name] = arrays[name].astype(np.int32)
@@ -363,6 +358,7 @@ def unpack_selections(arrays: Arrays) -> list[Selection | FSelection]:
         given |= {name: arrays[name][i].item() for name in OF_SELECTIONS if name in arrays}
         if "f" in arrays:
             del given["correlation"]  # it follows
+            given["limits"] = arrays["limits"][slice(*arrays["left_out_offset"][i : i + 2])]
             result.append(FSelection(**given, left_out=rows, class_counts=counts))
             continue
         square = Fraction(str(arrays["gamma_squared"][i]))

@@ -1,5 +1,7 @@
 """Real features in experiments of chapter 2: any number of classes, screenings and mistakes."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,6 @@ from thesiskit.errors import ConfigError, DataError
 from thesiskit.models import naive_bayes, normal
 from thesiskit.models.selection import (
     correlation_of_f,
-    f_of_correlation,
     select_by_f,
     select_features,
 )
@@ -46,7 +47,7 @@ def test_predictions_are_those_of_the_model(tmp_path, selection, model):
     drawn = Design(load_config(tmp_path / "small.yaml"), tmp_path).drawn(0)
     X, y = drawn.train.features, drawn.train.response
     k = selection.get("features", [None])[0]
-    f = None if k else f_of_correlation(0.5, np.array([9, 10, 8]))
+    f = None if k else Fraction("0.25")
     selected = select_by_f(X, y, k, np.random.default_rng(0), threshold=f)
     relevant = model.get("relevant", "some")
     settings = normal.Normal(
@@ -198,7 +199,7 @@ def test_drawn_bits_are_numbers_too(tmp_path):
     model = {"methods": ["corrected", "normal-corrected"]}
     found, _ = made(tmp_path, DRAWN, data=data, model=model, selection={"thresholds": [0.5]})
     drawn = Design(load_config(tmp_path / "small.yaml"), tmp_path).drawn(0)
-    f = f_of_correlation(0.5, np.array([9, 9]))
+    f = Fraction("0.25")
     selected = select_by_f(
         drawn.train.features, drawn.train.response, None, np.random.default_rng(0), threshold=f
     )

@@ -299,7 +299,7 @@ def test_real_and_missing_values_of_a_screened_table_are_noted(tmp_path, table):
     said, (found,) = stages(tmp_path, OWN, upto="fit")
     said = " ".join(said.split())
     assert "the features are real numbers, cut at their medians here" in said
-    assert "features that are not in the table count as never missing" in said
+    assert "features that are not in the table count as missing like those in it" in said
     assert np.isfinite(found["promised"]).all()
 
 
