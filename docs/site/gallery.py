@@ -17,7 +17,7 @@ PAGES = {
     "chapter2": "Chapter 2: many features, of which some are selected",
     "chapter3": "Chapter 3: interactions of any order",
     "examples": "Examples of other data",
-    "studies": "Studies of many data sets",
+    "studies": "Studies: what is not in the thesis, and many data sets of what is",
 }
 INTRODUCTION = """# Gallery
 

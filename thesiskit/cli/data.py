@@ -34,7 +34,7 @@ def data() -> None:
 @data.command("list")
 @VERBOSE
 def list_data() -> None:
-    """List the published data sets. All of them come with thesiskit; nothing is fetched.
+    """List the published data sets. Nothing is fetched.
 
     Example:  thesiskit data list
     """
@@ -56,6 +56,27 @@ def show(name) -> None:
 
     for line in csv_lines(name):
         click.echo(line)
+
+
+@click.command()
+@click.argument("name", type=click.Choice(["microarray"]))
+@VERBOSE
+def fetch(name) -> None:
+    """Fetch the published data that do not come with thesiskit, so that `run` needs no network.
+
+    The tables are taken from a public repository, checked, and kept in the cache of the user. Those
+    in the folder that THESISKIT_DATA_DIR names are not fetched.
+
+    Example:  thesiskit fetch microarray
+    """
+    from thesiskit.datasets import published
+
+    lacking = [one for one in published.SETS if published.held(one) is None]
+    size = sum(published.KILOBYTES[one] for one in lacking) / 1000
+    click.echo(f"{len(lacking)} of {len(published.SETS)} tables are to be fetched: {size:.1f} MB")
+    for one in watch(lacking, len(lacking), f"fetch {name}"):
+        published.fetch(one)
+    click.echo(f"{name}: {', '.join({str(published.held(one).parent) for one in published.SETS})}")
 
 
 TABLE = click.argument("table", type=click.Path(path_type=Path))

@@ -25,6 +25,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -72,6 +73,7 @@ SHA256 = {  # of the files
     "su": "b265bcdc8019e6216d3f9e700650b8fccc4a71c50b8e0bbf9aae55d9bc7cdcb7",
     "west": "2fad08fcf9f481f03235f33146046193f3e7eaf08887badc4b28542890d3e3bd",
 }
+KILOBYTES = dict(zip(SETS, (296, 3252, 711, 1192, 3857, 462, 1392, 1234, 3519, 943), strict=True))
 # they hold intensities, which want a floor and a logarithm; others logarithms or fractions
 INTENSITIES = ("alon", "chowdary", "golub", "gordon", "singh")
 SetName = Literal[
@@ -269,17 +271,12 @@ def _shipped(file: str) -> str:
 
 def _microarray(name: str) -> Table:
     """Return a table with intensities as logarithms, classes as its file orders them."""
-    try:
-        import pooch
-    except ImportError:
-        raise DataError(EXTRA) from None
-    # the cache, which honours XDG_CACHE_HOME, has what is fetched, and tables once they are parsed
-    cache = Path(pooch.os_cache("thesiskit")) / "microarray"
+    cache = _cache()
     parsed = cache / f"{name}-{SHA256[name][:16]}.npz"
     try:
         arrays = read_npz(parsed, ("x", "y", "names", "classes"))[0]
     except (OSError, *DAMAGES):
-        arrays = _parse(_content(name, cache), name)
+        arrays = _parse(_content(name), name)
         # parsing takes a second, reading this a tenth; on a full or read-only disk it is made again
         with suppress(ResultsError), replacing(parsed) as part, open(part, "wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
@@ -297,12 +294,29 @@ def _microarray(name: str) -> Table:
     )
 
 
-def _content(name: str, cache: Path) -> bytes:
+def _needed(package: str) -> Any:
+    """Import a package of the extra `microarray`."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise DataError(EXTRA) from None
+
+
+def _cache() -> Path:
+    """Return the folder, below XDG_CACHE_HOME, of what is fetched, and of tables once parsed."""
+    return Path(_needed("pooch").os_cache("thesiskit")) / "microarray"
+
+
+def held(name: str) -> Path | None:
+    """Return the file of a microarray table, if it was fetched or is in THESISKIT_DATA_DIR."""
+    given = os.environ.get("THESISKIT_DATA_DIR")
+    folders = [*([Path(given), Path(given) / "microarray"] if given else []), _cache()]
+    return next((one / f"{name}.RData" for one in folders if (one / f"{name}.RData").is_file()), None)
+
+
+def _content(name: str) -> bytes:
     """Return the bytes of a published file, which is fetched if it is nowhere."""
-    given, file = os.environ.get("THESISKIT_DATA_DIR"), f"{name}.RData"
-    folders = [Path(given), Path(given) / "microarray", cache] if given else [cache]
-    held = [folder / file for folder in folders if (folder / file).is_file()]
-    path = held[0] if held else _fetch(name, cache)
+    path = held(name) or fetch(name)
     try:
         content = read_bytes(path)
     except OSError as error:
@@ -316,11 +330,9 @@ def _content(name: str, cache: Path) -> bytes:
     return content
 
 
-def _fetch(name: str, cache: Path) -> Path:
+def fetch(name: str) -> Path:
     """Fetch a file into the cache; what is not the published one is not kept."""
-    import pooch
-    import requests
-
+    pooch, requests, cache = _needed("pooch"), _needed("requests"), _cache()
     pooch.get_logger().setLevel("ERROR")  # it would announce each file on the terminal
     file = f"{name}.RData"
     try:
@@ -341,13 +353,9 @@ def _fetch(name: str, cache: Path) -> Path:
 
 def _parse(content: bytes, name: str) -> dict[str, np.ndarray]:
     """Return x (n, p), y (n,) codes, names (p,) or none, and the names of the classes."""
-    try:
-        import rdata
-    except ImportError:
-        raise DataError(EXTRA) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an old file does not name its encoding
-        table = rdata.read_rda(io.BytesIO(content), default_encoding="latin1")[name]
+        table = _needed("rdata").read_rda(io.BytesIO(content), default_encoding="latin1")[name]
     x, y = table["x"], table["y"]  # x is a data frame, or a matrix with or without names
     columns = getattr(x, "columns", None)
     if columns is None:
