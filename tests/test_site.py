@@ -4,13 +4,16 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib import import_module
 from urllib.parse import unquote, urlsplit
 
 import equations
 import make_site
 import pytest
 from commands import ROOT
-from interface import PACKAGES, own_methods, public
+from browser import violations
+from interface import PACKAGES, examples, own_methods, parameters, public
+from interface import run as run_example
 
 from thesiskit.registry import folders, shipped
 
@@ -107,6 +110,47 @@ def test_every_public_class_and_function_is_explained(read, site):
         wanted = {f"{package}.{name}" for name in classes + functions}
         wanted |= {f"{package}.{n}.{m}" for n in classes for m in own_methods(package, n)}
         assert wanted <= read[site / "interface" / f"{package}.html"].ids
+
+
+def test_each_parameter_is_shown_with_its_type_and_default(site):
+    for package in PACKAGES:
+        text = (site / "interface" / f"{package}.html").read_text()
+        assert "**" not in re.sub("<[^>]*>", "", text.partition("<article")[2]).replace("2 ** ", "")
+        for name in sum(public(package), []):
+            one = getattr(import_module(package), name)
+            whole = {name: one}
+            if isinstance(one, type):
+                whole |= {f"{name}.{key}": getattr(one, key) for key in own_methods(package, name)}
+            for place, object_ in whole.items():
+                section = text.partition(f'id="{package}.{place}"')[2].partition('id="thesiskit')[0]
+                for each, says in parameters(object_).items() if callable(object_) else ():
+                    assert says.startswith("``") and not says.startswith("````"), (place, each)
+                    assert f"<strong>{each}</strong>" in section, (package, place, each)
+
+
+@pytest.mark.parametrize("code", sorted(set(examples().values())))
+def test_examples_of_the_interface_run(code):
+    assert run_example(code)
+
+
+def test_every_public_estimator_and_function_has_an_example(site):
+    for package in PACKAGES:
+        classes, functions = public(package)
+        for name in functions + classes * package.endswith("estimators"):
+            assert f"{package}.{name}" in examples()
+    assert (site / "interface/thesiskit.estimators.html").read_text().count(">Example<") == 9
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser, read, site, scheme):
+    # colours are those of the theme on all pages: of the dark one, a page of each kind
+    few = {site / name for name in ("index.html", "reference.html", "tutorial.html",
+                                    "interface/thesiskit.errors.html", "gallery/index.html")}  # fmt: skip
+    found = {}
+    for path in few if scheme == "dark" else read:
+        with browser.page(path, color_scheme=scheme) as page:
+            found[path.relative_to(site).as_posix()] = violations(page)
+    assert {name: one for name, one in found.items() if one} == {}
 
 
 def test_every_equation_has_a_function_and_a_test():
