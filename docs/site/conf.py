@@ -53,6 +53,8 @@ ACCESSIBLE = {
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
     "<pre>": '<pre tabindex="0">',  # a wide one scrolls
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    '<div class="formula">': '<div tabindex="0" class="formula">',
     '<div id="search-results">': '<h1>Search</h1><div id="search-results">',
 }
 

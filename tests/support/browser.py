@@ -83,17 +83,19 @@ def _elsewhere(url: str) -> bool:
     return not url.startswith(("file:", "data:", "blob:"))
 
 
-def violations(page, *rules: str, impacts: tuple[str, ...] = ()) -> list[str]:
+def violations(
+    page, *rules: str, impacts: tuple[str, ...] = (), without: tuple[str, ...] = ()
+) -> list[str]:
     """Return what axe-core finds in a page, of all rules or of some, of all impacts or of some."""
     from axe_playwright_python.sync_playwright import Axe
 
     # it would read style sheets once more, which a browser refuses where pages are files
-    options = {"preload": False}
+    options = {"preload": False, "rules": {one: {"enabled": False} for one in without}}
     options |= {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
-    found = Axe().run(page, options=options).response["violations"]
+    found = Axe().run(page, options=options | {"resultTypes": ["violations"]}).response
     return [
         f"{one['id']}: {one['nodes'][0]['html'][:200]}"
-        for one in found
+        for one in found["violations"]
         if not impacts or one["impact"] in impacts
     ]
 
