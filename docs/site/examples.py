@@ -1,9 +1,9 @@
 """An example of each public estimator and function, for the pages of the Python interface.
 
-A cell begins with the package and the names that it is an example of.  Each runs by itself, when the
-site is made and in the tests.
+A cell begins with the package and the names that it is an example of.  Each runs by itself, when
+the site is made and in the tests.
 """
-# ruff: noqa: F811, E402, I001
+# ruff: noqa: E402, I001
 
 # %% thesiskit.estimators NaiveBayesClassifier MedianBinarizer
 import numpy as np
@@ -266,9 +266,7 @@ import numpy as np
 from thesiskit.datasets.synthetic import draw_mixture
 
 rng = np.random.default_rng(0)
-drawn = draw_mixture(
-    rng, features=100, alpha=3, response=(0.1, 0.9), train=(20, 20), test=(50, 50)
-)
+drawn = draw_mixture(rng, features=100, alpha=3, response=(0.1, 0.9), train=(20, 20), test=(50, 50))
 print(drawn.train.features.shape, drawn.test.features.shape)
 
 # %% thesiskit.datasets.synthetic draw_normal

@@ -57,7 +57,8 @@ class Made:
             subprocess.Popen([*command, str(self.small), *missing[i::2]], env=alone)
             for i in range(min(2, len(missing)))
         ]
-        if any([one.wait() for one in started]):
+        codes = [one.wait() for one in started]
+        if any(codes):
             sys.exit("not all small forms were made: see above")
 
 

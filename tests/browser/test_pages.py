@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from browser import serious, sideways
+from browser import serious, sideways, violations
 from commands import run, wait_for
 
 OWN = """

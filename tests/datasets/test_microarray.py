@@ -175,7 +175,7 @@ def test_without_a_network_one_sentence_says_what_to_do(cache, monkeypatch):
 
 def test_a_command_says_how_much_it_fetches_and_where_it_is(shelf, server, cache, rng):
     folder, asked = server
-    for name in published.SETS:
+    for name in published.TABLES:
         path = shelf(name, *small(rng, 8, 4), ["no", "yes"])
         path.rename(folder / path.name)
     kept = shelf("khan", *small(rng, 8, 4), ["no", "yes"])
@@ -191,8 +191,8 @@ def test_a_command_says_how_much_it_fetches_and_where_it_is(shelf, server, cache
 
 @pytest.mark.skipif(not GIVEN.is_dir(), reason="the published files are not in THESISKIT_DATA_DIR")
 def test_sizes_are_those_of_the_files():
-    for name, size in published.KILOBYTES.items():
-        assert size == round((GIVEN / f"{name}.RData").stat().st_size / 1000)
+    for name, row in published.TABLES.items():
+        assert int(row["kilobytes"]) == round((GIVEN / f"{name}.RData").stat().st_size / 1000)
 
 
 # ---- a study of several tables ----
