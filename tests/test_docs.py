@@ -1,10 +1,12 @@
 """What the documentation says is what the program does."""
 
+import json
 import re
 import tomllib
 from itertools import pairwise
 
 import click
+import notebook
 import pytest
 import yaml
 from code_blocks import PAGES, blocks, prepare, run_block, run_line
@@ -17,12 +19,31 @@ TEXTS = {page: (ROOT / page).read_text() for page in [*PAGES, "data/README.md", 
 NOT_YET = {"configs/studies/weak-features.yaml", "cython_ext/NAME.pyx"}  # what recipes add
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "docs/reference.md"])
+ELSEWHERE = ("docs/reference.md", "docs/tutorial.md")  # pages whose blocks another test runs
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
 def test_every_code_block_runs(page, tmp_path, monkeypatch):
     prepare(tmp_path)
     monkeypatch.chdir(tmp_path)
     for block in blocks(page):
         run_block(block, tmp_path)
+
+
+def test_the_notebook_of_the_tutorial_is_the_page_and_runs(tmp_path, monkeypatch):
+    made = json.loads(notebook.as_text((ROOT / "docs/tutorial.md").read_text()))
+    cells = ["".join(one["source"]) for one in made["cells"] if one["cell_type"] == "code"]
+    monkeypatch.chdir(tmp_path)
+    shared = {}
+    for cell, block in zip(cells, blocks("docs/tutorial.md"), strict=True):
+        if block.language == "python":
+            exec(cell, shared)
+        else:
+            commands = re.findall(r"^!(.*)$", cell, re.MULTILINE)
+            assert len(commands) == len(cell.splitlines())
+            assert all(one in block.text for one in commands)
+            run_block(block, tmp_path)
+    assert {one["cell_type"] for one in made["cells"]} == {"code", "markdown"}
 
 
 def test_the_reference_is_what_the_commands_say():
@@ -77,3 +98,13 @@ def test_version_is_the_same_everywhere():
     changes = (ROOT / "CHANGELOG.md").read_text()
     newest = re.search(r"^## (\S+) \((.*)\)$", changes, re.MULTILINE)
     assert newest.groups() == (__version__, str(cited["date-released"]))
+
+
+def test_addresses_are_the_same_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    known = project["tool"]["thesiskit"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert cited.get("repository-code", "") == known["repository"]
+    assert project["project"].get("urls", {}).get("Repository", "") == known["repository"]
+    assert known["email"] in (ROOT / "SECURITY.md").read_text()
+    assert "`tool.thesiskit`" in (ROOT / "CONTRIBUTING.md").read_text()

@@ -4,13 +4,17 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib import import_module
+from itertools import chain
 from urllib.parse import unquote, urlsplit
 
 import equations
 import make_site
 import pytest
+from browser import violations
 from commands import ROOT
-from interface import PACKAGES, own_methods, public
+from interface import PACKAGES, examples, own_methods, parameters, public
+from interface import run as run_example
 
 from thesiskit.registry import folders, shipped
 
@@ -107,6 +111,49 @@ def test_every_public_class_and_function_is_explained(read, site):
         wanted = {f"{package}.{name}" for name in classes + functions}
         wanted |= {f"{package}.{n}.{m}" for n in classes for m in own_methods(package, n)}
         assert wanted <= read[site / "interface" / f"{package}.html"].ids
+
+
+def test_each_parameter_is_shown_with_its_type_and_default(site):
+    for package in PACKAGES:
+        text = (site / "interface" / f"{package}.html").read_text()
+        assert "**" not in re.sub("<[^>]*>", "", text.partition("<article")[2]).replace("2 ** ", "")
+        for name in chain(*public(package)):
+            one = getattr(import_module(package), name)
+            whole = {name: one}
+            if isinstance(one, type):
+                whole |= {f"{name}.{key}": getattr(one, key) for key in own_methods(package, name)}
+            for place, object_ in whole.items():
+                section = text.partition(f'id="{package}.{place}"')[2].partition('id="thesiskit')[0]
+                for each, says in parameters(object_).items() if callable(object_) else ():
+                    assert re.match("``[^`]", says), (place, each)
+                    assert f"<strong>{each}</strong>" in section, (package, place, each)
+
+
+@pytest.mark.parametrize("code", sorted(set(examples().values())))
+def test_examples_of_the_interface_run(code):
+    assert run_example(code)
+
+
+def test_every_public_estimator_and_function_has_an_example(site):
+    for package in PACKAGES:
+        classes, functions = public(package)
+        for name in functions + classes * package.endswith("estimators"):
+            assert f"{package}.{name}" in examples()
+    assert (site / "interface/thesiskit.estimators.html").read_text().count(">Example<") == 9
+
+
+def test_axe_finds_nothing(browser, read, site):
+    found = {}
+    with browser.page(site / "index.html") as page:
+        for path in read:  # colours, which are slow to judge, are the same on all pages
+            page.goto(path.as_uri())
+            found[path.relative_to(site).as_posix()] = violations(page, without=("color-contrast",))
+        for name in ("index", "how-to/reading", "interface/thesiskit.errors", "gallery/index"):
+            page.goto((site / f"{name}.html").as_uri())
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                found[f"{name}, {scheme}"] = violations(page, "color-contrast")
+    assert {name: one for name, one in found.items() if one} == {}
 
 
 def test_every_equation_has_a_function_and_a_test():

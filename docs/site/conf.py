@@ -1,8 +1,10 @@
 """How Sphinx makes the site; docs/site/make_site.py puts the pages together and calls it."""
 
 import re
+from pathlib import Path
 
 from docutils import nodes
+from interface import as_rst
 from latex2mathml.converter import convert
 
 from thesiskit import __version__
@@ -12,7 +14,7 @@ author = "The thesiskit developers"
 copyright = author
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 nitpicky = True  # a name in a reference that leads nowhere is a warning, and so an error
 default_role = "code"
@@ -31,29 +33,8 @@ myst_heading_anchors = 4
 autosummary_generate = False
 autodoc_typehints = "none"  # docstrings say what arguments are
 autodoc_member_order = "bysource"
-numpydoc_show_class_members = False
 linkcheck_anchors = False
 linkcheck_timeout = 20
-
-
-NAMED = re.compile(r"(\w+(?:, \w+)*(?: \([\w, +]*\))?) : (.*)")
-
-
-def plain(app, what, name, obj, options, lines):  # noqa: ARG001
-    """Make reStructuredText of a docstring, after numpydoc has made some of its sections.
-
-    `name : text` becomes a field, and what would be a reference or a stress is escaped.
-    """
-    found: list[str] = []
-    inside = False  # a field
-    for line in lines:
-        parts = re.split(r"(`+[^`]*`+)", line)
-        parts[::2] = [re.sub(r"(\*|\||_\b)", r"\\\1", part) for part in parts[::2]]
-        field = NAMED.fullmatch("".join(parts))
-        starts = bool(field) != inside and not line.startswith(" ") and line
-        found += [""] * bool(starts) + [f":{field[1]}: {field[2]}" if field else "".join(parts)]
-        inside = bool(field) or (inside and line.startswith(" "))
-    lines[:] = found
 
 
 def visit_math(self, node):
@@ -66,10 +47,49 @@ def visit_math(self, node):
     raise nodes.SkipNode
 
 
+# what the theme leaves out for readers who use a keyboard or a screen reader
+ACCESSIBLE = {
+    'role="heading">': 'role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
+    "<pre>": '<pre tabindex="0">',  # a wide one scrolls
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    '<div class="formula">': '<div tabindex="0" class="formula">',
+    '<div id="search-results">': '<h1>Search</h1><div id="search-results">',
+}
+
+
+def make_accessible(app, error):
+    """Change finished pages, which the templates of the theme have no blocks for."""
+    for page in Path(app.outdir).rglob("*.html") if not error else ():
+        if page.parent.name != "reports":
+            text = page.read_text(encoding="utf-8")
+            for old, new in ACCESSIBLE.items():
+                text = text.replace(old, new)
+            page.write_text(text, encoding="utf-8")
+
+
+def docstring(app, what, name, obj, options, lines):  # noqa: ARG001
+    """Make reStructuredText of a docstring."""
+    lines[:] = as_rst(name, obj, lines)
+
+
+LONG = re.compile(r"\(([\d.e-]+), [^()]{40,}, ([\d.e-]+)\)")
+
+
+def signature(app, what, name, obj, options, args, back):  # noqa: ARG001
+    """Shorten long defaults, grids of numbers."""
+    if args and (short := LONG.sub(r"(\1, ..., \2)", args)) != args:
+        return short, back
+    return None
+
+
 def setup(app):
     """Add what Sphinx does not know."""
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
-    app.connect("autodoc-process-docstring", plain, priority=900)  # after numpydoc
+    app.connect("build-finished", make_accessible)
+    app.connect("autodoc-process-docstring", docstring)
+    app.connect("autodoc-process-signature", signature)
 
 
 html_math_renderer = "mathml"

@@ -20,6 +20,7 @@ sys.path.insert(0, str(HERE))
 
 from gallery import Made, needing_no_download, write_gallery  # noqa: E402
 from interface import write_interface  # noqa: E402
+from notebook import as_text  # noqa: E402
 
 # what is not in docs/, and what it is called in the site
 ELSEWHERE = {
@@ -30,18 +31,19 @@ ELSEWHERE = {
     "data/README.md": "data.md",
 }
 NAVIGATION = {
-    "Start": ["tutorial", "examples", "gallery/index"],
+    "Start": ["which-model", "tutorial", "reading", "examples", "gallery/index"],
     "How to": [
         f"how-to/{page}"
         for page in (
             "tables", "screened", "interactions", "snps", "sequences", "groups", "new-cases",
-            "reading", "chains", "experiments", "studies",
+            "chains", "experiments", "studies",
         )
-    ] + ["cluster"] + [f"how-to/{page}" for page in ("python", "anndata", "r")],
-    "Explanation": ["thesis", "equations"],
+    ] + ["cluster"] + [f"how-to/{page}" for page in ("scikit-learn", "anndata", "r")],
+    "Explanation": ["how-it-works", "evidence", "limits", "faq", "thesis", "equations"],
     "Reference": ["reference", "config", "interface/index", "results", "data", "security"],
-    "Project": ["benchmarks", "architecture", "contributing", "coverage", "changes"],
+    "Project": ["benchmarks", "architecture", "contributing", "changes"],
 }  # fmt: skip
+NOTEBOOK = "{download}`This page as a notebook <tutorial.ipynb>`"
 LINK = re.compile(r"(\]\()([^):#\s]+)(#[^)\s]*)?(\))")
 
 
@@ -61,6 +63,9 @@ def assemble(source: Path) -> None:
             text += _navigation()
         elif name == "examples.md":
             text = text.replace("# thesiskit\n", "# thesiskit by examples\n", 1)
+        elif name == "tutorial.md":
+            (source / "tutorial.ipynb").write_text(as_text(text), encoding="utf-8")
+            text = text.replace("\n\n", f"\n\n{NOTEBOOK}\n\n", 1)
         page = source / name
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(text, encoding="utf-8")

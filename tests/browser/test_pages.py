@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from browser import serious, sideways
+from browser import serious, sideways, violations
 from commands import run, wait_for
 
 OWN = """
@@ -325,7 +325,7 @@ def test_nothing_serious_is_found_by_axe(browser, results, name):
     with browser.page(results / name) as page:
         for section in page.locator("section:has(.picture)").all():
             figure(page, section.get_attribute("id"))
-        assert serious(page) == []
+        assert violations(page) == []
         page.emulate_media(color_scheme="dark")
         assert serious(page, "color-contrast") == []
 
@@ -426,7 +426,7 @@ def test_the_filter_finds_all_rows_and_leaves_those_of_the_page(browser, own):
         box.fill("")
         wait_for(lambda: count.inner_text() == f"30 of {len(table)} rows")
         assert column(page, "predictions", 1) == first
-        assert serious(page) == []
+        assert violations(page) == []
 
 
 # ---- on paper ----

@@ -1,6 +1,7 @@
 """Configs by name, and what the command line says about them."""
 
 import json
+import re
 import shutil
 import time
 
@@ -44,6 +45,15 @@ def test_every_config_has_a_name_of_its_own():
         assert registry.name_of(path) == name
 
 
+def test_chapters_have_what_is_in_the_thesis_and_need_no_network():
+    for folder, paths in registry.folders().items():
+        for path in paths:
+            text = path.read_text()
+            if folder.startswith("chapter"):
+                assert text.startswith(f"# Thesis, chapter {folder[-1]}"), path
+            assert folder == "studies" or not re.search("source: microarray", text), path
+
+
 def test_what_stands_for_a_config(mine):
     assert [path.stem for path in registry.find("chapter2")] == [
         path.stem for path in CONFIGS if path.parent.name == "chapter2"
@@ -54,7 +64,7 @@ def test_what_stands_for_a_config(mine):
     assert registry.find("null")[0].samefile("null")
     must_fail(invoke("run", "nul2"), "'nul2' is no file", "did you mean null?")
     must_fail(invoke("run", "zzz"), "`thesiskit list` shows all names")
-    must_fail(invoke("show", "chapter2"), "chapter2 stands for 14 configs; name one of them")
+    must_fail(invoke("show", "chapter2"), "chapter2 stands for 7 configs; name one of them")
     must_fail(invoke("run", "none.yaml"), "none.yaml: there is no such config")
 
 

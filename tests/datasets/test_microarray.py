@@ -173,6 +173,28 @@ def test_without_a_network_one_sentence_says_what_to_do(cache, monkeypatch):
     assert len(said.splitlines()) == 1
 
 
+def test_a_command_says_how_much_it_fetches_and_where_it_is(shelf, server, cache, rng):
+    folder, asked = server
+    for name in published.TABLES:
+        path = shelf(name, *small(rng, 8, 4), ["no", "yes"])
+        path.rename(folder / path.name)
+    kept = shelf("khan", *small(rng, 8, 4), ["no", "yes"])
+    lines = run("fetch", "microarray").splitlines()
+    assert lines[0] == "9 of 10 tables are to be fetched: 16.4 MB"
+    assert set(lines[-1].removeprefix("microarray: ").split(", ")) == {str(cache), str(kept.parent)}
+    assert len(list(cache.glob("*.RData"))) == 9
+    asked.clear()
+    assert run("fetch", "microarray").startswith("0 of 10 tables are to be fetched: 0.0 MB")
+    assert asked == []
+    assert table("west").features.shape == (8, 4)
+
+
+@pytest.mark.skipif(not GIVEN.is_dir(), reason="the published files are not in THESISKIT_DATA_DIR")
+def test_sizes_are_those_of_the_files():
+    for name, row in published.TABLES.items():
+        assert int(row["kilobytes"]) == round((GIVEN / f"{name}.RData").stat().st_size / 1000)
+
+
 # ---- a study of several tables ----
 
 

@@ -83,15 +83,26 @@ def _elsewhere(url: str) -> bool:
     return not url.startswith(("file:", "data:", "blob:"))
 
 
-def serious(page, *rules: str) -> list[str]:
-    """Return what axe-core finds in a page that is serious, of all rules or of some."""
+def violations(
+    page, *rules: str, impacts: tuple[str, ...] = (), without: tuple[str, ...] = ()
+) -> list[str]:
+    """Return what axe-core finds in a page, of all rules or of some, of all impacts or of some."""
     from axe_playwright_python.sync_playwright import Axe
 
-    options = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else None
-    found = Axe().run(page, options=options).response["violations"]
+    # it would read style sheets once more, which a browser refuses where pages are files
+    options = {"preload": False, "rules": {one: {"enabled": False} for one in without}}
+    options |= {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
+    found = Axe().run(page, options=options | {"resultTypes": ["violations"]}).response
     return [
-        f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found if one["impact"] in SERIOUS
+        f"{one['id']}: {one['nodes'][0]['html'][:200]}"
+        for one in found["violations"]
+        if not impacts or one["impact"] in impacts
     ]
+
+
+def serious(page, *rules: str) -> list[str]:
+    """Return what axe-core finds in a page that is serious, of all rules or of some."""
+    return violations(page, *rules, impacts=SERIOUS)
 
 
 def sideways(page) -> int:

@@ -30,6 +30,7 @@ CANNOT = {
     "batch submit": "needs a cluster; tests/slurm_node has one",
     "batch retry": "needs a cell that failed; tests/slurm_node has one",
     "batch cancel": "needs a cluster; tests/slurm_node has one",
+    "fetch microarray": "needs a network; tests/datasets/test_microarray.py has a server",
     "--watch": "waits until another process has made all cells",
     "--share 3/100": "makes a part of the full study; tests/study makes parts",
 }

@@ -25,7 +25,7 @@ from thesiskit.cli.console import (
     show_error,
     write_report,
 )
-from thesiskit.cli.data import check, data, export, init, predict
+from thesiskit.cli.data import check, data, export, fetch_data, init, predict
 from thesiskit.errors import UserError
 from thesiskit.models import MODELS
 from thesiskit.registry import fit_command, folders, name_of
@@ -121,7 +121,7 @@ def docs(key, schema) -> None:
             click.echo(line)
 
 
-for other in (init, check, predict, export):
+for other in (init, check, predict, export, fetch_data):
     main.add_command(other)
 
 STAGES = {  # commands that make a stage, and what their help says

@@ -34,7 +34,7 @@ def data() -> None:
 @data.command("list")
 @VERBOSE
 def list_data() -> None:
-    """List the published data sets. All of them come with thesiskit; nothing is fetched.
+    """List the published data sets. Nothing is fetched.
 
     Example:  thesiskit data list
     """
@@ -56,6 +56,27 @@ def show(name) -> None:
 
     for line in csv_lines(name):
         click.echo(line)
+
+
+@click.command("fetch")
+@click.argument("name", type=click.Choice(["microarray"]))
+@VERBOSE
+def fetch_data(name) -> None:
+    """Fetch the published data that do not come with thesiskit, so that `run` needs no network.
+
+    The tables are taken from a public repository, checked, and kept in the cache of the user. Those
+    in the folder that THESISKIT_DATA_DIR names are not fetched.
+
+    Example:  thesiskit fetch microarray
+    """
+    from thesiskit.datasets.published import TABLES, fetch, held
+
+    lacking = [one for one in TABLES if not held(one)]
+    size = sum(int(TABLES[one]["kilobytes"]) for one in lacking) / 1000
+    click.echo(f"{len(lacking)} of {len(TABLES)} tables are to be fetched: {size:.1f} MB")
+    for one in watch(lacking, len(lacking), f"fetch {name}"):
+        fetch(one)
+    click.echo(f"{name}: {', '.join(sorted({str(held(one)[0].parent) for one in TABLES}))}")
 
 
 TABLE = click.argument("table", type=click.Path(path_type=Path))
@@ -221,6 +242,8 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
     && thesiskit predict mine.yaml --new colon.csv --output predictions.csv
     """
+    if config is None and model is None:
+        raise click.UsageError("give a CONFIG, or a model with --model FILE --new TABLE")
     if new is None:
         given = {"--model": model, "--output": output, "--arm": arms, "--all-arms": all_arms}
         for name, value in given.items():
@@ -228,8 +251,6 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
                 raise click.UsageError(
                     f"{name} is for new cases; give their table with --new TABLE"
                 )
-        if config is None:
-            raise click.UsageError("give a CONFIG, or a model with --model FILE --new TABLE")
         experiment = asked.open(config)
         experiment.check_command("predict", "predict")
         run_up_to(experiment, "predict", force)
@@ -248,8 +269,6 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
         fitted = load_model(model)
         table = fitted.read(new)
         fitted = fitted.only(arms) if arms else fitted
-    elif config is None:
-        raise click.UsageError("give a CONFIG, or a model with --model FILE")
     else:
         fitted, table = _fitted(asked, config, force, arms, new, all_arms=all_arms)
     for note in (*table.notes, *fitted.gaps(table)):

@@ -25,6 +25,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -48,35 +49,10 @@ URL = (
     "https://raw.githubusercontent.com/ramhiser/datamicroarray/"
     "a95f6f68ed3debf48ee54f198435fa12aa655b16/data/"
 )
-SETS = {  # the year of the paper, and what was measured
-    "alon": "1999, colon cancer",
-    "chowdary": "2006, tissue of origin",
-    "christensen": "2009, methylation",
-    "golub": "1999, leukaemia",
-    "gordon": "2002, lung cancer",
-    "khan": "2001, small round blue cells",
-    "pomeroy": "2002, outcome of medulloblastoma",
-    "singh": "2002, prostate cancer",
-    "su": "2002, tissues",
-    "west": "2001, oestrogen receptor",
-}
-SHA256 = {  # of the files
-    "alon": "76ea2ffa6226e29237bbe3f41a68ec42ca9ec3bbdbf3f19613cd254fd5fcc1c7",
-    "chowdary": "2613b06506074469d1aec9e8fbe313fa65aa75ba6720ad925c5edbc2f690d983",
-    "christensen": "9cdb95961f9529014db156af5cba41c8da0d25e93318ceca69ae696caaacb532",
-    "golub": "594f5507597fb2352d210c803a88a218fbf6d1f2705372029e5738815216747b",
-    "gordon": "09173f9c7b7d30bbbeca08b945755a03ad7601f4560bb185d47e3e441fc096f3",
-    "khan": "06ecda9812126eb72e1a254b07b90aa8eea4cef9639d8511082c1e15bfdee802",
-    "pomeroy": "858568f28dcf4453db9036c35eb186ac1ab1f7a1afa4452996ccdda551d3939f",
-    "singh": "5197cdae41c6e25b9a59cfda23fd9434c25b7406ed1942c5ca074e140e5c2cff",
-    "su": "b265bcdc8019e6216d3f9e700650b8fccc4a71c50b8e0bbf9aae55d9bc7cdcb7",
-    "west": "2fad08fcf9f481f03235f33146046193f3e7eaf08887badc4b28542890d3e3bd",
-}
-# they hold intensities, which want a floor and a logarithm; others logarithms or fractions
-INTENSITIES = ("alon", "chowdary", "golub", "gordon", "singh")
-SetName = Literal[
-    "alon", "chowdary", "christensen", "golub", "gordon", "khan", "pomeroy", "singh", "su", "west"
-]
+with open(FILES / "microarray.csv", encoding="utf-8", newline="") as _file:
+    # `intensities` want a floor and a logarithm; others are logarithms or fractions
+    TABLES = {row["name"]: row for row in csv.DictReader(_file)}
+SHA256 = {name: row["sha256"] for name, row in TABLES.items()}  # of the files
 EXTRA = "data.source: microarray needs: pip install 'thesiskit[microarray]'"
 FLOOR = 16.0  # intensities below it say nothing
 SECONDS, RETRIES = 30, 2  # of a connection that says nothing; after a failure
@@ -163,7 +139,7 @@ class MicroarrayData(Source):
     several: ClassVar = "sets"
 
     source: Literal["microarray"]
-    sets: Annotated[list[SetName], Field(min_length=1)] = list(SETS)  # type: ignore[arg-type]
+    sets: Annotated[list[Literal[*TABLES]], Field(min_length=1)] = list(TABLES)  # type: ignore
     """Which tables, by the first author of their papers; all ten unless given. `replicates` random
     divisions of each are made. Files are looked for in the folder that the variable
     `THESISKIT_DATA_DIR` names, and else fetched once."""
@@ -196,16 +172,14 @@ def colon(intensities: str = "log-standardised") -> Table:
     deviation (divisor 1,999), which fits the thesis's remark that the fifth correlation was
     around 0.5; `raw` leaves the intensities as they are, which does not (it gives 0.40).
     """
-    header, *lines = _shipped("Alon1999.csv.gz").strip().splitlines()
-    names = [name.strip('"') for name in header.split(",")]
-    rows = [line.split(",") for line in lines]
+    names, *rows = csv.reader(_shipped("Alon1999.csv.gz").splitlines())
     features = np.array([row[1:] for row in rows], dtype=float)
     first = len(names) - features.shape[1]
     if intensities == "log-standardised":
         features = np.log10(features)
         features -= features.mean(axis=1, keepdims=True)
         features /= features.std(axis=1, ddof=1, keepdims=True)
-    response = np.array([row[0].strip('"') == "t" for row in rows], dtype=np.uint8)
+    response = np.array([row[0] == "t" for row in rows], dtype=np.uint8)
     return Table(
         features,
         response,
@@ -269,22 +243,17 @@ def _shipped(file: str) -> str:
 
 def _microarray(name: str) -> Table:
     """Return a table with intensities as logarithms, classes as its file orders them."""
-    try:
-        import pooch
-    except ImportError:
-        raise DataError(EXTRA) from None
-    # the cache, which honours XDG_CACHE_HOME, has what is fetched, and tables once they are parsed
-    cache = Path(pooch.os_cache("thesiskit")) / "microarray"
+    cache = _cache()
     parsed = cache / f"{name}-{SHA256[name][:16]}.npz"
     try:
         arrays = read_npz(parsed, ("x", "y", "names", "classes"))[0]
     except (OSError, *DAMAGES):
-        arrays = _parse(_content(name, cache), name)
+        arrays = _parse(_content(name), name)
         # parsing takes a second, reading this a tenth; on a full or read-only disk it is made again
         with suppress(ResultsError), replacing(parsed) as part, open(part, "wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
     features, how = arrays["x"], "as published"
-    if name in INTENSITIES:
+    if TABLES[name]["intensities"] == "yes":
         features, how = np.log2(np.maximum(features, FLOOR)), f"log2 of max(x, {FLOOR:g})"
     return Table(
         features,
@@ -293,16 +262,29 @@ def _microarray(name: str) -> Table:
         tuple(arrays["classes"].tolist()),
         missing=int(np.isnan(features).sum()),
         digest=hashlib.sha256(f"{SHA256[name]}, {how}".encode()).hexdigest(),
-        source=f"{name} ({SETS[name]}), {how}",
+        source=f"{name} ({TABLES[name]['what']}), {how}",
     )
 
 
-def _content(name: str, cache: Path) -> bytes:
+def _cache() -> Path:
+    """Return the folder, below XDG_CACHE_HOME, of what is fetched, and of tables once parsed."""
+    if not (find_spec("pooch") and find_spec("rdata")):
+        raise DataError(EXTRA)
+    import pooch
+
+    return Path(pooch.os_cache("thesiskit")) / "microarray"
+
+
+def held(name: str) -> list[Path]:
+    """Return the files of a microarray table: in THESISKIT_DATA_DIR, and what was fetched."""
+    given = os.environ.get("THESISKIT_DATA_DIR")
+    folders = [*([Path(given), Path(given) / "microarray"] if given else []), _cache()]
+    return [file for one in folders if (file := one / f"{name}.RData").is_file()]
+
+
+def _content(name: str) -> bytes:
     """Return the bytes of a published file, which is fetched if it is nowhere."""
-    given, file = os.environ.get("THESISKIT_DATA_DIR"), f"{name}.RData"
-    folders = [Path(given), Path(given) / "microarray", cache] if given else [cache]
-    held = [folder / file for folder in folders if (folder / file).is_file()]
-    path = held[0] if held else _fetch(name, cache)
+    path = (held(name) or [fetch(name)])[0]
     try:
         content = read_bytes(path)
     except OSError as error:
@@ -316,8 +298,9 @@ def _content(name: str, cache: Path) -> bytes:
     return content
 
 
-def _fetch(name: str, cache: Path) -> Path:
+def fetch(name: str) -> Path:
     """Fetch a file into the cache; what is not the published one is not kept."""
+    cache = _cache()
     import pooch
     import requests
 
@@ -341,10 +324,8 @@ def _fetch(name: str, cache: Path) -> Path:
 
 def _parse(content: bytes, name: str) -> dict[str, np.ndarray]:
     """Return x (n, p), y (n,) codes, names (p,) or none, and the names of the classes."""
-    try:
-        import rdata
-    except ImportError:
-        raise DataError(EXTRA) from None
+    import rdata
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an old file does not name its encoding
         table = rdata.read_rda(io.BytesIO(content), default_encoding="latin1")[name]

@@ -1,0 +1,289 @@
+"""An example of each public estimator and function, for the pages of the Python interface.
+
+A cell begins with the package and the names that it is an example of.  Each runs by itself, when
+the site is made and in the tests.
+"""
+# ruff: noqa: E402, I001
+
+# %% thesiskit.estimators NaiveBayesClassifier MedianBinarizer
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(100, 2000)), np.repeat([0, 1], 50)
+X[:, :5] += y[:, None]  # five features differ between the classes
+model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(n_features=20)).fit(X, y)
+print(model.predict_proba(X[:3]).round(2))
+print(model[-1].relevance_.round(1))
+
+# %% thesiskit.estimators NormalClassifier
+import numpy as np
+from thesiskit.estimators import NormalClassifier
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(60, 500)), np.repeat(["a", "b", "c"], 20)
+X[y == "b", :3] += 2
+X[y == "c", :3] -= 2
+model = NormalClassifier(n_features=10, random_state=0).fit(X, y)
+print(model.classes_, model.predict_proba(X[:1]).round(3))
+
+# %% thesiskit.estimators PoolClassifier
+import numpy as np
+from thesiskit.estimators import PoolClassifier
+
+rng = np.random.default_rng(0)
+y = np.repeat([0, 1], 30)
+X = rng.normal(size=(60, 50)) + rng.normal(size=(60, 1)) + 0.5 * y[:, None] * rng.normal(size=50)
+model = PoolClassifier(random_state=0).fit(X, y)
+print(model.predict(X[:5]), model.power_.round(1))
+
+# %% thesiskit.estimators MixtureClassifier
+import numpy as np
+from thesiskit.estimators import MixtureClassifier
+
+rng = np.random.default_rng(0)
+y = np.repeat([0, 1], 20)
+X = (rng.random((40, 300)) < np.where(y[:, None] & (np.arange(300) < 30), 0.8, 0.3)).astype(int)
+model = MixtureClassifier(n_features=5, iterations=200, burn_in=50, chains=2, random_state=0)
+print(model.fit(X, y).predict_proba(X[[0, -1]]).round(2))
+
+# %% thesiskit.estimators SelectingClassifier
+import numpy as np
+from thesiskit.estimators import SelectingClassifier
+from thesiskit.models.naive_bayes import NaiveBayes
+
+
+class Relevant(SelectingClassifier, model=NaiveBayes, relevant="some"):
+    """Naive Bayes where few features are relevant."""
+
+
+rng = np.random.default_rng(0)
+X, y = rng.integers(0, 2, (60, 200)), np.repeat([0, 1], 30)
+print(Relevant(n_features=5).fit(X, y).predict_proba(X[:2]).round(2))
+
+# %% thesiskit.estimators InteractionClassifier
+import numpy as np
+from thesiskit.estimators import InteractionClassifier
+
+rng = np.random.default_rng(0)
+X = rng.choice(["AA", "Aa", "aa"], (200, 4))
+y = np.where(X[:, 0] == X[:, 1], "case", "control")  # the first two matter together
+model = InteractionClassifier(2, iterations=300, burn_in=100, random_state=0).fit(X, y)
+print(model.largest(3)[["pattern", "cases", "class", "median"]])
+
+# %% thesiskit.estimators InteractionRegressor
+import numpy as np
+from thesiskit.estimators import InteractionRegressor
+
+rng = np.random.default_rng(0)
+X = rng.integers(0, 3, (150, 4))
+y = 2.0 * (X[:, 0] == X[:, 1]) + rng.normal(size=150)
+model = InteractionRegressor(2, iterations=300, burn_in=100, random_state=0).fit(X, y)
+print(model.predict_quantiles(X[:2], [0.05, 0.5, 0.95]).round(1), round(model.noise_, 1))
+
+# %% thesiskit.estimators SequenceClassifier
+import numpy as np
+from thesiskit.estimators import SequenceClassifier
+
+states = np.array(["abac"[t % 4] for t in range(300)])
+X = np.lib.stride_tricks.sliding_window_view(states, 3)
+model = SequenceClassifier("all", iterations=200, burn_in=50, random_state=0)
+model.fit(X[:-1], states[3:])
+print(model.classes_, model.predict_proba([["a", "b", "a"]]).round(2))
+
+# %% thesiskit.fitted load_model FittedModel
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import thesiskit
+from thesiskit.cli import main
+
+with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
+    file = Path(folder) / "tumours.model"
+    command = ["export", "breast-cancer", str(file), "--arm", "3 corrected exact"]
+    main([*command, "--results", folder, "--jobs", "0"], standalone_mode=False)
+    model = thesiskit.load_model(file)
+print(model.classes, list(model.arms))
+
+# %% thesiskit.models.selection select_features Selection Screened correlations
+import numpy as np
+from thesiskit.models.selection import correlations, select_features
+
+rng = np.random.default_rng(0)
+X, y = rng.integers(0, 2, (40, 500)), np.repeat([0, 1], 20)
+selection = select_features(X, y, 3, rng)
+print(selection.selected, correlations(X, y)[selection.selected].round(2))
+
+# %% thesiskit.models.selection select_by_f FSelection
+import numpy as np
+from thesiskit.models.selection import select_by_f
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(60, 500)), np.repeat([0, 1, 2], 20)
+selection = select_by_f(X, y, 3, rng)
+print(selection.selected, round(float(selection.threshold), 1))
+
+# %% thesiskit.models.selection squared_correlation
+from thesiskit.models.selection import squared_correlation
+
+print(squared_correlation(2, 11, 8, 14))  # 2 of 8 ones in class 0, and 11 of 14 in class 1
+
+# %% thesiskit.models.selection correlation_lattice
+from thesiskit.models.selection import correlation_lattice
+
+correlation, kind = correlation_lattice(4, 5, "0.5")
+print(correlation.round(1))
+print(kind)
+
+# %% thesiskit.models.selection f_of_correlation correlation_of_f
+import numpy as np
+from thesiskit.models.selection import correlation_of_f, f_of_correlation
+
+counts = np.array([20, 30])
+f = f_of_correlation(0.4, counts)
+print(round(f, 2), float(correlation_of_f(f, counts)))
+
+# %% thesiskit.models.naive_bayes NaiveBayes fit predict predict_log_odds
+import numpy as np
+from thesiskit.models.naive_bayes import NaiveBayes, fit, predict, predict_log_odds
+from thesiskit.models.selection import select_features
+
+rng = np.random.default_rng(0)
+X, y = rng.integers(0, 2, (60, 1000)), np.repeat([0, 1], 30)  # useless features
+selection = select_features(X, y, 10, rng)
+for correct in (False, True):
+    posterior = fit(selection, NaiveBayes(), correct=correct)
+    print(correct, predict(posterior, X[:3, selection.selected]).round(2))
+print(predict_log_odds(posterior, X[:3, selection.selected]).round(2))
+
+# %% thesiskit.models.naive_bayes log_alpha_density promise sample Posterior
+import numpy as np
+from thesiskit.models.naive_bayes import NaiveBayes, fit, log_alpha_density, promise, sample
+from thesiskit.models.selection import select_features
+
+rng = np.random.default_rng(0)
+X, y = rng.integers(0, 2, (60, 1000)), np.repeat([0, 1], 30)
+posterior = fit(select_features(X, y, 10, rng), NaiveBayes())
+p = promise(posterior, rng)
+print(f"{np.minimum(p, 1 - p).mean():.2f} predicted error")
+print(log_alpha_density(posterior).shape, sample(posterior, 5, rng).alpha.shape)
+
+# %% thesiskit.models.mixture Mixture Target Draws sample diagnose as_arviz
+import numpy as np
+from thesiskit.models.mixture import Mixture, Target, as_arviz, diagnose, sample
+
+rng = np.random.default_rng(0)
+X, y = rng.integers(0, 2, (30, 3)), rng.permutation(np.repeat([0, 1], 15))
+target = Target(X, y, Mixture(iterations=200, burn_in=50))
+draws = sample(target, rng.spawn(2))
+found = diagnose(target, draws)
+print(found.rhat.round(2), list(as_arviz(target, draws, found)["posterior"].data_vars))
+
+# %% thesiskit.models.mixture enumerate_posterior
+import numpy as np
+from thesiskit.models.mixture import Mixture, Target, enumerate_posterior
+
+y = np.repeat([0, 1], 5)
+X = np.where(np.arange(10) % 5 == 0, 1 - y, y)[:, None]
+exact = enumerate_posterior(Target(X, y, Mixture(alpha_points=10)))
+print(type(exact).__name__)
+
+# %% thesiskit.models.normal Normal fit predict predict_log
+import numpy as np
+from thesiskit.models.normal import Normal, fit, predict, predict_log
+from thesiskit.models.selection import select_by_f
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(60, 1000)), np.repeat([0, 1, 2], 20)  # useless features
+selection = select_by_f(X, y, 10, rng)
+for correct in (False, True):
+    posterior = fit(selection, Normal(), correct=correct)
+    print(correct, predict(posterior, X[:1, selection.selected]).round(2))
+print(predict_log(posterior, X[:1, selection.selected]).round(2))
+
+# %% thesiskit.models.normal promise sample Posterior
+import numpy as np
+from thesiskit.models.normal import Normal, fit, promise, sample
+from thesiskit.models.selection import select_by_f
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(60, 1000)), np.repeat([0, 1, 2], 20)
+posterior = fit(select_by_f(X, y, 10, rng), Normal())
+print(f"{1 - promise(posterior, rng).max(axis=1).mean():.2f} predicted error")
+print(type(sample(posterior, 5, rng)).__name__)
+
+# %% thesiskit.models.patterns compress_features FeatureGroups
+import numpy as np
+from thesiskit.models.patterns import compress_features
+
+groups = compress_features(np.random.default_rng(0).integers(0, 3, (50, 6)), "all")
+print(groups.n_patterns, "patterns,", groups.n_groups, "groups")
+
+# %% thesiskit.models.patterns compress_sequences SequenceGroups
+import numpy as np
+from thesiskit.models.patterns import compress_sequences
+
+groups = compress_sequences(np.random.default_rng(0).integers(0, 2, (50, 10)), "all")
+print(groups.n_patterns, "patterns,", groups.n_groups, "groups")
+
+# %% thesiskit.models.logistic cauchy_split_cdf
+from thesiskit.models.logistic import cauchy_split_cdf
+
+print(cauchy_split_cdf([0.0, 1.0, 2.0], 2.0, 1.0, 1.0))  # the sum of two equal ones is 2
+
+# %% thesiskit.models.logistic expected_logistic_gaussian
+from thesiskit.models.logistic import expected_logistic_gaussian
+
+print(expected_logistic_gaussian(1.0, [0.0, 1.0, 3.0]).round(3))
+
+# %% thesiskit.models.process agreement covariance
+import numpy as np
+from thesiskit.models.process import agreement, covariance
+
+X = np.array([[0, 1, 1], [1, 1, 1], [0, 1, 0]])  # the last state is the most recent
+shared = agreement(X)
+print(shared)
+print(covariance(shared, np.array([1.0, 0.5, 0.25])))
+
+# %% thesiskit.models.process shared_patterns
+from thesiskit.models.process import shared_patterns
+
+print(shared_patterns(4, 2, "features"))
+
+# %% thesiskit.datasets.synthetic draw_naive_bayes
+import numpy as np
+from thesiskit.datasets.synthetic import draw_naive_bayes
+
+rng = np.random.default_rng(0)
+drawn = draw_naive_bayes(rng, features=100, alpha=3, train=(20, 20), test=(50, 50))
+print(drawn.train.features.shape, drawn.test.features.shape)
+
+# %% thesiskit.datasets.synthetic draw_mixture
+import numpy as np
+from thesiskit.datasets.synthetic import draw_mixture
+
+rng = np.random.default_rng(0)
+drawn = draw_mixture(rng, features=100, alpha=3, response=(0.1, 0.9), train=(20, 20), test=(50, 50))
+print(drawn.train.features.shape, drawn.test.features.shape)
+
+# %% thesiskit.datasets.synthetic draw_normal
+import numpy as np
+from thesiskit.datasets.synthetic import draw_normal
+
+rng = np.random.default_rng(0)
+drawn = draw_normal(
+    rng, features=100, ratio=1.0, pi=0.1, shape=3.0, variance=(3.0, 1.0), train=[20, 20],
+    test=[50, 50],
+)  # fmt: skip
+print(drawn.train.features.shape, drawn.test.features.shape)
+
+# %% thesiskit.datasets.synthetic draw_inverse_gammas draw_sigma
+import numpy as np
+from thesiskit.datasets.synthetic import draw_inverse_gammas, draw_sigma
+
+rng = np.random.default_rng(0)
+print(draw_inverse_gammas(rng, 3.0, 1.0, 4).round(2))
+print(draw_sigma(rng, 3, 5.0, 0.25, 0.1).round(2))
