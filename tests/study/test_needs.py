@@ -55,6 +55,14 @@ model: {kind: logistic, orders: [1, 5], priors: [gaussian], compress: [true, fal
 report: {parts: [order-table]}
 """
 )
+SHORT = (  # one chain, which keeps one draw
+    HEAD
+    + """\
+data: {source: logistic, states: 2, classes: 2, history: 6, train: 100, test: 500}
+model: {kind: logistic, orders: [2], priors: [gaussian], chains: 1, iterations: 20, burn_in: 19}
+report: {parts: [order-table]}
+"""
+)
 FOLDED = (
     HEAD
     + """\
@@ -101,7 +109,7 @@ reduction: {cases: 50, sweeps: [{features: [3, 5], values: 3, order: 3}]}
 report: {parts: [reduction-table]}
 """
 )
-KINDS = {"naive": NAIVE, "mixture": MIXTURE, "logistic": LOGISTIC, "folded": FOLDED,
+KINDS = {"naive": NAIVE, "mixture": MIXTURE, "logistic": LOGISTIC, "short": SHORT, "folded": FOLDED,
          "table": TABLE, "normal": NORMAL, "lattice": LATTICE, "sweeps": SWEEPS}  # fmt: skip
 
 
@@ -233,6 +241,12 @@ MUCH = [
     ("logistic", "model.joint_updates=100000000", "iterations"),
     ("logistic", "model.split_draws=1000000000", "iterations"),
     ("logistic", "model.thin=1000000000", "none is kept"),
+    ("short", "model.iterations=1000000000", "iterations"),
+    ("short", "model.sigma_updates=1000000000", "iterations"),
+    ("short", "model.joint_updates=1000000000", "iterations"),
+    ("short", "model.split_draws=1000000000", "iterations"),
+    ("short", "model={kind: logistic, orders: [2], chains: 1, iterations: 20, burn_in: 10, "
+     "response: gaussian, split_draws: 20000000}", "about .* of memory"),
     ("logistic", "model.orders=[1000000000]", "order 1000000000 is above"),
     ("logistic", "data.history=1000000000", "about .* of memory"),
     ("logistic", "data.train=1000000000", "about .* of memory"),

@@ -23,7 +23,6 @@ import os
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -34,8 +33,8 @@ from pydantic import Field, field_validator
 from thesiskit.blocks import distinct
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import MISSING, FeatureTable, Source, Table, WrongKeyError
-from thesiskit.errors import DataError, ResultsError, UserError, cut, quoted
-from thesiskit.files import DAMAGES, read_bytes, read_npz, replacing
+from thesiskit.errors import DataError, UserError, cut, quoted
+from thesiskit.files import read_bytes
 
 FILES = Path(__file__).parent / "files"
 SHIPPED = {  # sha256 of the content, not compressed; of splice and votes the first column is y
@@ -273,16 +272,8 @@ def _microarray(name: str) -> Table:
         import pooch
     except ImportError:
         raise DataError(EXTRA) from None
-    # the cache, which honours XDG_CACHE_HOME, has what is fetched, and tables once they are parsed
-    cache = Path(pooch.os_cache("thesiskit")) / "microarray"
-    parsed = cache / f"{name}-{SHA256[name][:16]}.npz"
-    try:
-        arrays = read_npz(parsed, ("x", "y", "names", "classes"))[0]
-    except (OSError, *DAMAGES):
-        arrays = _parse(_content(name, cache), name)
-        # parsing takes a second, reading this a tenth; on a full or read-only disk it is made again
-        with suppress(ResultsError), replacing(parsed) as part, open(part, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+    # the cache, which honours XDG_CACHE_HOME, has what is fetched, whose sha256 is looked at
+    arrays = _parse(_content(name, Path(pooch.os_cache("thesiskit")) / "microarray"), name)
     features, how = arrays["x"], "as published"
     if name in INTENSITIES:
         features, how = np.log2(np.maximum(features, FLOOR)), f"log2 of max(x, {FLOOR:g})"
