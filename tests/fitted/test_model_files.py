@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import zipfile
 
 import numpy as np
@@ -128,7 +129,8 @@ def crafted(path, models, kind, change, **others):
     header = json.loads(json.dumps(header))
     change(header)
     write_model(path, header, found | others)
-    refused(path, "not that of a fitted model")
+    with pytest.raises(DataError, match="not that of a fitted model|no number of a fit"):
+        load_model(path)
 
 
 def nothing(header):
@@ -384,8 +386,8 @@ def test_no_array_has_a_number_that_no_fit_has(kind, tmp_path, models):
             if wrong == np.inf and name.endswith("spread"):
                 continue  # of what does not vary
             other = values.astype(float)
-            other.reshape(-1)[-1] = wrong
-            with pytest.raises(DataError, match=f"{name} has {wrong:g}, which is no number"):
+            other.flat[-1] = wrong
+            with pytest.raises(DataError, match=re.escape(f"{name} has {wrong:g}, which is no number")):
                 made_again(path, models, kind, nothing, **{name: other})
         with pytest.raises(DataError, match=f"{name} has the type complex128"):
             made_again(path, models, kind, nothing, **{name: np.ones(3) + 1j})

@@ -640,7 +640,8 @@ def read_frame(path: Path, wanted: Wanted) -> tuple[pd.DataFrame, Columns]:
                 ValueError) as error:  # fmt: skip
             raise damaged(where, "Parquet", error) from None
     frame.columns = names
-    frame = frame.astype(dict.fromkeys(odd, str))
+    for name in odd:  # that are left out, or set aside
+        frame[name] = frame[name].map(repr)
     if len(frame) == 0:
         raise DataError(f"{where}: a line of names but no cases")
     return frame, columns

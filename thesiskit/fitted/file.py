@@ -117,9 +117,10 @@ def _check_numbers(name: str, values: np.ndarray) -> None:
     if values.dtype.kind not in "iufbU":
         raise ValueError(f"{cut(name)} has the type {values.dtype}")
     if values.dtype.kind == "f":
-        wrong = ~((np.abs(values) <= MOST) | (values == OPEN.get(name.rpartition("/")[2])))
-        if wrong.any():
-            raise ValueError(f"{cut(name)} has {values[wrong][0]:g}, which is no number of a fit")
+        values = values.astype(float)
+        usual = (np.abs(values) <= MOST) | (values == OPEN.get(name.rpartition("/")[2]))
+        if not usual.all():
+            raise ValueError(f"{cut(name)} has {values[~usual][0]:g}, which is no number of a fit")
 
 
 def _digest(text: np.ndarray, arrays: Arrays) -> str:
