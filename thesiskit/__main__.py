@@ -1,12 +1,14 @@
-"""The command `thesiskit`, and python -m thesiskit: the command line, and the signals that end it."""
+"""thesiskit and python -m thesiskit: the command line, and the signals that end it."""
 
 import os
 import signal
-import sys
 
 from thesiskit.errors import INTERRUPTED
 
-FIRST = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: INTERRUPTED.replace("Interrupted", "Told to end")}
+FIRST: dict[int, str] = {
+    signal.SIGINT: INTERRUPTED,
+    signal.SIGTERM: INTERRUPTED.replace("Interrupted", "Told to end"),
+}
 AGAIN = "Ended at once; what was being saved is made again."
 
 
@@ -21,7 +23,7 @@ def main() -> None:
         if os.getpid() != me:  # a child that was forked
             os._exit(128 + number)
         told.append(number)
-        os.write(2, f"{FIRST[number] if told == [number] else AGAIN}\n".encode())
+        os.write(2, f"{FIRST[number] if len(told) == 1 else AGAIN}\n".encode())
         if len(told) > 1:
             os._exit(128 + number)
         raise SystemExit(128 + number)

@@ -241,8 +241,8 @@ def _uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in usual.items():
             signal.signal(number, handler)
-        for number in asked[:1]:
-            signal.raise_signal(number)
+        if asked:
+            signal.raise_signal(asked[0])
 
 
 def write_text(path: Path, text: str) -> None:

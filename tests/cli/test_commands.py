@@ -312,7 +312,8 @@ def test_ctrl_c_keeps_finished_blocks_and_the_next_run_resumes(small, tmp_path):
 def begun(*arguments):
     """Begin a command, in which signals are heard as in the foreground."""
     return subprocess.Popen(
-        [sys.executable, "-m", "thesiskit", *map(str, arguments)], stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "thesiskit", *map(str, arguments)],
+        stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 

@@ -129,7 +129,7 @@ def crafted(path, models, kind, change, **others):
     header = json.loads(json.dumps(header))
     change(header)
     write_model(path, header, found | others)
-    with pytest.raises(DataError, match="not that of a fitted model|no number of a fit"):
+    with pytest.raises(DataError, match=r"not that of a fitted model|no number of a fit"):
         load_model(path)
 
 
@@ -332,7 +332,7 @@ def test_python_takes_frames_arrays_and_paths(models):
 
 
 def made_again(path, models, kind, change, **others):
-    """Return the model of a file with other content, whose digest is right, as `predict` sees it."""
+    """Return the model of a file with other content, whose digest is right."""
     header, found = read_model(models[kind])
     header = json.loads(json.dumps(header))
     change(header)
@@ -387,7 +387,9 @@ def test_no_array_has_a_number_that_no_fit_has(kind, tmp_path, models):
                 continue  # of what does not vary
             other = values.astype(float)
             other.flat[-1] = wrong
-            with pytest.raises(DataError, match=re.escape(f"{name} has {wrong:g}, which is no number")):
+            with pytest.raises(
+                DataError, match=re.escape(f"{name} has {wrong:g}, which is no number")
+            ):
                 made_again(path, models, kind, nothing, **{name: other})
         with pytest.raises(DataError, match=f"{name} has the type complex128"):
             made_again(path, models, kind, nothing, **{name: np.ones(3) + 1j})

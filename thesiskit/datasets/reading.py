@@ -629,8 +629,8 @@ def read_frame(path: Path, wanted: Wanted) -> tuple[pd.DataFrame, Columns]:
             for j in (*columns.features, columns.response, columns.id):
                 if j is not None and names[j] in odd:
                     raise DataError(
-                        f"{where}: column {quoted(names[j])} holds {cut(odd[names[j]])}, no numbers "
-                        "or words; make such of it, or leave it out with data.ignore"
+                        f"{where}: column {quoted(names[j])} holds {cut(odd[names[j]])}, no "
+                        "numbers or words; make such of it, or leave it out with data.ignore"
                     )
             # metadata of pandas would make columns an index, and leave them out without a word
             frame = held.read().to_pandas(ignore_metadata=True)
