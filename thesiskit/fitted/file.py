@@ -27,7 +27,7 @@ WHAT = "thesiskit fitted model"
 # 1 had no temperatures and no normal models, 2 no methods of others, 3 no offsets, 4 no words as
 # codes, and no likeness, 5 had fewer measures of it, no patterns that are selected, no covariates
 FORMAT = 6
-MOST = 1e300  # a number beyond it is none of a fit
+MOST = 1e100  # a number beyond it is none of a fit; of `within`, sums of squares, its square
 OPEN = {"log_joint": -np.inf, "spread": np.inf}  # what else a number of these arrays may be
 EXPORT = "export it again with `thesiskit export CONFIG FILE`"
 
@@ -117,8 +117,9 @@ def _check_numbers(name: str, values: np.ndarray) -> None:
     if values.dtype.kind not in "iufbU":
         raise ValueError(f"{cut(name)} has the type {values.dtype}")
     if values.dtype.kind == "f":
-        values = values.astype(float)
-        usual = (np.abs(values) <= MOST) | (values == OPEN.get(name.rpartition("/")[2]))
+        values, last = values.astype(float), name.rpartition("/")[2]
+        most = MOST**2 if last == "within" else MOST
+        usual = (np.abs(values) <= most) | (values == OPEN.get(last))
         if not usual.all():
             raise ValueError(f"{cut(name)} has {values[~usual][0]:g}, which is no number of a fit")
 
