@@ -1,5 +1,40 @@
-"""python -m thesiskit: the command line."""
+"""thesiskit and python -m thesiskit: the command line, and the signals that end it."""
 
-from thesiskit.cli import main
+import os
+import signal
 
-main(prog_name="thesiskit")
+from thesiskit.errors import INTERRUPTED
+
+FIRST: dict[int, str] = {
+    signal.SIGINT: INTERRUPTED,
+    signal.SIGTERM: INTERRUPTED.replace("Interrupted", "Told to end"),
+}
+AGAIN = "Ended at once; what was being saved is made again."
+
+
+def main() -> None:
+    """Run a command; a signal that ends it, even while it begins, is told in a line.
+
+    The exit code is 130 of Ctrl-C, 143 of SIGTERM; at the second one nothing is waited for.
+    """
+    me, told = os.getpid(), []
+
+    def end(number: int, _: object) -> None:
+        if os.getpid() != me:  # a child that was forked
+            os._exit(128 + number)
+        told.append(number)
+        os.write(2, f"{FIRST[number] if len(told) == 1 else AGAIN}\n".encode())
+        if len(told) > 1:
+            os._exit(128 + number)
+        raise SystemExit(128 + number)
+
+    for number in FIRST:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as in the background of a shell
+            signal.signal(number, end)
+    from thesiskit.cli import main as command_line
+
+    command_line(prog_name="thesiskit")
+
+
+if __name__ == "__main__":
+    main()

@@ -34,6 +34,7 @@ class UnreliableWarning(UserWarning):
     """Markov chains disagree, or have too few effective draws."""
 
 
+INTERRUPTED = "Interrupted. Finished cells are kept; the same command continues from there."
 MOST_LINES, MOST_CHARACTERS = 3, 400  # the longest message
 
 

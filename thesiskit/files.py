@@ -187,7 +187,7 @@ def create(path: Path) -> IO[bytes]:
 def replacing(path: Path) -> Iterator[Path]:
     """Give an empty file beside `path`; rename it to `path` when the block ends well.
 
-    Ctrl-C waits for the end of the block.
+    Ctrl-C and SIGTERM wait for the end of the block.
 
     Raises
     ------
@@ -202,9 +202,11 @@ def replacing(path: Path) -> Iterator[Path]:
                 raise ResultsError(f"{path}: is a pipe or a device where a file belongs; remove it")
         with _uninterrupted():
             path.parent.mkdir(parents=True, exist_ok=True)
-            create(temporary).close()
-            yield temporary
-            os.replace(temporary, path)
+            with create(temporary) as held:
+                with suppress(OSError):  # a file system without locks
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield temporary
+                os.replace(temporary, path)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise ResultsError(f"{path}: cannot be written: {why}") from None
@@ -213,21 +215,34 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink()
 
 
+def sweep(folder: Path, which: str = "**/.*") -> None:
+    """Remove what killed processes left of files that they wrote; those at work have locked them.
+
+    which : a pattern of the names that `replacing` gives, without their ends.
+    """
+    for path in folder.glob(f"{which}.????????.part"):
+        with suppress(OSError), open_regular(path) as left:
+            fcntl.flock(left, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            path.unlink()
+
+
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait: a library that it breaks off may raise something else, as zipfile does."""
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or usual is None:
+    """Let signals wait: a library that they break off may raise something else, as zipfile does."""
+    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if threading.current_thread() is not threading.main_thread() or None in usual.values():
         yield
         return
-    asked = threading.Event()
-    signal.signal(signal.SIGINT, lambda *_: asked.set())
+    asked: list[int] = []
+    for number in usual:
+        signal.signal(number, lambda number, _: asked.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, usual)
-        if asked.is_set():
-            signal.raise_signal(signal.SIGINT)
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+        if asked:
+            signal.raise_signal(asked[0])
 
 
 def write_text(path: Path, text: str) -> None:

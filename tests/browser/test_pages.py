@@ -462,3 +462,19 @@ def test_the_answer_comes_before_everything_else(browser, results, own):
             assert re.search(r"\d", sentences[0])
             first = page.locator("main > section").first.bounding_box()["y"]
             assert page.locator("#answer").bounding_box()["y"] < first
+
+
+def test_a_figure_that_fails_says_so_and_the_others_answer(browser, results, tmp_path):
+    text = (results / "naive-simulation-smoke" / "report.html").read_text()
+    panels = '"correlation-scatter": {"legend": [], "panels": ['
+    assert text.count('"correlation-scatter": {') == 1
+    before, _, after = text.partition('"correlation-scatter": {')
+    page_of = tmp_path / "report.html"
+    page_of.write_text(f'{before}{panels}{{}}]}}, "": {{{after}'.replace(', "": {', ', "none": {'))
+    with browser.page(page_of) as page:
+        words = page.locator("#correlation-scatter .failed").inner_text()
+        assert words.startswith("This figure does not answer the pointer")
+        point = page.locator("#performance--0 .points[id*=corrected] use").nth(1)
+        figure(page, "performance")
+        point.hover(force=True)
+        assert shown(page)

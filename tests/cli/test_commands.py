@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from commands import ROOT, invoke, must_fail
+from commands import ROOT, invoke, must_fail, wait_for
 
 from thesiskit.files import Results
 
@@ -307,6 +307,51 @@ def test_ctrl_c_keeps_finished_blocks_and_the_next_run_resumes(small, tmp_path):
     )
     first = folder / "0000.npz"
     assert first.stat().st_mtime_ns == kept[first]
+
+
+def begun(*arguments):
+    """Begin a command, in which signals are heard as in the foreground."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "thesiskit", *map(str, arguments)],
+        stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("when", ["imports", "works"])
+def test_a_signal_that_ends_a_command_is_told_in_a_line(how, when, small, tmp_path, monkeypatch):
+    """Also while it imports what it needs, and by SIGTERM, of which nothing was said."""
+    small.write_text(SMALL.replace("replicates: 4\nblock: 2", "replicates: 30000\nblock: 10"))
+    mark = tmp_path / "begun"
+    wait = f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(60)\n"
+    if when == "imports":  # a click that takes a minute
+        (tmp_path / "slow").mkdir()
+        (tmp_path / "slow" / "click.py").write_text(wait)
+        paths = [str(tmp_path / "slow"), os.environ.get("PYTHONPATH", "")]
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    process = begun("simulate", small, "--results", tmp_path)
+    folder = tmp_path / "small" / "simulate"
+    wait_for(mark.exists if when == "imports" else lambda: list(folder.glob("0*.npz")))
+    process.send_signal(how)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 128 + how
+    (line,) = stderr.splitlines()
+    assert "Finished cells are kept" in line
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_waits_for_nothing_and_says_so(how, small, tmp_path):
+    small.write_text(SMALL.replace("replicates: 4\nblock: 2", "replicates: 2000\nblock: 2000"))
+    process = begun("simulate", small, "--results", tmp_path, "--set", "data.features=10000")
+    wait_for(lambda: list((tmp_path / "small/cells").glob("*/*.running")))
+    process.send_signal(how)
+    said = [process.stderr.readline()]
+    process.send_signal(how)
+    said += process.communicate(timeout=30)[1].splitlines()
+    assert process.returncode == 128 + how
+    assert "Finished cells are kept" in said[0]
+    assert said[1:] == ["Ended at once; what was being saved is made again."]
 
 
 # ---- regressions ----

@@ -210,3 +210,22 @@ def test_a_library_that_crashes_or_loops_is_survived(tmp_path, fault, monkeypatc
     monkeypatch.setattr(h5py, "File", lambda *_: fault())
     with pytest.raises(DataError, match="damaged: it cannot be read to its end"):
         source().read(tmp_path)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix])
+def test_a_sparse_matrix_has_each_value_once(tmp_path, form):
+    held = form(X)
+    held.indices[:2], held.data[:2] = held.indices[1::-1].copy(), held.data[1::-1].copy()
+    write(tmp_path, held)  # in another order: that is allowed
+    np.testing.assert_array_equal(source().read(tmp_path)[0].features, X)
+    held.indices[1] = held.indices[0]
+    write(tmp_path, held)
+    with pytest.raises(DataError, match="X says 1 value twice"):
+        source().read(tmp_path)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_complex_values_are_no_numbers_of_a_table(tmp_path, form):
+    write(tmp_path, form(X + 1j))
+    with pytest.raises(DataError, match="X must be a matrix of numbers, got complex"):
+        source().read(tmp_path)

@@ -450,15 +450,15 @@ def test_files_that_cannot_be_read(tmp_path):
 
 
 def test_a_packed_table_that_would_fill_the_memory(monkeypatch, tmp_path):
-    monkeypatch.setattr("thesiskit.datasets.reading.BOMB_BYTES", 1 << 22)
+    monkeypatch.setattr("thesiskit.datasets.reading.TEXT_BYTES", 1 << 20)
     member = gzip.compress(b"1,0\n" * (1 << 18))  # members one after the other are one text
     path = write(tmp_path, gzip.compress(b"a,y\n") + member * 60, "t.csv.gz")
     tracemalloc.start()
-    with pytest.raises(DataError, match="unpacks to more than 200 times its size"):
+    with pytest.raises(DataError, match="unpacks to more than 50 times its size"):
         read_features(path, "y")
-    assert tracemalloc.get_traced_memory()[1] < 2 * 200 * path.stat().st_size
+    assert tracemalloc.get_traced_memory()[1] < 2 * (1 << 20) + 200 * path.stat().st_size
     tracemalloc.stop()
-    assert 4 * 200 * path.stat().st_size < 60 * 4 * (1 << 18)
+    assert 50 * path.stat().st_size + (1 << 21) < 60 * 4 * (1 << 18)
 
 
 def test_255_values_are_read(tmp_path):

@@ -1,5 +1,6 @@
 import gzip
 import os
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from commands import ROOT
 
 from thesiskit.datasets import published
+from thesiskit.datasets.features import read_features
 from thesiskit.datasets.synthetic import draw_mixture
 from thesiskit.datasets.tables import FileData, read_table
 from thesiskit.errors import DataError
@@ -556,3 +558,44 @@ def test_mixture_data_of_one_class_only():
             train=5,
             test=1,
         )
+
+
+@pytest.mark.parametrize("kind", ["list", "empty list", "struct", "map", "bytes", "dictionary"])
+@pytest.mark.parametrize("role", ["feature", "response", "ignored"])
+def test_a_parquet_column_whose_cells_are_no_cells_is_named(kind, role, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    odd = {
+        "list": pa.array([[1.0, 2.0]] * 8),
+        "empty list": pa.array([[]] * 8, pa.list_(pa.int8())),
+        "struct": pa.array([{"u": 1}] * 8),
+        "map": pa.array([[("u", 1)]] * 8, pa.map_(pa.string(), pa.int8())),
+        "bytes": pa.array([b"a", b"\xff"] * 4),
+        "dictionary": pa.array([b"a", b"\xff"] * 4).dictionary_encode(),
+    }[kind]
+    table = pa.table({"g": np.arange(8) % 3, "odd": odd, "y": ["a", "b"] * 4})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    options = {"ignore": ["odd"]} if role == "ignored" else {}
+    response = "odd" if role == "response" else "y"
+    for read, more in ((read_table, {"positive": "b"}), (read_features, {})):
+        if role == "ignored":
+            found = read(tmp_path / "t.parquet", response, **more, **options)
+            assert list(found.names if read is read_table else found.features) == ["g"]
+            continue
+        with pytest.raises(DataError, match=r"t\.parquet: column 'odd' holds .*data\.ignore"):
+            read(tmp_path / "t.parquet", response, **more, **options)
+
+
+def test_packed_text_is_read_no_further_than_a_table_goes(tmp_path, rng):
+    """4 MB that unpack to 755 MB were read whole, and looked at, before they were refused."""
+    member = gzip.compress(b"".join(rng.choice([b"0,1\n", b"1,0\n"], 20_000)) + b"0,1\n" * 2**17)
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"g,y\n") + member * 200)
+    times = 200 * 4 * (2**17 + 20_000) / path.stat().st_size
+    assert 60 < times < 190
+    tracemalloc.start()
+    with pytest.raises(DataError, match=r"unpacks to more than 50 times its size"):
+        read_table(path, "y")
+    assert tracemalloc.get_traced_memory()[1] < 2.5 * max(2**26, 50 * path.stat().st_size)
+    tracemalloc.stop()

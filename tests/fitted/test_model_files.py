@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import zipfile
 
 import numpy as np
@@ -11,7 +12,7 @@ from new_cases import write_config, write_tables
 
 from thesiskit.errors import DataError
 from thesiskit.fitted import load_model
-from thesiskit.fitted.file import FORMAT, read_model, write_model
+from thesiskit.fitted.file import FORMAT, _digest, read_model, write_model
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +129,8 @@ def crafted(path, models, kind, change, **others):
     header = json.loads(json.dumps(header))
     change(header)
     write_model(path, header, found | others)
-    refused(path, "not that of a fitted model")
+    with pytest.raises(DataError, match=r"not that of a fitted model|no number of a fit"):
+        load_model(path)
 
 
 def nothing(header):
@@ -327,3 +329,89 @@ def test_python_takes_frames_arrays_and_paths(models):
     model = load_model(models["real"])
     with pytest.raises(ValueError, match="predict_quantiles"):
         model.predict_proba(frame)
+
+
+def made_again(path, models, kind, change, **others):
+    """Return the model of a file with other content, whose digest is right."""
+    header, found = read_model(models[kind])
+    header = json.loads(json.dumps(header))
+    change(header)
+    write_model(path, header, found | others)
+    return load_model(path)
+
+
+def no_names(header):
+    header["inputs"]["names"] = []
+
+
+def twice(*place):
+    def change(header):
+        *path, last = place
+        for key in path:
+            header = header[key]
+        header[last][1] = header[last][0]
+
+    return change
+
+
+NAMES = [
+    ("naive", twice("inputs", "names"), "names has 'gene 0' twice"),
+    ("normal", twice("inputs", "names"), "names has 'gene 0' twice"),
+    ("naive", no_names, "names is empty, and a .csv file names its columns"),
+    ("normal", twice("inputs", "classes"), "classes has 'normal' twice"),
+    ("features", twice("inputs", "features"), "features has '"),
+    ("features", twice("inputs", "classes"), "classes has 'no' twice"),
+    ("sequences", twice("inputs", "states"), "states has 'A' twice"),
+    ("sequences", twice("inputs", "classes"), "classes has 'A' twice"),
+    ("naive", twice("arms"), "arms has '"),
+]
+
+
+@pytest.mark.parametrize(("kind", "change", "words"), NAMES)
+def test_names_that_are_not_those_of_a_table(kind, change, words, tmp_path, models):
+    with pytest.raises(DataError) as caught:
+        made_again(tmp_path / "x.model", models, kind, change)
+    assert str(caught.value).startswith(f"{tmp_path / 'x.model'}: ")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["naive", "mixture", "normal", "features", "real", "sequences"])
+def test_no_array_has_a_number_that_no_fit_has(kind, tmp_path, models):
+    _, found = read_model(models[kind])
+    path = tmp_path / "x.model"
+    for name, values in found.items():
+        for wrong in (np.nan, np.inf, -np.inf, 1e308) if values.dtype.kind == "f" else ():
+            if not values.size or (wrong == -np.inf and name.endswith("log_joint")):
+                continue  # which a probability of zero has
+            if wrong == np.inf and name.endswith("spread"):
+                continue  # of what does not vary
+            other = values.astype(float)
+            other.flat[-1] = wrong
+            with pytest.raises(
+                DataError, match=re.escape(f"{name} has {wrong:g}, which is no number")
+            ):
+                made_again(path, models, kind, nothing, **{name: other})
+        with pytest.raises(DataError, match=f"{name} has the type complex128"):
+            made_again(path, models, kind, nothing, **{name: np.ones(3) + 1j})
+
+
+@pytest.mark.parametrize("wrong", ["NaN", "Infinity", "-Infinity", "1e999", "1e308"])
+def test_no_header_has_such_a_number(wrong, tmp_path, models):
+    header, found = read_model(models["real"])
+    path = tmp_path / "x.model"
+    for arm in header["arms"]:
+        if "mean" in arm:
+            arm["mean"] = "HERE"
+    text = json.dumps(header).replace('"HERE"', wrong).encode()
+    monkey = np.frombuffer(text, dtype=np.uint8)
+    record = {"header": monkey, "sha256": np.array(_digest(monkey, found)), **found}
+    with open(path, "wb") as file:
+        np.savez(file, **record)
+    refused(path, f"its header has {wrong}, which is no number")
+
+
+def test_a_feature_that_is_selected_twice(tmp_path, models):
+    _, found = read_model(models["naive"])
+    selected = found["arm-0/selected"].copy()
+    selected[1] = selected[0]
+    crafted(tmp_path / "x.model", models, "naive", nothing, **{"arm-0/selected": selected})

@@ -17,8 +17,9 @@ VALUES = (
     None, 0, -1, 1, 2, 3.5, 1e308, float("nan"), 10**12, 2**70, "", "x", "cauchy", "all", "1/3",
     True, [], {}, [1, 2], ["a"], {"a": 1},
 )  # fmt: skip
+NAMES = ("names", "classes", "features", "states")
 NUMBERS = (-1, 0, 1, 2, 100, 127)
-REALS = (np.nan, np.inf, -np.inf, -1e300, 1e300, 90.0)
+REALS = (np.nan, np.inf, -np.inf, -1e300, 1e300, 1e308, 90.0)
 
 
 def places(tree, path=()):
@@ -36,6 +37,23 @@ def change_header(header, rng: random.Random) -> None:
     for key in path:
         header = header[key]
     header[last] = rng.choice(VALUES)
+
+
+def repeat_name(header, rng: random.Random) -> str:
+    """Let two names of a list be one, or take all away; return what the message must name."""
+    lists = [path for path in places(header) if path and path[-1] in NAMES and path[0] == "inputs"]
+    path = rng.choice(lists)
+    held = header
+    for key in path:
+        held = held[key]
+    if len(held) < 2:
+        return ""
+    if path[-1] == "names" and rng.random() < 0.3:
+        held.clear()
+        return "names is empty"
+    first, second = rng.sample(range(len(held)), 2)
+    held[first] = held[second]
+    return f"{path[-1]} has "
 
 
 def change_array(arrays, rng: random.Random) -> None:
@@ -83,13 +101,18 @@ def fuzz(folder, models, numbers) -> Tally:
         kind = rng.choice(KINDS)
         new, header, arrays = models[kind]
         header, arrays = copy.deepcopy(header), dict(arrays)
-        for _ in range(rng.randrange(1, 3)):
+        must = repeat_name(header, rng) if rng.random() < 0.2 else ""
+        for _ in range(0 if must else rng.randrange(1, 3)):
             rng.choice((change_header, lambda _, rng, a=arrays: change_array(a, rng)))(header, rng)
+        real = [values for values in arrays.values() if values.dtype.kind == "f"]
+        odd = must or any(np.isnan(one).any() or (np.abs(one) == 1e308).any() for one in real)
         path = folder / f"{number}.model"
         with np.errstate(invalid="ignore"):
             write_model(path, header, arrays)
         done = command("predict", "--model", path, "--new", new, folder=folder)
-        tally.add(f"{kind} {number}", done)
+        believed = "believes a number or a name that no fit has" * bool(odd and done.code == 0)
+        unnamed = f"does not say that {must}" * bool(must not in done.errors)
+        tally.add(f"{kind} {number}", done, believed, unnamed)
         path.unlink()
     return tally
 

@@ -1,5 +1,6 @@
 """Splitting a sum, and predictions after it, against quadrature that cannot cancel."""
 
+import threading
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,9 @@ from scipy import special, stats
 from statistical import ALARM
 
 from thesiskit.errors import UserError
+from thesiskit.models import chains
 from thesiskit.models import splitting as model
+from thesiskit.models.patterns import SequencePatterns
 
 RATIOS = (1e-8, 1e-4, 1e-2, 0.5, 1, 1 + 1e-9, 2, 1e4, 1e8)
 SIZES = (0, 1e-300, -1e-300, 1e-8, -1e-8, 1e-3, -1e-3, 1, -10, 1e6, 1e12)
@@ -416,3 +419,27 @@ def test_bad_sums_and_locations(rng, bad):
         model.cauchy_split_cdf(np.nan, 0, 1, 1)
     with pytest.raises(UserError, match="broadcast"):
         model.cauchy_split_cdf(np.zeros(2), np.zeros(3), 1, 1)
+
+
+def test_parts_of_a_prediction_are_the_whole_and_end_when_asked(monkeypatch, rng):
+    """However the loops over draws, cases and splits are cut, the random numbers are the same."""
+    codes = rng.integers(0, 3, (30, 4))
+    groups = SequencePatterns(3).groups(codes[:20], 3, min_cases=1)
+    shared, log_sigma = groups.shared(codes[20:]), rng.normal(size=(7, 4))
+    found = {}
+    for classes in (2, 3):
+        coefficient = rng.normal(size=(7, classes - (classes == 2), groups.n_groups))
+        for work in (1 << 22, 300, 40, 3):
+            monkeypatch.setattr(model, "WORK", work)
+            keys = {"cauchy": True, "rng": np.random.default_rng(1), "split_draws": 11}
+            p = model.predict(coefficient, log_sigma, shared, classes, **keys)
+            assert (p == found.setdefault(classes, p)).all()
+            if classes == 2:
+                keys["rng"] = np.random.default_rng(1)
+                given = (coefficient, log_sigma, np.zeros(7), shared)
+                linear = model.predict_response(*given, **keys).linear
+                assert (linear == found.setdefault("linear", linear)).all()
+    monkeypatch.setattr(chains, "stopping", threading.Event())
+    chains.stopping.set()
+    with pytest.raises(chains.Stopped):
+        model.predict(coefficient, log_sigma, shared, 3, **keys)

@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from io import StringIO
 
 import pandas as pd
@@ -12,7 +14,7 @@ from commands import ROOT, run
 from PIL import Image
 
 from thesiskit.errors import ResultsError
-from thesiskit.files import Results, read_record, write_record
+from thesiskit.files import Results, read_record, replacing, write_record
 from thesiskit.report.layout import Figure, canvas, csv_text
 from thesiskit.report.page import write_index
 
@@ -199,3 +201,33 @@ def test_a_small_figure_of_a_long_one_is_its_upper_part(tmp_path, height):
         width, tall = picture.size
     assert tall <= 200
     assert width == (300 if height == 3 else 120)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from thesiskit.files import replacing
+with replacing(Path(sys.argv[1])) as temporary:
+    temporary.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_run_was_writing_goes_at_the_next_run(paper):
+    """But not what another process is writing."""
+    names = ["figures/gone.png", "tables/gone.csv", "simulate/0007.npz", "cells/ab/abc.npz",
+             "../index.html"]  # fmt: skip
+    for name in names:
+        subprocess.run([sys.executable, "-c", KILLED, paper / name], check=False)
+    left = {path for path in paper.parent.rglob(".*.part") if path.read_text() == "half"}
+    assert len(left) == len(names)
+    with replacing(paper / "figures/mine.png") as mine:
+        again(paper)
+        assert set(paper.parent.rglob(".*.part")) == {mine}
+
+
+def test_what_a_killed_report_was_writing_goes_at_the_next_report(paper):
+    subprocess.run([sys.executable, "-c", KILLED, paper / "tables/gone.csv"], check=False)
+    assert list(paper.rglob(".*.part"))
+    run("report", NULL, *SMALL, "--force", "--results", paper.parent)
+    assert not list(paper.rglob(".*.part"))

@@ -13,6 +13,7 @@ from commands import ROOT, run
 from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.files import Results
+from thesiskit.models.logistic import Logistic
 from thesiskit.study import cells, experiment
 from thesiskit.study.batch import board
 from thesiskit.study.cells import peak_memory
@@ -52,6 +53,14 @@ LOGISTIC = (
 data: {source: logistic, states: 2, classes: 3, history: 6, train: 100, test: 500}
 model: {kind: logistic, orders: [1, 5], priors: [gaussian], compress: [true, false], chains: 2,
         engine: [slice, gp], iterations: 200, burn_in: 50, peers: [n-gram]}
+report: {parts: [order-table]}
+"""
+)
+SHORT = (  # one chain, which keeps two draws
+    HEAD
+    + """\
+data: {source: logistic, states: 2, classes: 2, history: 6, train: 100, test: 500}
+model: {kind: logistic, orders: [2], priors: [gaussian], chains: 1, iterations: 20, burn_in: 10}
 report: {parts: [order-table]}
 """
 )
@@ -233,6 +242,10 @@ MUCH = [
     ("logistic", "model.joint_updates=100000000", "iterations"),
     ("logistic", "model.split_draws=1000000000", "iterations"),
     ("logistic", "model.thin=1000000000", "none is kept"),
+    ("short", "model.iterations=1000000000", "small needs [0-9,]+ iterations: say --yes"),
+    ("short", "model.sigma_updates=1000000000", "small needs [0-9,]+ iterations: say --yes"),
+    ("short", "model.joint_updates=1000000000", "small needs [0-9,]+ iterations: say --yes"),
+    ("short", "model.split_draws=1000000000", "small needs [0-9,]+ iterations: say --yes"),
     ("logistic", "model.orders=[1000000000]", "order 1000000000 is above"),
     ("logistic", "data.history=1000000000", "about .* of memory"),
     ("logistic", "data.train=1000000000", "about .* of memory"),
@@ -251,7 +264,8 @@ MUCH = [
 
 @pytest.mark.parametrize(("kind", "setting", "words"), MUCH)
 def test_what_needs_much_is_refused_at_once(kind, setting, words, write, tmp_path):
-    arguments = ["run", str(write(KINDS[kind])), "--results", str(tmp_path / "r"), "--set", setting]
+    text = (KINDS | {"short": SHORT})[kind]
+    arguments = ["run", str(write(text)), "--results", str(tmp_path / "r"), "--set", setting]
     if words is None:
         words = "say --yes|at most"
     started = time.perf_counter()
@@ -264,6 +278,12 @@ def test_what_needs_much_is_refused_at_once(kind, setting, words, write, tmp_pat
     assert len(result.output) < 400
     assert not (tmp_path / "r" / "small").exists()
     assert re.search(words, result.output), result.output
+
+
+def test_splits_of_real_responses_are_held_in_memory():
+    model = Logistic(order=2, chains=1, iterations=20, burn_in=10, split_draws=10**6)
+    assert model.needs(100, 0, 500)[1] == 8 * 10 * 10**6 * 500
+    assert model.needs(100, 2, 500)[1] == 0
 
 
 def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch):

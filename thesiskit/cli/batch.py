@@ -79,7 +79,7 @@ def run_on_cluster(experiment, *, force: bool) -> None:
     try:
         while opened.alive():
             time.sleep(WATCH_SECONDS)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         click.echo("The jobs continue; `thesiskit batch cancel CONFIG` ends them.", err=True)
         raise
     left = opened.collect()

@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from thesiskit.errors import ThesiskitError, UserError, brief, cut
+from thesiskit.errors import INTERRUPTED, ThesiskitError, UserError, brief, cut
 from thesiskit.registry import find, folders, name_of, shipped
 
 PATIENCE = 2.0  # seconds before a progress bar appears
@@ -43,10 +43,7 @@ class Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            click.echo(
-                "Interrupted. Finished cells are kept; the same command continues from there.",
-                err=True,
-            )
+            click.echo(INTERRUPTED, err=True)
             ctx.exit(130)
         except BrokenPipeError:
             ctx.exit(0)

@@ -156,9 +156,9 @@ def init(table: Path, output: Path | None, **asked: Any) -> None:
     """Look at a table and print a config for it, which runs as it stands.
 
     TABLE is text (.csv, .tsv, .txt, also packed as .gz), Parquet, .npz, .npy, PLINK .bed, AnnData
-    .h5ad, FASTA, or lines of states. The command asks nothing; it prints
-    its guesses, and the comments of the config repeat them. Paths in the config start in the folder of --output, or in the current
-    folder.
+    .h5ad, FASTA, or lines of states. The command asks nothing; it prints its guesses, and the
+    comments of the config repeat them. Paths in the config start in the folder of --output, or in
+    the current folder.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv > mine.yaml
     """

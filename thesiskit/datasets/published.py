@@ -23,7 +23,6 @@ import os
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,8 +34,8 @@ from pydantic import Field, field_validator
 from thesiskit.blocks import distinct
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import MISSING, FeatureTable, Source, Table, WrongKeyError
-from thesiskit.errors import DataError, ResultsError, UserError, cut, quoted
-from thesiskit.files import DAMAGES, read_bytes, read_npz, replacing
+from thesiskit.errors import DataError, UserError, cut, quoted
+from thesiskit.files import read_bytes
 
 FILES = Path(__file__).parent / "files"
 SHIPPED = {  # sha256 of the content, not compressed; of splice and votes the first column is y
@@ -243,15 +242,7 @@ def _shipped(file: str) -> str:
 
 def _microarray(name: str) -> Table:
     """Return a table with intensities as logarithms, classes as its file orders them."""
-    cache = _cache()
-    parsed = cache / f"{name}-{SHA256[name][:16]}.npz"
-    try:
-        arrays = read_npz(parsed, ("x", "y", "names", "classes"))[0]
-    except (OSError, *DAMAGES):
-        arrays = _parse(_content(name), name)
-        # parsing takes a second, reading this a tenth; on a full or read-only disk it is made again
-        with suppress(ResultsError), replacing(parsed) as part, open(part, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+    arrays = _parse(_content(name), name)
     features, how = arrays["x"], "as published"
     if TABLES[name]["intensities"] == "yes":
         features, how = np.log2(np.maximum(features, FLOOR)), f"log2 of max(x, {FLOOR:g})"
@@ -267,7 +258,7 @@ def _microarray(name: str) -> Table:
 
 
 def _cache() -> Path:
-    """Return the folder, below XDG_CACHE_HOME, of what is fetched, and of tables once parsed."""
+    """Return the folder, below XDG_CACHE_HOME, of what is fetched."""
     if not (find_spec("pooch") and find_spec("rdata")):
         raise DataError(EXTRA)
     import pooch

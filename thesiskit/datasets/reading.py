@@ -39,6 +39,8 @@ USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}  # by suffix: tr
 LINES = 20  # that are looked at to find the delimiter
 HEAD = 1 << 22  # characters that these lie in
 
+# what text unpacks to: tables of rare variants to some thirty times their size
+TEXT_BYTES, TEXT_TIMES = 2**26, 50
 LONGEST = 1000  # characters of a name or of a value
 LOOKED_AT = 20_000  # names, for one that was perhaps meant
 # what pandas calls a column without a name, and an index; by other names, tools write row numbers
@@ -102,9 +104,9 @@ def damaged(where: str, kind: str, error: Exception) -> DataError:
     return DataError(f"{where}: damaged, or not {kind}: {cut(reason[0], 120)}")
 
 
-def most_bytes(file: IO[bytes]) -> int:
-    """Return how many bytes a file may unpack to."""
-    return max(BOMB_BYTES, BOMB_TIMES * os.fstat(file.fileno()).st_size)
+def most_bytes(file: IO[bytes], least: int = BOMB_BYTES, times: int = BOMB_TIMES) -> int:
+    """Return how many bytes a file may unpack to: so many times its size, or `least`."""
+    return max(least, times * os.fstat(file.fileno()).st_size)
 
 
 def utf8(path: Path) -> str:
@@ -116,7 +118,7 @@ def utf8(path: Path) -> str:
                 content = _content(file, where, None)
             else:
                 with gzip.GzipFile(fileobj=file) as unpacked:
-                    content = _content(unpacked, where, most_bytes(file))
+                    content = _content(unpacked, where, most_bytes(file, TEXT_BYTES, TEXT_TIMES))
         return content.decode("utf-8-sig")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{where}: damaged, or not a gzip file: {error}") from None
@@ -152,7 +154,7 @@ def _content(file: IO[bytes] | gzip.GzipFile, where: str, most: int | None) -> b
             )
         if most is not None and len(content) > most:
             raise DataError(
-                f"{where}: unpacks to more than {BOMB_TIMES} times its size; unpack it yourself "
+                f"{where}: unpacks to more than {TEXT_TIMES} times its size; unpack it yourself "
                 "if that is right"
             )
     return content
@@ -623,6 +625,13 @@ def read_frame(path: Path, wanted: Wanted) -> tuple[pd.DataFrame, Columns]:
             columns = find_columns(names, wanted, where, index)
             if 8 * rows * len(names) > most:
                 raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
+            odd = _no_cells(dict(zip(names, schema.types, strict=True)))
+            for j in (*columns.features, columns.response, columns.id):
+                if j is not None and names[j] in odd:
+                    raise DataError(
+                        f"{where}: column {quoted(names[j])} holds {cut(odd[names[j]])}, no "
+                        "numbers or words; make such of it, or leave it out with data.ignore"
+                    )
             # metadata of pandas would make columns an index, and leave them out without a word
             frame = held.read().to_pandas(ignore_metadata=True)
         except DataError:
@@ -631,9 +640,19 @@ def read_frame(path: Path, wanted: Wanted) -> tuple[pd.DataFrame, Columns]:
                 ValueError) as error:  # fmt: skip
             raise damaged(where, "Parquet", error) from None
     frame.columns = names
+    for name in odd:  # that are left out, or set aside
+        frame[name] = frame[name].map(repr)
     if len(frame) == 0:
         raise DataError(f"{where}: a line of names but no cases")
     return frame, columns
+
+
+def _no_cells(types: dict[str, Any]) -> dict[str, Any]:
+    """Return those of some types of Arrow whose values are bytes, or have parts, such as lists."""
+    from pyarrow.types import is_dictionary, is_nested
+
+    plain = {name: t.value_type if is_dictionary(t) else t for name, t in types.items()}
+    return {name: t for name, t in plain.items() if is_nested(t) or "binary" in str(t)}
 
 
 # ---- numbers ----

@@ -21,7 +21,7 @@ from thesiskit.blocks import CaseGroups, Decimal, Text, Thousands
 from thesiskit.datasets import reading
 from thesiskit.datasets.reading import REAL, Columns, Numbers, Result, Rows, Wanted, shown
 from thesiskit.datasets.source import Source, Table
-from thesiskit.errors import DataError, cut, few, memory_text, quoted
+from thesiskit.errors import DataError, counted, cut, few, memory_text, quoted
 from thesiskit.files import BOMB_TIMES, DAMAGES, read_npy, read_npz, sha256
 
 SPREADSHEETS = (".xlsx", ".xls", ".ods")
@@ -877,27 +877,36 @@ def _matrix(X: Any, where: str, most: float) -> np.ndarray:
 
     kind = X.attrs.get("encoding-type", "")
     if not hasattr(X, "keys"):
-        if X.ndim != 2 or X.dtype.kind not in "biuf":
-            raise DataError(f"{where}: X must be a matrix of numbers, got {cut(X.dtype)} {X.shape}")
         parts = [X]
     elif kind not in SPARSE:
         raise DataError(f"{where}: X has the form {cut(kind)!r}, which is not known; {REMEDY}")
     else:
         n, p = (int(size) for size in X.attrs["shape"])
         parts = [_child(X, name, where) for name in ("data", "indices", "indptr")]
+    first, alone = parts[0], parts == [X]
+    if first.ndim != 1 + alone or first.dtype.kind not in "biuf":
+        held = f"{cut(first.dtype)} {first.shape}"
+        raise DataError(f"{where}: X must be a matrix of numbers, got {held}")
     if sum(part.nbytes for part in parts) > most:
         raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
-    if parts == [X]:
+    if alone:
         return np.asarray(X)
-    if not 0 <= n * p * parts[0].dtype.itemsize <= LARGEST:
+    if not 0 <= n * p * first.dtype.itemsize <= LARGEST:
         raise DataError(
             f"{where}: X of {n:,} cases and {p:,} variables needs "
-            f"{memory_text(n * p * parts[0].dtype.itemsize)}; keep fewer variables, for example "
+            f"{memory_text(n * p * first.dtype.itemsize)}; keep fewer variables, for example "
             "with scanpy.pp.highly_variable_genes"
         )
     form = sparse.csr_matrix if kind == SPARSE[0] else sparse.csc_matrix
     matrix = form(tuple(np.asarray(part) for part in parts), shape=(n, p))
     matrix.check_format(full_check=True)
+    stored = matrix.nnz
+    matrix.sum_duplicates()
+    if matrix.nnz < stored:
+        raise DataError(
+            f"{where}: X says {counted(stored - matrix.nnz, 'value')} twice (one place in its "
+            "sparse indices); call sum_duplicates() on it if they add up, and write it again"
+        )
     return matrix.toarray()
 
 

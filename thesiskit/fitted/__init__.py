@@ -19,13 +19,14 @@ from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quo
 from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import ENGINES, FittedArm, PatternArm, PeerArm, SelectedArm
 from thesiskit.fitted.file import EXPORT, read_model, write_model
-from thesiskit.fitted.inputs import Inputs
+from thesiskit.fitted.inputs import Inputs, distinct
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import MOST_DISCRETE, UNLIKE, Likeness
 
 __all__ = ["FittedModel", "load_model"]
+NAMELESS = (".npy", ".npz")  # tables whose columns may have no names
 # what content that is not a model's may raise
 FAULTS = (*DAMAGES, ThesiskitError, TypeError, AttributeError, IndexError, ArithmeticError)
 ARMS: dict[str, type[FittedArm]] = {"peer": PeerArm, **dict.fromkeys(ENGINES, PatternArm)}
@@ -324,6 +325,10 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     if header["family"] != source.family:
         raise ValueError("its family of data is not that of its source")
     inputs = Inputs.restore(source.family, header["inputs"], marked(arrays, "inputs/"))
+    table = Path(getattr(source, "path", NAMELESS[0])).suffix.lower()
+    if source.family == "table" and not inputs.names and table not in NAMELESS:
+        raise ValueError(f"names is empty, and a {table} file names its columns")
+    distinct("arms", [about["name"] for about in header["arms"]])
     stored, likeness = marked(arrays, "likeness/"), None
     if stored and source.family != "sequences" and header["format"] > 5:
         width = inputs.compared(np.zeros((1, inputs.width), dtype=np.int16)).shape[1]

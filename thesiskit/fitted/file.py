@@ -27,6 +27,8 @@ WHAT = "thesiskit fitted model"
 # 1 had no temperatures and no normal models, 2 no methods of others, 3 no offsets, 4 no words as
 # codes, and no likeness, 5 had fewer measures of it, no patterns that are selected, no covariates
 FORMAT = 6
+MOST = 1e100  # a number beyond it is none of a fit; of `within`, sums of squares, its square
+OPEN = {"log_joint": -np.inf, "spread": np.inf}  # what else a number of these arrays may be
 EXPORT = "export it again with `thesiskit export CONFIG FILE`"
 
 
@@ -64,6 +66,8 @@ def read_model(path: Path) -> tuple[dict[str, Any], Arrays]:
         digest = _digest(arrays.pop("header"), {k: v for k, v in arrays.items() if k != "sha256"})
         if str(arrays.pop("sha256")) != digest:
             raise DataError(f"{path}: it was altered or damaged after it was made; {EXPORT}")
+        for name, values in arrays.items():
+            _check_numbers(name, values)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (DataError, MemoryError):
@@ -85,7 +89,8 @@ def _check_size(path: Path) -> None:
 
 def _header(text: np.ndarray, path: Path) -> dict[str, Any]:
     """Return a header that this version can read."""
-    header = json.loads(text.astype(np.uint8).tobytes())
+    plain = text.astype(np.uint8).tobytes()
+    header = json.loads(plain, parse_float=_number, parse_constant=_number)
     if not isinstance(header, dict) or header.get("what") != WHAT:
         raise ValueError("its header is another")
     found = header.get("format")
@@ -98,6 +103,25 @@ def _header(text: np.ndarray, path: Path) -> dict[str, Any]:
             f"{__version__}, reads up to {FORMAT}); update thesiskit"
         )
     return header
+
+
+def _number(text: str) -> float:
+    """Return a number of a header; ValueError for one that no fit has."""
+    if not abs(value := float(text)) <= MOST:
+        raise ValueError(f"its header has {cut(text, 20)}, which is no number of a fit")
+    return value
+
+
+def _check_numbers(name: str, values: np.ndarray) -> None:
+    """Raise ValueError where an array has a number that no fit has, or is of another type."""
+    if values.dtype.kind not in "iufbU":
+        raise ValueError(f"{cut(name)} has the type {values.dtype}")
+    if values.dtype.kind == "f":
+        values, last = values.astype(float), name.rpartition("/")[2]
+        most = MOST**2 if last == "within" else MOST
+        usual = (np.abs(values) <= most) | (values == OPEN.get(last))
+        if not usual.all():
+            raise ValueError(f"{cut(name)} has {values[~usual][0]:g}, which is no number of a fit")
 
 
 def _digest(text: np.ndarray, arrays: Arrays) -> str:

@@ -4,6 +4,7 @@ New cases are coded as the training cases were.  They come from a table that a s
 in Python from a DataFrame or an array.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -102,6 +103,7 @@ class Inputs:
     def checked(self, selected: np.ndarray, *, bits: bool) -> np.ndarray:
         """Return columns (k,) of a model file; ValueError for what `table` cannot take."""
         selected = selected.astype(np.intp)
+        check(len(np.unique(selected)) == selected.size)
         if bits and self.family == "features":
             check(selected.ndim == 1 and (selected > 0).all())
             feature, value = decode(selected)
@@ -142,11 +144,11 @@ class Inputs:
     @classmethod
     def restore(cls, family: str, about: Mapping[str, Any], arrays: Arrays) -> "Inputs":
         """Return the inputs of a family of data that `stored` described."""
-        classes = [str(name) for name in about["classes"]]
+        classes = distinct("classes", about["classes"])
         codes = np.empty(0, dtype=np.int32)
         if family == "features":
-            features = [str(name) for name in about["features"]]
-            values = [[str(value) for value in symbols] for symbols in about["values"]]
+            features = distinct("features", about["features"])
+            values = [distinct("values", symbols) for symbols in about["values"]]
             alleles = [(str(one), str(other)) for one, other in about.get("alleles", ())]
             lengths = {len(features), len(values), len(alleles or features)}
             if len(lengths) > 1 or not features:
@@ -154,13 +156,13 @@ class Inputs:
             none = np.empty((0, len(features)), dtype=np.int16)
             return cls(FeatureTable(none, codes, features, values, classes, alleles))
         if family == "sequences":
-            states, length = [str(state) for state in about["states"]], int(about["length"])
+            states, length = distinct("states", about["states"]), int(about["length"])
             if not states or length < 0:
                 raise ValueError("its states are damaged")
             none = np.empty((0, length), dtype=np.int32)
             return cls(Sequences(none, codes, states, classes))
         columns, thresholds = arrays["columns"].astype(np.intp), arrays["thresholds"].astype(float)
-        names, width = [str(name) for name in about["names"]], int(about["width"])
+        names, width = distinct("names", about["names"]), int(about["width"])
         inside = columns.ndim == 1 and not ((columns < 0) | (columns >= width)).any()
         if not inside or columns.shape != thresholds.shape or (np.diff(columns) <= 0).any():
             raise ValueError("its columns are damaged")
@@ -172,3 +174,12 @@ class Inputs:
         if not made <= set(names) or any(len(words) < 2 for words in coding.values()):
             raise ValueError("its words are damaged")
         return cls(like, columns, thresholds)
+
+
+def distinct(entry: str, names: Any) -> list[str]:
+    """Return the names of an entry of a model file; ValueError where two of them are equal."""
+    held = [str(name) for name in names]
+    twice = next((name for name, number in Counter(held).items() if number > 1), None)
+    if twice is not None:
+        raise ValueError(f"{entry} has {quoted(twice, 30)} twice")
+    return held

@@ -577,16 +577,18 @@ class Logistic:
         dimensions = ("chain", "draw", "set", "pattern")
         return {"original": (dimensions, beta.reshape(shape).astype(np.float32))}
 
-    def needs(self, cases: int, classes: int) -> tuple[int, int, int]:
+    def needs(self, cases: int, classes: int, tests: int) -> tuple[int, int, int]:
         """Return the bytes of draws on disk and in memory, and the iterations of all chains.
 
-        cases : of the training set; classes : 0 of real responses.  Groups of patterns are not
-        known before they are counted: the bytes of their coefficients are not in it.
+        cases, tests : of the training set, and of the test set; classes : 0 of real responses.
+        Groups of patterns are not known before they are counted: the bytes of their coefficients
+        are not in it.
         """
         splits = 1 if self.split_draws == "exact" else self.split_draws
         updates = max(1, self.sigma_updates // 10, self.joint_updates)
         iterations = self.iterations * updates + self.most_kept * (splits - 1)
-        return 0, 0, self.chains * iterations
+        linear = 0 if classes else 8 * self.chains * self.most_kept * splits * tests
+        return 0, linear, self.chains * iterations
 
     @property
     def most_kept(self) -> int:
@@ -619,9 +621,9 @@ class Logistic:
         )
         check(len(drawn["log_sigma"]))
         # what is drawn between infinite widths would be drawn for ever
-        check(np.isfinite(drawn["coefficient"]).all() and bounded(drawn["log_sigma"]))
+        check((np.abs(drawn["coefficient"]) < LARGEST).all() and bounded(drawn["log_sigma"]))
         mean, unit = (0.0, 1.0) if K else (about["mean"], about["unit"])
-        check(isinstance(mean, float) and isinstance(unit, float))
+        check(abs(mean) < LARGEST and 0 < unit < LARGEST)
         check(bool(K) or bounded(drawn["log_noise"]))
         check(digest_of(training.groups) == about["groups"])
         noise = drawn.get("log_noise")

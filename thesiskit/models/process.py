@@ -46,7 +46,7 @@ from thesiskit.models.chains import Arrays, MarkovChain, Named
 from thesiskit.models.logistic import Logistic
 from thesiskit.models.patterns import MISSING
 from thesiskit.models.ranks import Ranks
-from thesiskit.models.splitting import expected_logistic_gaussian
+from thesiskit.models.splitting import expected_logistic_gaussian, in_parts
 
 # ---- what cases share, and independent steps between their values ----
 
@@ -639,8 +639,9 @@ class Posterior:
                 total += np.stack([1 - one, one], axis=1)
                 continue
             shape = (len(mean), 1) if alone else mean.shape
-            values = mean + sd * rng.normal(size=(split_draws, *shape))
-            total += special.softmax(values, axis=1).mean(axis=0).T
+            for some, _ in in_parts(split_draws, mean.size):
+                values = mean + sd * rng.normal(size=(some.stop - some.start, *shape))
+                total += special.softmax(values, axis=1).sum(axis=0).T / split_draws
         return (total / total.sum(axis=1, keepdims=True))[index]
 
     def probabilities(self, X, rng: np.random.Generator) -> np.ndarray:
@@ -737,13 +738,13 @@ class GaussianProcess(Logistic):
         """Whether draws prove that patterns separate the classes of all cases completely."""
         return logistic.separates(draws.flat[0], draws.process.cases)
 
-    def needs(self, cases: int, classes: int) -> tuple[int, int, int]:
+    def needs(self, cases: int, classes: int, tests: int) -> tuple[int, int, int]:
         """Return the bytes of draws on disk and in memory, and the iterations of all chains."""
         kept, sets = self.most_kept, classes - (classes == 2)
         if self.until is not None:
             kept = min(kept, chains.most_kept(self.chains, sets * cases))
         latent = self.chains * kept * sets * 4 * cases
-        return latent, latent + 8 * cases**2, super().needs(cases, classes)[2]
+        return latent, latent + 8 * cases**2, super().needs(cases, classes, tests)[2]
 
     def posterior(self, training: PatternTraining, drawn: Arrays) -> Posterior:
         """Return the draws of chains, of a file, as predictions need them."""
@@ -763,5 +764,6 @@ class GaussianProcess(Logistic):
         sizes = {"S": process.sets, "R": len(process.rows), "O": about["order"] + 1}
         drawn = shaped(arrays, stored, **sizes)
         check(len(drawn["log_sigma"]))
-        check(np.isfinite(drawn["latent"]).all() and logistic.bounded(drawn["log_sigma"]))
+        check((np.abs(drawn["latent"]) < logistic.LARGEST).all())
+        check(logistic.bounded(drawn["log_sigma"]))
         return Posterior(process, **drawn)

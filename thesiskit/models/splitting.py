@@ -24,13 +24,16 @@ or a / b is extreme.  Starting from the pole nearer the real line, with divided 
 that do not cancel, does not.  Draws are made by `_kernels.splitting`.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
 from thesiskit._kernels import splitting as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import UserError
+from thesiskit.models import chains
 from thesiskit.models.base import gauss_legendre, whole
 from thesiskit.models.patterns import Groups, Shared
 
@@ -199,6 +202,7 @@ def _divided_digamma(z, other, step) -> np.ndarray:
 # ---- predictions ----
 
 BLOCK = 16_000_000  # numbers held at once
+WORK = 1 << 22  # splits, a few tenths of a second, between two looks at whether to stop
 TOLERANCE, MOST_HALVINGS = 1e-4, 200  # of quantiles, in units of the noise
 
 
@@ -228,12 +232,29 @@ def predict(
         raise UserError(f"split_draws must be a whole number or 'exact', got {split_draws!r}")
     if split_draws < 1:
         raise UserError(f"split_draws must be at least 1, got {split_draws}")
-    total = np.zeros((cases, n_classes))
+    total, widths = np.zeros((cases, n_classes)), _widths(log_sigma, shared, cauchy)
     with rng.bit_generator.lock:
-        kernel.Shares(shared, *_widths(log_sigma, shared, cauchy), cauchy).add_probabilities(
-            coefficient, int(split_draws), total, rng.bit_generator.capsule
-        )
+        for d, t, e in in_parts(len(coefficient), cases, int(split_draws)):
+            ends = slice(t.start, t.stop + 1)
+            begin = {name: getattr(shared, name)[ends] for name in ("whole_begin", "partial_begin")}
+            some = replace(shared, new_kind=shared.new_kind[t], **begin)
+            kernel.Shares(some, *(width[d] for width in widths), cauchy).add_probabilities(
+                coefficient[d], e.stop - e.start, total[t], rng.bit_generator.capsule
+            )
     return (total / total.sum(axis=1, keepdims=True))[shared.case_of]
+
+
+def in_parts(first: int, *others: int) -> Iterator[tuple[slice, ...]]:
+    """Yield parts of a loop over some indices, in its order, each of about WORK steps at most.
+
+    Between them Ctrl-C is heard; Stopped is raised in a child process that was asked to stop.
+    """
+    step = max(1, WORK // max(1, math.prod(others)))
+    for start in range(0, first, step):
+        for rest in in_parts(*others) if others else [()]:
+            if chains.stopping.is_set():
+                raise chains.Stopped
+            yield slice(start, min(start + step, first)), *rest
 
 
 @dataclass(frozen=True)
@@ -322,10 +343,14 @@ def predict_response(
     split_draws = whole("split_draws", split_draws)
     coefficient = np.ascontiguousarray(coefficient, dtype=float)
     linear = np.empty((len(coefficient) * split_draws, len(shared.new_kind)))
+    widths = _widths(log_sigma, shared, cauchy)
     with rng.bit_generator.lock:
-        kernel.Shares(shared, *_widths(log_sigma, shared, cauchy), cauchy).fill_linear(
-            coefficient, split_draws, linear, rng.bit_generator.capsule
-        )
+        for d, inside in in_parts(len(coefficient), linear.shape[1] * split_draws):
+            rows = slice(d.start * split_draws, d.stop * split_draws)
+            if inside.start == 0:  # a draw is one part at least
+                kernel.Shares(shared, *(width[d] for width in widths), cauchy).fill_linear(
+                    coefficient[d], split_draws, linear[rows], rng.bit_generator.capsule
+                )
     return Response(linear, np.repeat(np.exp(log_noise), split_draws), shared.case_of)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from thesiskit.files import Results, remove, replacing, sha256
+from thesiskit.files import Results, remove, replacing, sha256, sweep
 
 FOLDERS = ("", "tables", "figures")  # in which a report writes
 
@@ -23,6 +23,8 @@ class Outputs:
 
     def __init__(self, results: Results, names: Sequence[str]):
         self.results = results
+        for folder in FOLDERS:
+            sweep(results.folder / folder, ".*")
         self.before = recorded(results)
         self.written: dict[str, str] = {}
         # if this is interrupted, the next report still knows which files are ours

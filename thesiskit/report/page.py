@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from thesiskit.errors import ResultsError
-from thesiskit.files import Results, is_our_index, now, sha256, write_text
+from thesiskit.files import Results, is_our_index, now, sha256, sweep, write_text
 from thesiskit.report.layout import Figure, Table, csv_text, display, explain, read_yaml, template
 from thesiskit.report.outputs import Outputs, changed, recorded
 from thesiskit.report.parts import PARTS, wanted_parts
@@ -79,6 +79,7 @@ def write_index(root: Path) -> Path:
     index = Path(root) / "index.html"
     if not is_our_index(index):
         raise ResultsError(f"{index}: thesiskit did not make it, and does not write over it")
+    sweep(Path(root), ".index.html")
     verified = "verify/verify.html"
     text = template("index.html.j2").render(
         entries=entries,

@@ -57,7 +57,7 @@ MOST_HOURS = 0.25  # of a processor, to screen patterns
 TELL_SECONDS = 30  # between lines that say how far a screening is
 MOST_CELLS = 5_000_000
 MOST_FITS = 50_000_000
-MOST_ITERATIONS = 10_000_000_000
+MOST_ITERATIONS = 500_000_000  # hours, where each takes no more than 20 microseconds
 MOST_DISK = 200e9  # bytes
 
 

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from thesiskit.config import Config
 from thesiskit.errors import ConfigError, ResultsError, UserError, memory_text
-from thesiskit.files import Results, code_digest, now, sha256, surroundings, write_text
+from thesiskit.files import Results, code_digest, now, sha256, surroundings, sweep, write_text
 from thesiskit.report.explorer import Content, explorer_page
 from thesiskit.report.outputs import changed
 from thesiskit.report.page import write_report
@@ -76,9 +76,11 @@ class Experiment:
         self.check_report()
         if not self._checked:  # data and config stay the same: once is enough for all stages
             self._work.check()
-            self._checked = True
         for results in self._folders:
             results.prepare()
+            if not self._checked:
+                sweep(results.folder)
+        self._checked = True
 
     def check_report(self) -> None:
         """Raise ConfigError for parts of the report that this config has nothing for."""

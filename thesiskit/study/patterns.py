@@ -524,7 +524,7 @@ class PatternWork(Work):
         needed = Needs(fits=fits * len(self.own_arms), disk=codes + len(self.all_arms) * predicted)
         most = 0
         for model in self.own_arms.values():
-            disk, memory, iterations = model.needs(sizes.train, classes)
+            disk, memory, iterations = model.needs(sizes.train, classes, sizes.test)
             needed.disk += disk
             needed.iterations += fits * iterations
             most = max(most, memory)

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Iterator
@@ -161,8 +162,9 @@ class Workers:
     def close(self) -> None:
         """End the children; those at work save what they have."""
         self._ask_to_stop()
+        end = time.monotonic() + PATIENCE
         for pipe, process in self.children.items():
-            process.join(PATIENCE)
+            process.join(max(0, end - time.monotonic()))
             if process.is_alive():
                 process.kill()
                 process.join()
@@ -225,6 +227,8 @@ def _listen(pipe, orders: SimpleQueue) -> None:
         if order is None:
             chains.stopping.set()
         orders.put(order)
+    time.sleep(PATIENCE)  # a kernel that has not ended by now keeps no process
+    os._exit(1)
 
 
 def _make(graph, cell: Cell, all_of_it: bool) -> tuple[str, Any, str]:

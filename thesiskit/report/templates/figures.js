@@ -1,7 +1,7 @@
 // Figures: values under the pointer, series that switch by the legend, and panels that zoom.
 (() => {
   "use strict";
-  const {say, tip} = window.thesiskit, byId = id => document.getElementById(id);
+  const {make, say, tip} = window.thesiskit, byId = id => document.getElementById(id);
   const NEAR = 12, STEP = 1.5;  // units around a point; times that a zoom enlarges
   const set = (element, values) => {
     Object.entries(values).forEach(([name, value]) => element.setAttribute(name, value));
@@ -86,7 +86,7 @@
       return this.points().filter(found => far(found) < NEAR).sort((a, b) => far(a) - far(b))[0];
     }
   }
-  for (const [name, data] of Object.entries(JSON.parse(byId("figures").textContent))) {
+  const begin = (name, data) => {
     const svg = document.querySelector(`[id="${name}"] svg`), role = data.legend.length ? "group" : "img";
     set(svg, {tabindex: 0, role}).querySelectorAll("text").forEach(text => set(text, {"aria-hidden": true}));
     const panels = data.panels.map(panel => new Panel(panel)), [ring, frame] = ["circle", "rect"].map(name =>
@@ -144,6 +144,14 @@
         set(entry, {"aria-pressed": on});
         say(`${series} is ${on ? "shown" : "hidden"}`);
       }));
+    }
+  };
+  for (const [name, data] of Object.entries(JSON.parse(byId("figures").textContent))) {
+    try {
+      begin(name, data);
+    } catch (error) {  // the other figures do not wait for it
+      const words = `This figure does not answer the pointer and the keyboard (${error.message}).`;
+      document.querySelector(`[id="${name}"]`)?.append(make("p", {className: "failed", textContent: words}));
     }
   }
 })();
