@@ -368,7 +368,8 @@ class NaiveBayesClassifier(
     screened : what is known of a table that somebody kept from more features, such as
         {"of": 10000, "threshold": "0.26"}: how many there were, and the absolute correlation that
         those kept are above.  Without "threshold" it is the smallest of the table, as where the
-        best ones were kept.  The screening must have used the cases of `fit`.
+        best ones were kept.  The screening must have used the cases of `fit`.  Features that are
+        not in the table are taken to be missing as often as those of the table.
     pi : the grid of pi; each point is as probable as the others.
     class_prior : (f_0, f_1), the Beta prior of the class probability, by class.
     alpha_prior : (shape, rate) of the Inverse-Gamma prior of alpha.

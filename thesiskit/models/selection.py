@@ -396,7 +396,9 @@ def _leave_out_unseen(
     """Return a selection from a screened table: features that are not in it are left out as well.
 
     Where some of the table are left out, those that are not in it are below the cut, as if the
-    whole table were there.  Where all are kept, the cut is that of the screening.
+    whole table were there.  Where all are kept, the cut is that of the screening.  Nobody has seen
+    in which cases they are missing: their numbers of cases are those of the table's features, each
+    as often as there.
     """
     assert found.left_out is not None
     weakest, columns = weakest_features(packed, y, cases)
@@ -423,8 +425,12 @@ def _leave_out_unseen(
     # how many of those that tie with the weakest were not kept by the screening, is not known
     if rule != "as-printed" and cut == weakest == gamma_squared:
         event = LOT if everything or rule == "exact" else WITHIN
-    unseen = LeftOut.of({event: of - p}, found.class_counts, gamma_squared).rows
-    rows = np.concatenate([found.left_out.rows, unseen])
+    rows = found.left_out.rows
+    present = np.broadcast_to(found.class_counts, found.ones.shape)
+    present = np.concatenate([present if found.present is None else found.present, rows[:, :2]])
+    seen = added_up(present, np.append(np.ones(len(found.selected)), rows[:, 3]))
+    unseen = np.insert(_shared_out(seen, of - p), 2, event, axis=1)
+    rows = np.concatenate([rows, unseen])
     rows = added_up(rows[:, :-1], rows[:, -1])
     left_out = LeftOut(rows, gamma_squared, len(columns) if event == LOT else 0)
     return replace(found, n_features=of, gamma_squared=gamma_squared, left_out=left_out)
@@ -435,6 +441,13 @@ def added_up(rows: np.ndarray, copies: np.ndarray | None = None) -> np.ndarray:
     groups, which = np.unique(rows, axis=0, return_inverse=True)
     numbers = np.bincount(which.reshape(-1), copies, len(groups))
     return np.column_stack([groups, numbers]).astype(np.int64)
+
+
+def _shared_out(rows: np.ndarray, number: int) -> np.ndarray:
+    """Return so many features with the counts of others, each as often as there, (D, .)."""
+    ends = np.cumsum(rows[:, -1]).tolist()
+    shares = np.diff([end * number // ends[-1] for end in ends], prepend=0)
+    return np.column_stack([rows[:, :-1], shares])[shares > 0]
 
 
 def weakest_features(
