@@ -356,9 +356,8 @@ def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
         events = {BELOW: out - tied_out, AT: tied_out} if rule == "exact" else {WITHIN: out}
         left_out = LeftOut.of(events, class_counts, cut)
     else:
-        event = np.full((len(packed), 1), WITHIN)
+        event = np.full((len(packed), 1), BELOW if rule == "exact" else WITHIN)
         if rule == "exact":
-            event[:] = BELOW
             event[np.setdiff1d(tied, kept)] = AT
         rows = np.delete(np.hstack([counts[:, 2:], event]), kept, axis=0)
         left_out = LeftOut(added_up(rows), cut)
@@ -419,9 +418,7 @@ def _leave_out_unseen(
     gamma_squared = cut if everything else found.gamma_squared
     if rule == THRESHOLD:
         gamma_squared = max(found.gamma_squared, cut)
-    event = WITHIN
-    if rule == "exact" and not everything:
-        event = BELOW
+    event = BELOW if rule == "exact" and not everything else WITHIN
     # how many of those that tie with the weakest were not kept by the screening, is not known
     if rule != "as-printed" and cut == weakest == gamma_squared:
         event = LOT if everything or rule == "exact" else WITHIN
@@ -507,8 +504,7 @@ def squares(ones: np.ndarray, present: np.ndarray) -> np.ndarray:
     n, s = n0 + n1, ones.sum(axis=1).astype(float)
     denominator = n0 * n1 * s * (n - s)
     difference = n * ones[:, 1] - n1 * s
-    score = np.zeros(len(ones))
-    return np.divide(difference**2, denominator, out=score, where=denominator > 0)
+    return np.divide(difference**2, denominator, out=np.zeros(len(ones)), where=denominator > 0)
 
 
 def by_lot(rng: np.random.Generator) -> Callable[[np.ndarray, int], np.ndarray]:
