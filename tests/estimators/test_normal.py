@@ -14,9 +14,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from thesiskit.errors import MOST_CHARACTERS, UnreliableWarning, UserError
 from thesiskit.estimators import MixtureClassifier, NaiveBayesClassifier, NormalClassifier
 from thesiskit.models import normal
-from thesiskit.models.base import IMITATION, Training
+from thesiskit.models.base import Training
 from thesiskit.models.selection import select_by_f
-from thesiskit.models.temperature import fit_temperature, imitated_reals, inner_folds, temper
+from thesiskit.models.temperature import SEED, fit_temperature, imitated_reals, inner_folds, temper
 
 CASES, COLUMNS = 48, 60
 
@@ -180,8 +180,7 @@ def test_a_temperature_is_that_of_predictions_of_cases_left_out():
     plain = NormalClassifier(10, temperature=None, **options).fit(X, y)
     model = NormalClassifier(10, temperature="cv", **options).fit(X, y)
     np.testing.assert_array_equal(model.log_posterior_, plain.log_posterior_)
-    seed = np.random.RandomState(5).randint(np.iinfo(np.int32).max)
-    fold = inner_folds(y, np.random.default_rng([seed, 1]))
+    fold = inner_folds(y, np.random.default_rng(SEED))
     log = np.empty((CASES, 2))
     for f in range(5):
         part = NormalClassifier(10, temperature=None, correct=False)
@@ -204,7 +203,7 @@ def test_a_temperature_of_imitated_cases_is_that_of_the_model():
     plain = NormalClassifier(10, temperature=None, random_state=5).fit(X, y)
     np.testing.assert_array_equal(model.log_posterior_, plain.log_posterior_)
     moments = normal.means_of(model._posterior)
-    rng = np.random.default_rng(IMITATION)
+    rng = np.random.default_rng(SEED)
     cases, classes = imitated_reals(X[:, model.selected_], y, *moments, rng)
     log = normal.predict_log(model._posterior, cases)
     expected = fit_temperature(log, classes, strength=16, copies=8)
@@ -269,6 +268,25 @@ def test_a_class_with_one_case_has_no_residual(model):
         model.fit(X[few], y[few])
     assert (model.tau_, model.offset_.tolist()) == (1.0, [0.0, 0.0])
     assert np.isfinite(model.predict_log_proba(new)).all()
+
+
+@pytest.mark.parametrize("kind", ["cv", "residual"])
+@pytest.mark.parametrize("model", [NormalClassifier, NaiveBayesClassifier, MixtureClassifier])
+def test_too_few_cases_have_no_temperature_and_it_says_why(model, kind):
+    if (model, kind) == (MixtureClassifier, "residual"):
+        pytest.skip("it imitates nothing")
+    options = {"chains": 1, "iterations": 8} if model is MixtureClassifier else {}
+    X = np.random.default_rng(1).integers(0, 2, (5, 6))
+    for y in ([0, 0, 1, 1], [0, 0, 1, 1, 1]):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = model(3, temperature=kind, random_state=0, **options).fit(X[: len(y)], y)
+        assert (found.tau_, found.offset_.tolist()) == (1.0, [0.0, 0.0])
+        told = [str(one.message) for one in caught if "temperature" in str(one.message)]
+        assert told == [
+            f'temperature="{kind}": {len(y)} training cases of 2 classes are too few, it needs 6; '
+            "tau is 1"
+        ]
 
 
 def test_a_case_alone_among_three_classes_borrows_the_residuals_of_others():

@@ -15,7 +15,7 @@ from thesiskit.models.integrals import log_discard_probability, pair_integrals
 from thesiskit.models.naive_bayes import KeptCounts
 from thesiskit.models.packed import PackedFeatures, median_thresholds
 from thesiskit.models.peers import filled, majority
-from thesiskit.models.selection import LeftOut, is_binary, select_features
+from thesiskit.models.selection import LeftOut, Screened, is_binary, select_features
 from thesiskit.study.selecting import pack_selections, unpack_selections
 
 GONE = np.nan
@@ -232,3 +232,40 @@ def test_peers_are_given_the_majority():
     assert second.tolist() == [[1, 0, 0], [0, 1, 1]]
     bits = np.eye(3, dtype=np.uint8)
     assert filled(bits, majority(bits)) is bits
+
+
+def test_features_that_a_screening_took_away_are_missing_as_often_as_those_it_left():
+    X, y, _, rng = gappy(6, n=(5, 6), p=9)
+    here = ~np.isnan(X)
+    counts = np.stack([here[y == c].sum(axis=0) for c in (0, 1)], axis=1)
+    for k in (None, 4):  # all are kept, or we leave out some more
+        found = select_features(X, y, k, rng, screened=Screened(9 + 18))
+        others = np.delete(counts, found.selected, axis=0)
+        rows = found.left_out.rows
+        again = np.repeat(rows[:, :2], rows[:, 3], axis=0)
+        expected = np.concatenate([counts, counts, others])
+        assert sorted(again.tolist()) == sorted(expected.tolist())
+        assert found.left_out.total == found.n_dropped
+    few = select_features(X, y, None, rng, screened=Screened(10)).left_out  # one, of nine patterns
+    assert few.total == 1
+    assert np.isfinite(nb.fit(found, nb.NaiveBayes(relevant="some")).log_joint).all()
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.3])
+def test_screened_tables_with_gaps_have_no_relevant_features_too_many(gaps):
+    settings = nb.NaiveBayes(
+        relevant="some", pi=(0.02, 0.1, 0.3), alpha_points=6, alpha_prior=(1.0, 5.0)
+    )
+    rng, y = np.random.default_rng(11), np.repeat([0, 1], 20)
+    away = []
+    for _ in range(300):
+        pi, alpha = rng.choice(settings.pi), rng.choice(settings.prior.midpoints(6))
+        drawn = draw_naive_bayes(rng, features=1000, alpha=alpha, pi=pi, train=(20, 20), test=0)
+        X = drawn.train.features.astype(float)
+        X[rng.random(X.shape) < gaps] = GONE
+        best = select_features(X, y, 10, rng).selected
+        found = select_features(X[:, best], y, None, rng, screened=Screened(1000))
+        true = drawn.truth["relevant"][best[found.selected]].sum()
+        away.append(nb.fit(found, settings).relevance.sum() - true)
+    # features that are not there, taken to have all values: z is 7.0 with gaps
+    assert abs(np.mean(away)) < 4 * np.std(away) / np.sqrt(len(away))

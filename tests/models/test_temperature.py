@@ -182,6 +182,17 @@ def test_inner_folds_divide_each_class():
         temperature.inner_folds(np.array([0, 0, 1]), rng)
 
 
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [((2, 2), "4 training cases of 2 classes"), ((2, 3), "it needs 6"), ((3, 3), ""),
+     ((2, 4), ""), ((2, 2, 2), "it needs 8"), ((1, 9), "has one training case"),
+     ((1, 2, 6), "")],
+)  # fmt: skip
+def test_too_few_cases_have_no_temperature(counts, words):
+    told = temperature.too_few(np.array(counts))
+    assert words in told if words else not told
+
+
 def test_cross_validation_predicts_each_case_without_it():
     log, y = drawn(5.0, 2, n=60)
     seen = []
@@ -192,6 +203,6 @@ def test_cross_validation_predicts_each_case_without_it():
         seen.extend(test.tolist())
         return log[test]
 
-    found = temperature.cross_validated(predict, y, np.random.default_rng(3))
+    found = temperature.cross_validated(predict, y)
     assert sorted(seen) == list(range(60))
     assert found.tau == pytest.approx(temperature.fit_temperature(log, y).tau, rel=1e-6)

@@ -52,7 +52,7 @@ from thesiskit.models.selection import (
     select_by_f,
     select_features,
 )
-from thesiskit.models.temperature import Temperature, cross_validated, too_few_to_imitate
+from thesiskit.models.temperature import Temperature, cross_validated, too_few
 
 DEFAULT_KEPT = 10  # features; of a table that has fewer, this number keeps all
 NOT_BINARY = (
@@ -78,7 +78,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     _model_class: ClassVar[type[Model]]
     # of classifiers that have no such parameters
-    n_features, correct, screened, temperature = None, True, None, None
+    n_features, correct, screened, temperature, order = None, True, None, None, None
     _attributes: ClassVar[dict[str, str]] = {}  # after fit, by the name in the posterior
 
     def __init_subclass__(cls, *, model: type[Model], without=(), **defaults: Any):
@@ -194,21 +194,18 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             return None
         y, groups = training.response, training.groups
         cases = np.bincount(y)
-        rare = quoted(self.classes_.tolist()[cases.argmin()])
-        if self.temperature == "residual":
-            if too_few_to_imitate(cases):
-                warnings.warn(
-                    f'temperature="residual": class {rare} has one training case, which says '
-                    "nothing of how features go together; tau is 1",
-                    UnreliableWarning,
-                    stacklevel=3,
-                )
-            return self._model.residual_temperature(self._posterior, training)
-        if cases.min() < 2:
+        if self.temperature == "cv" and cases.min() < 2:
+            rare = quoted(self.classes_.tolist()[cases.argmin()])
             raise UserError(
                 'temperature="cv" needs two training cases of each class, and class '
                 f"{rare} has one; leave out temperature, or add cases of this class"
             )
+        if why := too_few(cases):
+            words = f'temperature="{self.temperature}": {why}; tau is 1'
+            warnings.warn(words, UnreliableWarning, stacklevel=3)
+            return None
+        if self.temperature == "residual":
+            return self._model.residual_temperature(self._posterior, training)
 
         def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
             selection = self._select(table, y, train, rng)
@@ -219,7 +216,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             kept = self._kept(table, selection.selected, test)
             return self._model.log_probability(posterior, kept)
 
-        return cross_validated(predict, y, rng, groups=groups)
+        return cross_validated(predict, y, groups)
 
     def _select(self, table, y, cases, rng) -> Any:
         """Select features by some cases, (m,) row numbers; None for all."""
@@ -263,20 +260,20 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         return self._model.predict_log(self._posterior, kept, self._softened)
 
     def predict(self, X):
-        """Return the most probable label of each row of X (m, p), (m,)."""
-        if self._model_class.most_classes == 2:
-            place = (self.predict_proba(X)[:, 1] >= 0.5).astype(int)
-        else:
-            place = self.predict_log_proba(X).argmax(axis=1)
+        """Return the most probable label of each row of X (m, p), (m,); of equal ones the first."""
+        place = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[place]
 
     # ---- features ----
 
     def get_support(self, indices=False):
-        """Return which features were kept: (p,) booleans, or their places in rising order, (k,)."""
+        """Return which features were kept, or are of the patterns kept, (p,) booleans.
+
+        indices : return their places in rising order instead.
+        """
         check_is_fitted(self)
-        kept = np.zeros(self.n_features_in_, dtype=bool)
-        kept[self.selected_] = True
+        columns = planes.features_of(self.selected_) if self.order else self.selected_
+        kept = np.isin(np.arange(self.n_features_in_), columns)
         return np.flatnonzero(kept) if indices else kept
 
     def get_feature_names_out(self, input_features=None):
@@ -375,7 +372,8 @@ class NaiveBayesClassifier(
     screened : what is known of a table that somebody kept from more features, such as
         {"of": 10000, "threshold": "0.26"}: how many there were, and the absolute correlation that
         those kept are above.  Without "threshold" it is the smallest of the table, as where the
-        best ones were kept.  The screening must have used the cases of `fit`.
+        best ones were kept.  The screening must have used the cases of `fit`.  Features that are
+        not in the table are taken to be missing as often as those of the table.
     pi : the grid of pi; each point is as probable as the others.
     class_prior : (f_0, f_1), the Beta prior of the class probability, by class.
     alpha_prior : (shape, rate) of the Inverse-Gamma prior of alpha.
@@ -407,7 +405,7 @@ class NaiveBayesClassifier(
     log_posterior_alpha_ : (K,) log posterior probability of each point; logsumexp is 0.
     pi_, log_posterior_pi_ : (J,) the points of pi, and their log posterior probabilities.
     relevance_ : (k,) the posterior probability that each feature kept is relevant.
-    tau_ : what log odds are divided by.
+    tau_ : what log odds are divided by; 1 where too few cases have a temperature.
     offset_ : (G,) what is then added to the log probability of each class.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
@@ -506,17 +504,6 @@ class NaiveBayesClassifier(
             disjoint=bool(self.disjoint), ld=self.ld, at_most=few,
         )  # fmt: skip
 
-    def get_support(self, indices=False):
-        """Return which features were kept: (p,) booleans, or their places in rising order.
-
-        With `order` these are the features of the patterns kept.
-        """
-        check_is_fitted(self)
-        if not self.order:
-            return super().get_support(indices)
-        kept = np.isin(np.arange(self.n_features_in_), planes.features_of(self.selected_))
-        return np.flatnonzero(kept) if indices else kept
-
     def _kept(self, table, selected, rows) -> np.ndarray:
         if not self.order:
             return super()._kept(table, selected, rows)
@@ -573,7 +560,7 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
     relevance_ : (k,) the posterior probability that each feature kept is relevant.
     log_posterior_ : (C, R, J) log posterior probabilities of each shape of effects, of their
         variance (`ratio_`, (R,)) and of pi (`pi_`, (J,)) together; logsumexp is 0.
-    tau_ : what log odds are divided by.
+    tau_ : what log odds are divided by; 1 where too few cases have a temperature.
     offset_ : (G,) what is then added to the log probability of each class.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.

@@ -31,11 +31,11 @@ from thesiskit.defaults import TEMPERED
 from thesiskit.errors import UserError, quoted
 from thesiskit.models.ranks import Ranks, compare_last
 from thesiskit.models.temperature import (
+    SEED,
     Temperature,
     as_log_probability,
     of_imitated,
     temper,
-    too_few_to_imitate,
 )
 
 Arrays = dict[str, np.ndarray]
@@ -49,7 +49,6 @@ OTHERS = {
 CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
 LARGEST = 1e100  # of alpha, of logs and of temperatures in a model file
 SOFTENED = ("tau", "offset", "tau_errors")  # of a temperature, in result files
-IMITATION = 2007  # the seed of imitated cases
 RESIDUAL = (
     " With `residual` they are fitted to cases that are imitated with the residuals of the "
     "training cases, which needs one fit, and serves a table that had a screening before, too."
@@ -250,14 +249,12 @@ class Model(ABC):
     def residual_temperature(self, posterior: Any, training: Training) -> Temperature:
         """Return the temperature of imitated cases.
 
-        There is none where fewer than two classes have two training cases, or no feature was kept.
-        The draws are always the same: the same training cases have the same temperature in an
-        experiment, in a model file and in an estimator.
+        There is none where no feature was kept.  The draws are always the same: the same training
+        cases have the same temperature in an experiment, in a model file and in an estimator.
         """
-        counts = np.asarray(training.selection.class_counts)
-        if too_few_to_imitate(counts) or not len(training.selection.selected):
-            return Temperature(1.0, np.zeros(len(counts)))
-        cases, y = self.imitate(posterior, training, np.random.default_rng(IMITATION))
+        if not len(training.selection.selected):
+            return Temperature(1.0, np.zeros(len(training.selection.class_counts)))
+        cases, y = self.imitate(posterior, training, np.random.default_rng(SEED))
         return of_imitated(self.log_probability(posterior, cases), y)
 
     def expected_error(self, posterior: Any, rng: np.random.Generator) -> float:

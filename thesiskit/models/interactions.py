@@ -582,8 +582,10 @@ def select_patterns(
         raise UserError("give either k or a threshold")
     features = int((planes.feature >= 0).sum())
     if order not in (1, 2, 3) or order > features:
-        most = min(3, features)
-        raise UserError(f"the order of patterns must be from 1 to {most} here, got {order!r}")
+        raise UserError(
+            f"the order of patterns must be from 1 to {min(3, features)} with {features:,} "
+            f"feature(s), got {order!r}"
+        )
     if ld is not None and not 0 <= ld <= 1:
         raise UserError(f"ld, a squared correlation, must be from 0 to 1, got {ld!r}")
     number = planes.number_of_patterns(order)

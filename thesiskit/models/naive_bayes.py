@@ -647,7 +647,8 @@ def log_lot(log_e: np.ndarray, log_s: np.ndarray, d: int, m: int) -> np.ndarray:
     """
     log_q = np.logaddexp(log_e, log_s)
     x = np.exp(log_e - log_q)
-    with np.errstate(divide="ignore"):
+    # where few cases have a feature, none of its counts may have |COR| = gamma: e and x are 0
+    with np.errstate(divide="ignore", invalid="ignore"):
         whole = special.betainc(m, d + 1, x)
         direct = np.log(m) + special.betaln(m, d + 1) - m * np.log(x) + np.log(whole)
     small = whole < LEAST

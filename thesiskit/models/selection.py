@@ -367,9 +367,8 @@ def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
         events = {BELOW: out - tied_out, AT: tied_out} if rule == "exact" else {WITHIN: out}
         left_out = LeftOut.of(events, class_counts, cut)
     else:
-        event = np.full((len(packed), 1), WITHIN)
+        event = np.full((len(packed), 1), BELOW if rule == "exact" else WITHIN)
         if rule == "exact":
-            event[:] = BELOW
             event[np.setdiff1d(tied, kept)] = AT
         rows = np.delete(np.hstack([counts[:, 2:], event]), kept, axis=0)
         left_out = LeftOut(added_up(rows), cut)
@@ -407,7 +406,9 @@ def _leave_out_unseen(
     """Return a selection from a screened table: features that are not in it are left out as well.
 
     Where some of the table are left out, those that are not in it are below the cut, as if the
-    whole table were there.  Where all are kept, the cut is that of the screening.
+    whole table were there.  Where all are kept, the cut is that of the screening.  Nobody has seen
+    in which cases they are missing: their numbers of cases are those of the table's features, each
+    as often as there.
     """
     assert found.left_out is not None
     weakest, columns = weakest_features(packed, y, cases)
@@ -419,14 +420,16 @@ def _leave_out_unseen(
     gamma_squared = cut if everything else found.gamma_squared
     if rule == THRESHOLD:
         gamma_squared = max(found.gamma_squared, cut)
-    event = WITHIN
-    if rule == "exact" and not everything:
-        event = BELOW
+    event = BELOW if rule == "exact" and not everything else WITHIN
     # how many of those that tie with the weakest were not kept by the screening, is not known
     if rule != "as-printed" and cut == weakest == gamma_squared:
         event = LOT if everything or rule == "exact" else WITHIN
-    unseen = LeftOut.of({event: of - p}, found.class_counts, gamma_squared).rows
-    rows = np.concatenate([found.left_out.rows, unseen])
+    rows = found.left_out.rows
+    present = np.broadcast_to(found.class_counts, found.ones.shape)
+    present = np.concatenate([present if found.present is None else found.present, rows[:, :2]])
+    seen = added_up(present, np.append(np.ones(len(found.selected)), rows[:, 3]))
+    unseen = np.insert(_shared_out(seen, of - p), 2, event, axis=1)
+    rows = np.concatenate([rows, unseen])
     rows = added_up(rows[:, :-1], rows[:, -1])
     left_out = LeftOut(rows, gamma_squared, len(columns) if event == LOT else 0)
     return replace(found, n_features=of, gamma_squared=gamma_squared, left_out=left_out)
@@ -503,8 +506,7 @@ def squares(ones: np.ndarray, present: np.ndarray) -> np.ndarray:
     n, s = n0 + n1, ones.sum(axis=1).astype(float)
     denominator = n0 * n1 * s * (n - s)
     difference = n * ones[:, 1] - n1 * s
-    score = np.zeros(len(ones))
-    return np.divide(difference**2, denominator, out=score, where=denominator > 0)
+    return np.divide(difference**2, denominator, out=np.zeros(len(ones)), where=denominator > 0)
 
 
 def by_lot(rng: np.random.Generator) -> Callable[[np.ndarray, int], np.ndarray]:

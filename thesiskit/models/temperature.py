@@ -35,6 +35,7 @@ FOLDS = 5
 DRAWS = 8  # times that all training cases are imitated
 CV_CASES, MOST_IMITATED = 4, 16  # s of the targets
 MOST_TAU = 1e6
+SEED = 2007  # of folds and of imitated cases: equal training cases have one temperature everywhere
 STARTS = np.linspace(0, np.log(MOST_TAU), 56)  # values of log tau from which the search begins
 PENALTY = 2.0  # of squared offsets
 ROUNDING = 1e-12  # of a feature's values: smaller residuals are none
@@ -205,16 +206,15 @@ def together(groups: np.ndarray, y: np.ndarray, folds: int, rng: np.random.Gener
 
 
 def cross_validated(
-    predict: Predict, y: np.ndarray, rng: np.random.Generator, folds: int = FOLDS,
-    groups: np.ndarray | None = None,
-) -> Temperature:  # fmt: skip
-    """Return the temperature of predictions of cases that were left out.
+    predict: Predict, y: np.ndarray, groups: np.ndarray | None = None
+) -> Temperature:
+    """Return the temperature of predictions of cases that were left out, in folds of SEED.
 
     predict : repeats selection and fit with the first rows, and returns the log probabilities of
         the classes of the others, (T, G).
     y : (n,) classes of all cases; groups : (n,) numbers from 0 of groups that stay together.
     """
-    fold = inner_folds(y, rng, folds, groups)
+    fold = inner_folds(y, np.random.default_rng(SEED), groups=groups)
     parts = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
     found = [predict(np.flatnonzero(fold != f), test) for f, test in enumerate(parts)]
     return fit_temperature(np.concatenate(found), np.asarray(y)[np.concatenate(parts)])
@@ -228,9 +228,18 @@ def of_imitated(log_probability: np.ndarray, y: np.ndarray) -> Temperature:
     )
 
 
-def too_few_to_imitate(class_counts: np.ndarray) -> bool:
-    """Whether training cases cannot be imitated: fewer than two classes have two of them."""
-    return bool((np.asarray(class_counts) > 1).sum() < 2)
+def too_few(class_counts: np.ndarray) -> str:
+    """Return why training cases of G classes, counts (G,), have no temperature; nothing if they do.
+
+    A half of them has to have more cases than classes, or nothing varies within classes.
+    """
+    cases, least = int(np.sum(class_counts)), 2 * len(class_counts) + 2
+    if cases < least:
+        return (
+            f"{cases} training cases of {len(class_counts)} classes are too few, it needs {least}"
+        )
+    alone = "a class has one training case, which says nothing of how features go together"
+    return alone if np.sum(np.asarray(class_counts) > 1) < 2 else ""
 
 
 def imitated_reals(

@@ -749,7 +749,7 @@ def temperature_sentence(record: Record) -> str:
     by, middle = f"With {features_words(record, arm.label)}, {arm.words}", np.median(found[arm].tau)
     if np.isnan(found[arm].errors).all():
         return (
-            f"{by}, no temperature could be found: a class has one training case, which says "
+            f"{by}, no temperature could be found: too few training cases, or one of a class, say "
             "nothing of how features go together."
         )
     if middle <= COOL:

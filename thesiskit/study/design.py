@@ -42,16 +42,16 @@ from thesiskit.models.selection import (
     weakest_features,
 )
 from thesiskit.models.temperature import (
+    FOLDS,
     independent_cases,
     numbered,
     together,
-    too_few_to_imitate,
+    too_few,
 )
 from thesiskit.study.cells import generator
 
 KEY = "selection.screened"
 MANY_MORE = 2  # times the features of the table that luck alone would give it
-FOLDS = 5  # of a training set, to fit a temperature
 NOBODY = -2  # a fold of no cases
 PARTS = 5  # of the folds, to choose arms; and pairs of them
 PAIRS = PARTS * (PARTS - 1) // 2
@@ -590,16 +590,14 @@ class Design:
         if {*self.config.model.temperature} - {"none"}:
             each, rarest = self._training_counts()
             fewest = each.min()
-            if "cv" in self.config.model.temperature and fewest < FOLDS:
+            why = next(filter(None, map(too_few, each)), "")
+            if why and self.case_groups is None:
+                notes.append(f"model.temperature: a training set has none, because {why}")
+            elif "cv" in self.config.model.temperature and fewest < FOLDS:
                 what = "cases" if self.case_groups is None else "groups of cases"
                 notes.append(
                     f"model.temperature: {fewest} folds are made within a training set, not "
                     f"{FOLDS}, because it has {fewest} {what} of class {rarest}"
-                )
-            elif any(map(too_few_to_imitate, each)):
-                notes.append(
-                    f"model.temperature: residual has no temperature in a training set with one "
-                    f"case of class {rarest}, which says nothing of how features go together"
                 )
         if any(table.missing for table in self.tables) and not self.config.of_patterns:
             notes += [

@@ -51,7 +51,7 @@ from thesiskit.models.selection import (
     count_features,
     select_features,
 )
-from thesiskit.models.temperature import DRAWS, Temperature, cross_validated
+from thesiskit.models.temperature import DRAWS, Temperature, cross_validated, too_few
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import (
     FOLDS,
@@ -748,10 +748,10 @@ class SelectionWork(Work):
     ) -> Temperature:
         """Return the temperature of an arm in a split.
 
-        With `cv` the division of its training cases into folds is the same for all arms; what was
-        fitted is only asked for with `residual`.
+        With `cv` the division of its training cases into folds is the same for all arms, and in an
+        estimator; what was fitted is only asked for with `residual`.
         """
-        if not arm.tempered:
+        if not arm.tempered or too_few(split.class_counts):
             return Temperature(1.0, np.zeros(split.classes))
         model = self.model_of(arm)
         if arm.temperature == RESIDUAL:
@@ -764,9 +764,7 @@ class SelectionWork(Work):
             part = keep_best(self.config, part, at_most=True)
             return model.log_probability(*self._again(model, arm, part)[:2])
 
-        rng = generator(self.config.seed, "temperature", *split.place)
-        y, groups = split.response[split.train], split.groups_of(split.train)
-        return cross_validated(predict, y, rng, FOLDS, groups)
+        return cross_validated(predict, split.response[split.train], split.groups_of(split.train))
 
     def _again(self, model: Model, arm: Arm, split: Split) -> tuple[Any, np.ndarray, Training]:
         """Fit after a selection of its own.
@@ -785,11 +783,10 @@ class SelectionWork(Work):
         probability, seconds, ranked, promised, softened = [], [], [], [], []
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
             temperature = Temperature(1.0, np.zeros(split.classes))
-            if fitted is not None:
-                temperature = Temperature(*(fitted[name][s] for name in SOFTENED))
             table = split.values(selection.selected, split.test, self.kind.takes)
             started = time.perf_counter()
             if fitted is not None:
+                temperature = Temperature(*(fitted[name][s] for name in SOFTENED))
                 posterior = self.posterior(fitted, s, arm, (split, selection), block)
                 answer = _predicted(self.model_of(arm), posterior, table, arm, temperature, split)
             elif arm.method in OTHERS:

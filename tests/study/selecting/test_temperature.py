@@ -62,7 +62,7 @@ def test_selection_and_fit_are_repeated_in_folds_of_the_training_cases(
     drawn = Design(loaded, tmp_path).drawn(0)
     X, y = drawn.train.features, drawn.train.response
     predict, everything = again(X, y), np.arange(len(y))
-    tau, offset, errors, _ = cross_validated(predict, y, generator(1, "temperature", 0, 0, 0))
+    tau, offset, errors, _ = cross_validated(predict, y)
     for stage in ("fit", "predict"):
         assert found[stage]["tau"][0] == pytest.approx([1, tau], rel=1e-5)
         assert found[stage]["tau_errors"][0, 1] == errors
@@ -90,10 +90,10 @@ def copies(tmp_path):
 @pytest.mark.parametrize("kind", ["normal", "naive-bayes"])
 def test_imitated_cases_have_the_temperature_of_the_estimator(tmp_path, copies, kind):
     """In an experiment, and of the fit to all cases that is exported."""
-    model = {"kind": kind, "methods": ["corrected"], "temperature": ["none", "residual"]}
+    model = {"kind": kind, "methods": ["corrected"], "temperature": ["none", "residual", "cv"]}
     data = OWN["data"] | {"positive": "sick"}
     found, _ = made(tmp_path, OWN, data=data, model=model, selection={"features": [48]})
-    assert found["fit"]["temperature"].tolist() == ["none", "residual"]
+    assert found["fit"]["temperature"].tolist() == ["none", "residual", "cv"]
     assert (found["fit"]["tau"][:, 1] > 2).all()
     p, y = found["predict"]["probability"], found["predict"]["response"]
     loss = -np.log(np.where(y == 1, p, 1 - p)).mean(axis=1)
@@ -111,7 +111,7 @@ def test_imitated_cases_have_the_temperature_of_the_estimator(tmp_path, copies, 
     run("predict", "--model", tmp_path / "m", "--new", tmp_path / "new.csv",
         "--output", tmp_path / "p.csv")  # fmt: skip
     rows = pd.read_csv(tmp_path / "p.csv").groupby("arm", sort=False)
-    (_, plain), (name, softened) = rows
+    (_, plain), (name, softened), (_, validated) = rows
     assert name.endswith("residual-tempered")
     X, y = table.drop(columns="tissue").to_numpy(), (table.tissue == "sick").to_numpy()
     estimator = NormalClassifier(48) if kind == "normal" else NaiveBayesClassifier(48)
@@ -121,6 +121,10 @@ def test_imitated_cases_have_the_temperature_of_the_estimator(tmp_path, copies, 
     p = estimator.fit(X, y).predict_proba(X)[:, 1]
     np.testing.assert_allclose(softened["probability: sick"], p, atol=1e-6)
     assert not np.allclose(softened["probability: sick"], plain["probability: sick"], atol=0.01)
+    if kind == "normal":  # folds are the same, too; of bits each has its own medians, and ties
+        p = estimator.set_params(temperature="cv", random_state=5).fit(X, y).predict_proba(X)[:, 1]
+        np.testing.assert_allclose(validated["probability: sick"], p, atol=1e-6)
+        assert not np.allclose(p, softened["probability: sick"], atol=0.001)
 
 
 METHODS = {
@@ -261,7 +265,7 @@ def test_a_class_with_one_case_has_no_temperature_and_the_page_says_so(tmp_path)
     path = write(tmp_path, OWN, selection=selection, evaluation={}, data=data, model=model,
                  report=report)  # fmt: skip
     done = run("run", path, "--results", tmp_path / "results")
-    assert "with one case of class 'sick'" in done
+    assert "none, because a class has one training case" in done
     assert "no temperature could be found" in (tmp_path / "results/small/report.html").read_text()
     promised = arrays(tmp_path / "results/small/fit/0000.npz")["promised"]
     assert 0 <= promised.item() < 0.5
