@@ -92,6 +92,7 @@ Covariates = Annotated[
 ]
 T = TypeVar("T")
 Once = Annotated[list[T], AfterValidator(distinct)]
+Some = Annotated[list[T], Field(min_length=1), AfterValidator(distinct)]
 Each = Annotated[list[T], Field(min_length=1), OneOrMore(), AfterValidator(distinct)]
 Several = Annotated[list[T], Field(min_length=1), OneOrMore(str), AfterValidator(distinct)]
 Probabilities = Annotated[list[Number], AfterValidator(probabilities)]

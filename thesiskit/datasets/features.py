@@ -592,10 +592,7 @@ class TableData(Source):
 
     _differ = model_validator(mode="after")(reading.check_keys)
 
-    @field_validator("ignore", "missing")
-    @classmethod
-    def _each_once(cls, value):
-        return distinct(value)
+    _each_once = field_validator("ignore", "missing")(distinct)
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
         train = self._read(folder / self.path, continuous=continuous)

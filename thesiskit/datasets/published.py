@@ -146,10 +146,7 @@ class MicroarrayData(Source):
     """For models of binary features: a gene becomes 1 where it exceeds its median over the training
     cases, or over all."""
 
-    @field_validator("sets")
-    @classmethod
-    def _each_once(cls, value):
-        return distinct(value)
+    _each_once = field_validator("sets")(distinct)
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
         """Return the only table."""

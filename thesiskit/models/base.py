@@ -20,13 +20,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, cached_property, lru_cache
 from numbers import Real
-from typing import Annotated, Any, ClassVar, Literal, TypeGuard, get_origin
+from typing import Any, ClassVar, Literal, TypeGuard, get_origin
 
 import numpy as np
-from pydantic import AfterValidator, Field, create_model, field_validator
+from pydantic import Field, create_model, field_validator
 from scipy import special
 
-from thesiskit.blocks import Block, Probabilities, Several, distinct
+from thesiskit.blocks import Block, Probabilities, Several, Some
 from thesiskit.defaults import TEMPERED
 from thesiskit.errors import UserError, quoted
 from thesiskit.models.ranks import Ranks, compare_last
@@ -413,7 +413,7 @@ def block_of(model: type[Model]) -> type[SelectingBlock]:
     tag: Any = Literal[(model.kind,)]
     list_of: Any = Several
     words: Any = Literal[(*OWN, *model.rivals)]  # type: ignore[valid-type]
-    methods = Annotated[list[words], Field(min_length=1), AfterValidator(distinct)]
+    methods = Some[words]
     mine: dict[str, Any] = {
         "kind": (tag, Field(model.kind, description=model.about_kind)),
         "methods": (methods, Field(list(OWN), description=model.about_methods)),
@@ -447,6 +447,12 @@ def of_log_odds(log_odds: np.ndarray) -> np.ndarray:
 def as_probability(log_probability: np.ndarray) -> np.ndarray:
     """Return probabilities that stay CLOSEST away from 0, and so below 1, (T, G)."""
     return np.clip(np.exp(log_probability), CLOSEST, 1 - CLOSEST)
+
+
+def log_sum(logs: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Return logs of sums of exponentials; of many terms several times as fast as by pairs."""
+    most = logs.max(axis=axis, keepdims=True)
+    return np.log(np.exp(logs - most).sum(axis=axis)) + most.squeeze(axis)
 
 
 # ---- files ----

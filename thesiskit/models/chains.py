@@ -159,22 +159,38 @@ def as_until(
 
 
 def check_run(
-    until: Until | None, chains: int, iterations: int, burn_in: int, thin: int = 1
-) -> None:
-    """Raise UserError for a single chain, and for what chains that are judged do without."""
+    until: "Until | UntilBlock | None",
+    chains: int, iterations: int, burn_in: int, thin: int = 1, block: str = "",
+) -> None:  # fmt: skip
+    """Raise UserError for chains of which nothing is kept, and for what `until` cannot have.
+
+    With `until`, iterations is a limit, and burn_in 0 and thin 1 stand for themselves.
+    block : the block of a config that has these settings, with a point at its end.
+    """
+    if burn_in + thin > iterations:
+        raise UserError(
+            f"of {iterations} iterations none is kept after burn_in {burn_in}"
+            f"{f' with thin {thin}' * (thin > 1)}; use more iterations"
+        )
     if until is None:
         return
     if chains < 2:
-        raise UserError("until: R-hat compares chains, and there is one; set chains to 2 or more")
+        raise UserError(
+            f"until: R-hat compares chains, and there is one; set {block}chains to 2 or more, or "
+            "leave out until"
+        )
     if iterations < until.least:
         raise UserError(
-            f"until: chains are first compared after {until.least} iterations, and the limit "
-            f"is {iterations}; set iterations to {until.least} or more"
+            f"until: chains are first compared after {until.least} iterations, and the limit is "
+            f"{iterations}; set {block}iterations to {until.least} or more, or leave out until"
         )
-    if burn_in or thin != 1:
+    if burn_in:
         raise UserError(
-            "until: the first half of a run does not count, and what is kept of the other is "
-            "spaced evenly; leave out burn_in and thin"
+            f"until: leave out {block}burn_in: the first half of the iterations does not count"
+        )
+    if thin != 1:
+        raise UserError(
+            f"until: leave out {block}thin: the draws that are kept are spread over the second half"
         )
 
 
@@ -251,32 +267,6 @@ class PredictionUntilBlock(UntilBlock):
     """What has to reach the targets: `all` that is compared, or only the `predictions` for test
     cases. Where patterns tell all training cases apart, only the prior bounds the log likelihood
     from above: it may take very long to agree, though the predictions do."""
-
-
-def check_length(
-    until: UntilBlock, chains: int, name: str, iterations: int, burn_in: int, thin: int = 1
-) -> None:
-    """Raise ValueError for a single chain, a short limit, and keys without place beside `until`.
-
-    With `until`, iterations is a limit, and burn_in 0 and thin 1 stand for themselves.
-    name : the block that has them.
-    """
-    if chains < 2:
-        raise ValueError(
-            "until: R-hat compares chains, and here is one; set "
-            f"{name}.chains to 2 or more, or leave out until"
-        )
-    if iterations < until.least:
-        raise ValueError(
-            f"until: chains are first compared after {until.least} iterations; set "
-            f"{name}.iterations to {until.least} or more, or leave out until"
-        )
-    for key, given, why in (
-        ("burn_in", burn_in != 0, "the first half of the iterations does not count"),
-        ("thin", thin != 1, "the draws that are kept are spread over the second half"),
-    ):
-        if given:
-            raise ValueError(f"until: leave out {name}.{key}: {why}")
 
 
 # ---- what chains have reached ----

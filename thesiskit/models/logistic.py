@@ -42,7 +42,7 @@ from pkgutil import resolve_name
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import AfterValidator, Field, StrictBool, model_validator
+from pydantic import Field, StrictBool, model_validator
 from scipy import sparse
 from scipy.special import expit
 
@@ -60,8 +60,8 @@ from thesiskit.blocks import (
     Once,
     Positive,
     PositiveNumber,
+    Some,
     Text,
-    distinct,
 )
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.errors import DataError, UserError
@@ -77,7 +77,6 @@ from thesiskit.models.chains import (
     Until,
     as_tree,
     as_until,
-    check_length,
     check_run,
     check_saved,
     compare_chains,
@@ -92,20 +91,12 @@ from thesiskit.models.patterns import Groups, Shared, one_by_one
 from thesiskit.models.ranks import Ranks, compare_last, spaced
 from thesiskit.models.splitting import (
     Response,
-    cauchy_split_cdf,
-    expected_logistic_gaussian,
+    cauchy_split_cdf,  # noqa: F401 (its users find it here)
+    expected_logistic_gaussian,  # noqa: F401
     original_coefficients,
     predict,
     predict_response,
 )
-
-__all__ = [
-    "SCALES", "Chain", "Draws", "Linear", "Logistic", "Model", "Normal", "Probe", "Response",
-    "cauchy_split_cdf", "check_sigma", "expected_logistic_gaussian", "flat",
-    "original_coefficients", "predict", "predict_response", "sample", "saved_from",
-    "separated", "separates",
-]  # fmt: skip
-
 
 # ---- groups as the kernel reads them ----
 
@@ -158,7 +149,6 @@ class Layout:
 # ---- what configs say ----
 
 Order = Count | Literal["all"]
-Listed = Annotated[list[Order], Field(min_length=1), AfterValidator(distinct)]
 Shape = Annotated[float, Field(strict=True, ge=defaults.LEAST_SHAPE, le=1e6)]
 Width = Annotated[float, Field(strict=True, ge=defaults.LEAST_WIDTH, le=defaults.MOST_WIDTH)]
 
@@ -180,7 +170,7 @@ class LogisticBlock(Block):
     compress: Each[StrictBool] = [True]
     """`true`: one coefficient for all patterns that are present in the same training cases;
     `false`: one for each pattern."""
-    original_orders: Listed | None = None
+    original_orders: Some[Order] | None = None
     """The orders of models with `compress: false`, of those in `orders`; all of them unless given.
     Such models have the posterior of compressed ones, and their chains take several times as
     long."""
@@ -271,13 +261,8 @@ class LogisticBlock(Block):
 
     @model_validator(mode="after")
     def _together(self):
-        if self.until is not None:
-            check_length(self.until, self.chains, "model", self.iterations, self.burn_in, self.thin)
-        if self.burn_in + self.thin > self.iterations:
-            raise ValueError(
-                f"of {self.iterations} iterations none is kept after burn_in {self.burn_in} "
-                f"with thin {self.thin}; use more iterations"
-            )
+        length = self.iterations, self.burn_in, self.thin
+        check_run(self.until, self.chains, *length, "model.")
         originals = self.orders if self.original_orders is None else self.original_orders
         if False in self.compress and not set(originals) & set(self.orders):
             raise ValueError("original_orders has none of orders, and compress has false")
@@ -400,11 +385,6 @@ class Logistic:
                     f"{name}_shape must be at least {defaults.LEAST_SHAPE}, got {shape:g}: with "
                     f"less, {name} is often beyond what numbers hold"
                 )
-        if self.burn_in + self.thin > self.iterations:
-            raise UserError(
-                f"of {self.iterations} iterations, none is kept after burn_in {self.burn_in} "
-                f"with thin {self.thin}; use more iterations"
-            )
         until = as_until(self.until)
         object.__setattr__(self, "until", until)
         check_run(until, self.chains, self.iterations, self.burn_in, self.thin)
@@ -525,12 +505,10 @@ class Logistic:
     ) -> Any:
         """Return the draws of a chain for each generator: see `sample`."""
         probe = None
-        if self.until is not None:
-            probe = (
-                Probe.of_tests(training.shared())
-                if training.shared is not None
-                else Probe.of_training(training.groups, training.codes)
-            )
+        if self.until is not None and training.shared is not None:
+            probe = Probe.of_tests(training.shared())
+        elif self.until is not None:
+            probe = Probe.of_training(training.groups, training.codes)
         target = self.target(training)
         return sample(target, generators, probe=probe, saved=saved, save=save, jobs=jobs)
 

@@ -28,14 +28,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import local
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 from scipy import special
 
 from thesiskit._kernels.mixture import Collapsed, LogOdds, WithTheta
-from thesiskit.blocks import Block, Count, Pair, Points, Positive, distinct
+from thesiskit.blocks import Block, Count, Pair, Points, Positive, Some
 from thesiskit.defaults import (
     ALPHA_PRIOR,
     CLASS_PRIOR,
@@ -46,6 +46,7 @@ from thesiskit.defaults import (
 )
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.base import (
+    OWN,
     Model,
     SelectingBlock,
     Training,
@@ -69,7 +70,6 @@ from thesiskit.models.chains import (
     after_fork,
     as_tree,
     as_until,
-    check_length,
     check_run,
     compare_chains,
     judged_cases,
@@ -104,6 +104,10 @@ SUMMARY = {  # what tables and figures need of a fit, and its shape where there 
     "means": (2,), "errors": (2,), "reliable": (), "cases": (), "seconds": (), "predictive": (2,),
     "exchanged": (0,), "tau": (), "offset": (2,), "tau_errors": (),
 }  # fmt: skip
+RIVALS = (
+    "naive-corrected", "naive-uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated",
+    "l2-logistic",
+)  # fmt: skip
 NUMBERS = tuple(name for name in REACHED if name != "worst")  # besides, with `until`
 
 
@@ -151,31 +155,13 @@ class MixtureBlock(SelectingBlock):
     """Shape and rate of the Inverse-Gamma prior of alpha."""
     kind: Literal["mixture"]
     """`mixture`, for binary features with two classes and at most 600 training cases."""
-    methods: Annotated[
-        list[
-            Literal[
-                "corrected",
-                "uncorrected",
-                "naive-corrected",
-                "naive-uncorrected",
-                "bernoulli-nb",
-                "bernoulli-nb-calibrated",
-                "l2-logistic",
-            ]
-        ],
-        Field(min_length=1),
-        AfterValidator(distinct),
-    ] = ["corrected", "uncorrected"]
+    methods: Some[Literal[(*OWN, *RIVALS)]] = list(OWN)  # type: ignore[valid-type]
     """`corrected` and `uncorrected` for the selection; naive Bayes beside them as
     `naive-corrected`, `naive-uncorrected`; and scikit-learn's `bernoulli-nb`,
     `bernoulli-nb-calibrated` and `l2-logistic` (of all features, tuned in each training set)."""
     response_alpha_prior: Pair = ALPHA_PRIOR
     """Shape and rate of the prior of alpha_0, which belongs to the response."""
-    samplers: Annotated[
-        list[Literal["collapsed", "thesis", "as-printed", "enumeration"]],
-        Field(min_length=1),
-        AfterValidator(distinct),
-    ] = ["collapsed"]
+    samplers: Some[Literal["collapsed", "thesis", "as-printed", "enumeration"]] = ["collapsed"]
     """`collapsed`; `thesis`, the thesis's sampler; `as-printed`, the same without the adjustment
     factor in its label update, which gives the numbers the thesis prints but samples no posterior;
     `enumeration`, the exact posterior, for one feature and few cases."""
@@ -220,7 +206,7 @@ class MixtureBlock(SelectingBlock):
             which = f"leave out {', '.join(others)}" if others else "add collapsed"
             raise ValueError(f"until: is for the sampler `collapsed`; {which} in model.samplers")
         run = self.collapsed
-        check_length(self.until, run.chains, "model.collapsed", run.iterations, run.burn_in)
+        check_run(self.until, run.chains, run.iterations, run.burn_in, block="model.collapsed.")
         if self.until.rhat > MIXTURE_RHAT or self.until.ess < MIXTURE_ESS:
             raise ValueError(
                 f"until: a mixture's chains support predictions with rhat at most "
@@ -231,10 +217,7 @@ class MixtureBlock(SelectingBlock):
     @field_validator("collapsed", "thesis")
     @classmethod
     def _something_kept(cls, value):
-        if value.burn_in >= value.iterations:
-            raise ValueError(
-                f"burn_in ({value.burn_in}) must be less than iterations ({value.iterations})"
-            )
+        check_run(None, value.chains, value.iterations, value.burn_in)
         return value
 
 
@@ -295,10 +278,6 @@ class Mixture(TwoClasses):
             object.__setattr__(self, name, value)
         if self.replicas is not None:
             object.__setattr__(self, "replicas", whole("replicas", self.replicas))
-        if self.burn_in >= self.iterations:
-            raise UserError(
-                f"burn_in ({self.burn_in}) must be less than iterations ({self.iterations})"
-            )
         if until is not None and self.samples_theta:
             raise UserError("until is for the collapsed sampler; leave it out with this one")
         check_run(until, self.chains, self.iterations, self.burn_in)
@@ -477,13 +456,14 @@ class Mixture(TwoClasses):
             return _enumerated(target)
         if self.until is None:
             seconds = float(np.sum([one["seconds"] for one in chains]))
-            return _compared(target, gather(target, chains), seconds)
+            draws = gather(target, chains)
+            return _compared(target, draws, diagnose(target, draws), seconds)
         draws = sample(
             target, list(training.rngs), probe=Probe.of(target, table),
             saved=running.saved, save=running.save,
         )  # fmt: skip
         assert draws.judgement is not None
-        fit = _compared(target, draws, float(running.seconds))
+        fit = _compared(target, draws, diagnose(target, draws), float(running.seconds))
         return fit | draws.judgement.arrays(draws.iterations)
 
     def tree(self, fits: list[Arrays], about: dict[str, Any]) -> Any:
@@ -638,9 +618,10 @@ def _enumerated(target: Target) -> Arrays:
     }
 
 
-def _compared(target: Target, draws: Draws, seconds: float) -> Arrays:
+def _compared(
+    target: Target, draws: Draws, compared: Diagnostics, seconds: float = np.nan
+) -> Arrays:
     """Return what is written of the draws of a split, and what tables need of them."""
-    compared = diagnose(target, draws)
     q = compared.quantities
     arrays = {
         "labels": draws.labels,
@@ -1107,16 +1088,8 @@ def diagnose(target: Target, draws: Draws) -> Diagnostics:
 def as_arviz(target: Target, draws: Draws, found: Diagnostics):
     """Return draws and diagnostics of one fit as ArviZ data."""
     settings = target.settings
-    arrays = {
-        "labels": draws.labels,
-        "point": draws.point,
-        "log_posterior": draws.log_posterior,
-        "quantities": found.quantities,
-        "rhat": found.rhat,
-        "ess": found.ess,
-    }
     return draws_tree(
-        arrays | ({} if draws.theta is None else {"theta": draws.theta}),
+        _compared(target, draws, found),
         (settings.alpha, settings.response_alpha),
         {"sampler": settings.sampler, "starts": ", ".join(draws.starts)},
     )

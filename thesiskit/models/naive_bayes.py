@@ -75,6 +75,7 @@ from thesiskit.models.base import (
     check_counts,
     join_relevance,
     key,
+    log_sum,
     of_log_odds,
     shaped,
     whole,
@@ -723,17 +724,11 @@ def _predict_all(
             gaps = np.ascontiguousarray(missing[start : start + CASES]).view(np.uint8)
             kernel.accumulate_counts(gaps, kept.group, absent)
             joint -= np.stack([absent @ one for one in single], axis=1)
-        total = np.logaddexp.reduce if posterior.irrelevant is None else _log_sums
+        total = np.logaddexp.reduce if posterior.irrelevant is None else log_sum
         result[start : start + CASES] = np.subtract(*total(joint, axis=2).T[::-1])
     f0, f1 = posterior.settings.class_prior
     n0, n1 = kept.class_counts
     return result + np.log((f1 + n1) / (f0 + n0))
-
-
-def _log_sums(joint: np.ndarray, axis: int) -> np.ndarray:
-    """Return logs of sums of exponentials; of many points several times as fast as by pairs."""
-    top = joint.max(axis=axis, keepdims=True)
-    return np.log(np.exp(joint - top).sum(axis=axis)) + top.squeeze(axis)
 
 
 def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -> np.ndarray:

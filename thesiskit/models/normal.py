@@ -70,12 +70,12 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from pydantic import Field
 from scipy import optimize, special
 from threadpoolctl import threadpool_limits
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
-from thesiskit.blocks import PositiveNumber, distinct
+from thesiskit.blocks import PositiveNumber, Some
 from thesiskit.defaults import EFFECT_SHAPES, NORMAL_PI
 from thesiskit.errors import DataError, UserError, quoted
 from thesiskit.models.base import (
@@ -89,6 +89,7 @@ from thesiskit.models.base import (
     check_count,
     join_relevance,
     key,
+    log_sum,
     positive,
     shaped,
 )
@@ -153,7 +154,7 @@ class Normal(SomeRelevant):
     pi: tuple[float, ...] = SomeRelevant.pi_key(NORMAL_PI)
     effect_shapes: tuple[float | None, ...] = key(
         EFFECT_SHAPES,
-        Annotated[list[PositiveNumber | None], Field(min_length=1), AfterValidator(distinct)],
+        Some[PositiveNumber | None],
         "How unequal the effects of relevant features may be: the shapes c of an Inverse-Gamma"
         "(c/2, c/2) distribution, whose values scale the effect of each feature. `null` gives all "
         "the same scale. The shapes are averaged over.",
@@ -167,7 +168,20 @@ class Normal(SomeRelevant):
             raise UserError("class_prior must be a positive number, or one for each class")
         for value in values:
             check_count("class_prior", value)
-        _check_shapes(self.effect_shapes)
+        shapes = self.effect_shapes
+        if not isinstance(shapes, tuple | list) or not shapes:
+            raise UserError(
+                f"effect_shapes must be a list such as (3, 10, None), got {quoted(shapes)}"
+            )
+        for shape in shapes:
+            c = LEAST_SHAPE if shape is None else positive("effect_shapes", shape)
+            if not LEAST_SHAPE <= c <= MOST_SHAPE:
+                raise UserError(
+                    f"effect_shapes must be between {LEAST_SHAPE:g} and {MOST_SHAPE:g}, or None, "
+                    f"got {c:g}"
+                )
+        if len(set(shapes)) < len(shapes):
+            raise UserError(f"effect_shapes must differ from each other, got {quoted(shapes)}")
         self.check_relevance()
         if not len(self.ratio):
             raise UserError("ratio must have at least one value")
@@ -319,21 +333,6 @@ class Normal(SomeRelevant):
         )  # fmt: skip
         log_discard = np.zeros((sizes["C"], sizes["R"]))
         return model, restore(selection, model, log_discard=log_discard, **posterior)
-
-
-def _check_shapes(shapes) -> None:
-    if not isinstance(shapes, tuple | list) or not shapes:
-        raise UserError(f"effect_shapes must be a list such as (3, 10, None), got {quoted(shapes)}")
-    for shape in shapes:
-        if shape is not None:
-            positive("effect_shapes", shape)
-            if not LEAST_SHAPE <= shape <= MOST_SHAPE:
-                raise UserError(
-                    f"effect_shapes must be between {LEAST_SHAPE:g} and {MOST_SHAPE:g}, or None, "
-                    f"got {shape:g}"
-                )
-    if len(set(shapes)) < len(shapes):
-        raise UserError(f"effect_shapes must differ from each other, got {quoted(shapes)}")
 
 
 TAIL_STEP = 0.25  # of log rho_j, where T_j is wide
@@ -594,9 +593,6 @@ class Posterior:
 
     Attributes
     ----------
-    shapes : (C,) the values of c, infinite where T_j is 1.
-    ratio : (R,) the values of rho.
-    pi : (J,) the values of pi; 1 alone where all features are relevant.
     log_discard : (C, R) log P(F <= threshold) of one relevant feature, or the mean over those left
         out if they differ; zeros where nothing was left out, or it is not corrected for.
     log_joint : (C, R, J) log probability of each point; their logsumexp is 0.
@@ -613,7 +609,7 @@ class Posterior:
 
     @property
     def shapes(self) -> np.ndarray:
-        """The values of c, (C,)."""
+        """The values of c, (C,), infinite where T_j is 1."""
         return self.settings.shapes
 
     @property
@@ -623,7 +619,7 @@ class Posterior:
 
     @property
     def pi(self) -> np.ndarray:
-        """The values of pi, (J,)."""
+        """The values of pi, (J,); 1 alone where all features are relevant."""
         return self.settings.pi_points
 
     @property
@@ -736,8 +732,7 @@ def _left_out(
     for row, limit in zip(rows, selection.limits, strict=False):
         counts, copies = row[:-1], int(row[-1])
         none = averaged_tails(counts, limit, np.zeros(1), None)
-        each = [averaged_tails(counts, limit, ratio, c)
-                for c in settings.effect_shapes]  # fmt: skip
+        each = [averaged_tails(counts, limit, ratio, c) for c in settings.effect_shapes]
         lower, upper = (np.array([one[side] for one in each]) for side in (0, 1))
         relevant += copies / selection.n_dropped * log_lower(lower, upper)
         lower, upper = ((1 - pi) * none[side] + pi * whole.reshape(-1, 1)
@@ -897,13 +892,8 @@ class Predictive:
             counts[feature], selection.scaled[kept][feature], nodes.ratio[node]
         )
         # of the training values, for the node without effect and for the most probable one
-        each, ends = (
-            np.arange(len(n)),
-            np.array([np.zeros(len(n), dtype=int), by_node.argmax(axis=1)]),
-        )
-        log_none, log_most = log_between[each, ends] - (a + n - 1) / 2 * np.log(
-            own + squares[each, ends]
-        )
+        ends = np.arange(len(n)), np.stack([np.zeros(len(n), dtype=int), by_node.argmax(axis=1)])
+        log_none, log_most = log_between[ends] - (a + n - 1) / 2 * np.log(own + squares[ends])
         log_norm = np.log(np.maximum(posterior.evidence.mixed(pi, rows[at], kept), LEAST))
         log_factor = (log_between[feature, node] - log_none[feature])[:, None] - 0.5 * np.log(v)
         filling = node == 0
@@ -1151,12 +1141,12 @@ class Interpolation:
             count = len(factors[part])
             here[:count] = factors[part]
             logs = (here.reshape(-1, r) @ self.terms)[: count * G]
-            found[part] = _log_sum(logs[:, :size] + self.log_weight).reshape(-1, G)
+            found[part] = log_sum(logs[:, :size] + self.log_weight).reshape(-1, G)
             corners = logs[:, size:].reshape(-1, C, first + 1, last + 1)
             doubt = DOUBT[0] + DOUBT[1] * np.ptp(logs[:, size:], axis=1).reshape(-1, G)
             most = np.maximum(corners[:, :, 1:], corners[:, :, :-1])
             most = np.maximum(most[..., 1:], most[..., :-1]) + self.log_skipped
-            more = _log_sum(most.reshape(len(most), -1)).reshape(-1, G) + doubt
+            more = log_sum(most.reshape(len(most), -1)).reshape(-1, G) + doubt
             missing = (np.abs(factors[part, :, -LAST:]) @ effect).reshape(-1, G)
             known[part] = ((more - found[part] < np.log(NO_MORE)) & (missing < ENOUGH)).all(axis=1)
         return found, known
@@ -1220,12 +1210,6 @@ def _chosen(logs: np.ndarray) -> np.ndarray:
     return np.array(chosen, dtype=np.intp)
 
 
-def _log_sum(logs: np.ndarray) -> np.ndarray:
-    """Return the logs of the sums over the last axis."""
-    most = logs.max(axis=-1, keepdims=True)
-    return np.log(np.exp(logs - most).sum(axis=-1)) + most[..., 0]
-
-
 def _from_all_points(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     """Return the log densities of cases (T, k), (T, G)."""
     log_joint = posterior.log_joint.reshape(-1, len(posterior.pi))
@@ -1242,7 +1226,7 @@ def _from_all_points(posterior: Posterior, features: np.ndarray) -> np.ndarray:
         weight[products.place] = here[row, j]
         for part, (product, _, log_scale, out) in densities.multiplied(features, True):
             out += np.log(product)
-            logs = (_log_sum(out + weight) + log_scale)[: len(found[part])]
+            logs = (log_sum(out + weight) + log_scale)[: len(found[part])]
             found[part] = np.logaddexp(found[part], logs)
     return found
 

@@ -94,21 +94,17 @@ class PackedFeatures:
         return chunks(self.words.T, CHUNK_WORDS)
 
     def count_classes(self, columns: slice, masks: np.ndarray) -> np.ndarray:
-        """Return I0 and I1, (features, 2), of a slice of features; masks from `case_masks`."""
-        return _count(self.words, columns, masks)
+        """Return I0 and I1, (features, 2), of a slice of features; masks from `case_masks`.
 
-    def count_known(self, columns: slice, masks: np.ndarray) -> np.ndarray:
-        """Return how many values are not missing in each class, (features, 2)."""
-        assert self.known is not None
-        return _count(self.known, columns, masks)
-
-
-def _count(words: np.ndarray, columns: slice, masks: np.ndarray) -> np.ndarray:
-    part = np.ascontiguousarray(words[columns])
-    counts = np.empty((len(part), 2), dtype=np.int32)
-    screening.count_classes(part, masks[0], masks[1], counts)
-    release(words)
-    return counts
+        Where values are missing, also how many are not in each class, (features, 4).
+        """
+        found = []
+        for words in (self.words,) if self.known is None else (self.words, self.known):
+            part = np.ascontiguousarray(words[columns])
+            found.append(np.empty((len(part), 2), dtype=np.int32))
+            screening.count_classes(part, masks[0], masks[1], found[-1])
+            release(words)
+        return np.hstack(found)
 
 
 def case_masks(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray:

@@ -46,10 +46,6 @@ from thesiskit._kernels import feature_patterns, sequence_patterns  # type: igno
 from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, UserError
 
-__all__ = [
-    "MISSING", "UNSEEN", "FeatureGroups", "Groups", "SequenceGroups", "Shared", "available_memory",
-    "check_features", "check_histories", "check_order", "compress_features", "compress_sequences",
-]  # fmt: skip
 MISSING = -1  # the code of a value that is not known
 UNSEEN = -2  # the code of a value that no training case has
 MOST_ORDER = {

@@ -19,11 +19,8 @@ from thesiskit.models.selection import check_response
 
 MOST_VALUES = 16  # of a feature
 MOST_CASES = 100_000  # (n I1 - n1 s)^2 and n0 n1 s (n - s) have a relative error of 1e-15
-WIDE, NARROW, TRIPLE = (
-    30,
-    20,
-    62,
-)  # bits of an indicator, and which of them says that three are there
+WIDE, NARROW = 30, 20  # bits of an indicator
+TRIPLE = 62  # the bit that says that three are there
 MOST_FEATURES = (1 << WIDE) // MOST_VALUES - 1
 CHUNK = 1 << 24  # cells of a table that are unpacked together
 
@@ -122,7 +119,7 @@ class Planes:
                 feature[place + where] = names
                 at += len(names)
             done, place = done + size * planes, place + size * LANES
-        parts = np.split(words, [_width(class_counts[0])], axis=1)
+        parts = np.split(words, [-(-class_counts[0] // 64)], axis=1)
         return cls(
             words=words,
             counts=np.stack([count_bits(part, 1) for part in parts], axis=1),
@@ -137,7 +134,7 @@ class Planes:
     @property
     def width0(self) -> int:
         """Words of class 0."""
-        return _width(self.class_counts[0])
+        return -(-self.class_counts[0] // 64)
 
     def of(self, places: np.ndarray) -> np.ndarray:
         """Return the planes of features of one kind, known cases last, (m, values, words)."""
@@ -204,7 +201,7 @@ def _read(codes: Any, rows: np.ndarray, columns: slice, least: int = -1) -> np.n
 def _planes(block: np.ndarray, values: int, missing: bool, n0: int) -> np.ndarray:
     """Return the planes that are stored of features of one kind, (features, planes, words)."""
     n = len(block)
-    w0, w1 = _width(n0), _width(n - n0)
+    w0, w1 = -(-n0 // 64), -(-(n - n0) // 64)
     words = np.empty((block.shape[1], values - 1 + missing, w0 + w1), dtype=np.uint64)
     for v in range(words.shape[1]):
         bits = (block == v if v < values - 1 else block >= 0).view(np.uint8)
@@ -221,10 +218,6 @@ def _aligned(shape: tuple[int, ...]) -> np.ndarray:
     whole = np.zeros(size + 8, dtype=np.uint64)
     first = -(whole.ctypes.data // 8) % 8
     return whole[first : first + size].reshape(shape)
-
-
-def _width(n: int) -> int:
-    return -(-n // 64)
 
 
 def count_bits(words: np.ndarray, axis: int) -> np.ndarray:

@@ -50,20 +50,6 @@ from thesiskit.models.splitting import expected_logistic_gaussian, in_parts
 
 # ---- what cases share, and independent steps between their values ----
 
-__all__ = [
-    "Chain",
-    "Draws",
-    "GaussianProcess",
-    "Posterior",
-    "Process",
-    "agreement",
-    "covariance",
-    "judged_at",
-    "sample",
-    "saved_from",
-    "shared_patterns",
-]
-
 MOST_ROWS = 10_000  # of histories: 2.4 GB; fewer of features, for as much
 ROUNDING = 1e-11  # of counts of shared patterns, relative to the largest
 Relation = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]

@@ -483,7 +483,6 @@ def count_features(
         if packed.known is None:
             screening.score_counts(counts, *class_counts, score)
         else:
-            counts = np.hstack([counts, packed.count_known(columns, masks)])
             score = squares(counts[:, :2], counts[:, 2:])
         hits = np.flatnonzero(score >= floor)
         parts.append((columns.start + hits, counts[hits], score[hits]))
@@ -752,12 +751,6 @@ def _statistics(X: np.ndarray, rows: list[np.ndarray]) -> tuple[np.ndarray, np.n
     return f, present
 
 
-def units_of(most: np.ndarray) -> np.ndarray:
-    """Return by which powers of two columns with such largest values become ordinary, (w,)."""
-    odd = (most > ORDINARY[1]) | ((most > 0) & (most < ORDINARY[0]))
-    return np.ldexp(1.0, np.where(odd, np.clip(-np.frexp(most)[1], -1000, 1000), 0))
-
-
 def moments_of(
     block: np.ndarray, rows: list[np.ndarray], first: int = 0
 ) -> tuple[bool, np.ndarray, tuple[np.ndarray, ...]]:
@@ -776,7 +769,9 @@ def moments_of(
         raise
     if missing is not None:
         values[missing] = 0
-    units = units_of(np.abs(values).max(axis=0))
+    most = np.abs(values).max(axis=0)
+    odd = (most > ORDINARY[1]) | ((most > 0) & (most < ORDINARY[0]))
+    units = np.ldexp(1.0, np.where(odd, np.clip(-np.frexp(most)[1], -1000, 1000), 0))
     if (units != 1).any():
         values *= units
     ends = np.cumsum([0, *map(len, rows)])

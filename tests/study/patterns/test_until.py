@@ -228,7 +228,7 @@ def test_chains_that_do_not_support_predictions_are_warned_of(config, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["model.chains=1"], "R-hat compares chains, and here is one; set model.chains to 2"),
+        (["model.chains=1"], "R-hat compares chains, and there is one; set model.chains to 2"),
         (["model.burn_in=20"], "leave out model.burn_in: the first half"),
         (["model.thin=2"], "leave out model.thin"),
         (["model.until.rhat=1"], "model.until.rhat: must be greater than 1, got 1"),

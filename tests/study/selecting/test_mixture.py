@@ -233,7 +233,7 @@ def test_thresholds_that_keep_nothing_and_training_sets_of_unequal_size(small, t
     [
         ("model.samplers=[gibbs]", ["model.samplers", "use one of collapsed"]),
         ("model.samplers=[collapsed, enumeration]", ["enumeration", "selection.features: [1]"]),
-        ("model.collapsed.burn_in=60", ["burn_in (60) must be less than iterations (60)"]),
+        ("model.collapsed.burn_in=60", ["of 60 iterations none is kept after burn_in 60;"]),
         ("model.collapsed.alpha_points=200000", ["at most 10,000, got 200000"]),
         ("model.collapsed.chains=0", ["model.collapsed.chains", "at least 1"]),
         ("model.collapsed.chain=2", ["unknown key", "did you mean 'chains'"]),
