@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.errors import DataError, counted, cut, few, quoted
-from thesiskit.files import BOMB_BYTES, BOMB_TIMES, open_regular
+from thesiskit.files import BOMB_BYTES, BOMB_TIMES, DAMAGES, open_regular, read_npy
 
 CHUNK = 1 << 20
 LONGEST_PATH = 160  # characters that a message shows
@@ -102,6 +102,21 @@ def damaged(where: str, kind: str, error: Exception) -> DataError:
     """Return what to say of a file that a library cannot read."""
     reason = str(error).strip().splitlines() or [type(error).__name__]
     return DataError(f"{where}: damaged, or not {kind}: {cut(reason[0], 120)}")
+
+
+def load_arrays(path: Path, read: Callable[..., Result], **options: Any) -> Result:
+    """Return what `read_npz` or `read_npy` returns of a file of the user's."""
+    try:
+        return read(path, **options)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except DAMAGES as error:
+        kind, save = ("NPZ", "arrays with numpy.savez")
+        if read is read_npy:
+            kind, save = ("NPY", "one array with numpy.save")
+        raise DataError(
+            f"{shown(path)}: damaged, or not an {kind} file ({cut(error, 160)}); save {save}"
+        ) from None
 
 
 def most_bytes(file: IO[bytes], least: int = BOMB_BYTES, times: int = BOMB_TIMES) -> int:

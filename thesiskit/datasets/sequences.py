@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field, StrictBool, model_validator
 
 from thesiskit.blocks import AtLeastTwo, Positive, Probability, Text
-from thesiskit.datasets.reading import LINE_END, shown, unreadable, utf8
+from thesiskit.datasets.reading import LINE_END, load_arrays, shown, utf8
 from thesiskit.datasets.source import (
     LogisticPriors,
     Sequences,
@@ -36,9 +36,9 @@ from thesiskit.datasets.source import (
 )
 from thesiskit.datasets.synthetic import draw_responses, draw_rows, draw_sigma
 from thesiskit.defaults import MOST_VALUES
-from thesiskit.errors import DataError, brief, few, quoted
+from thesiskit.errors import DataError, few, quoted
 from thesiskit.errors import cut as cut_text
-from thesiskit.files import DAMAGES, read_npy
+from thesiskit.files import read_npy
 
 # symbol -> its characters, in the order of the thesis's codes 1, 2, 3; None is all others
 THESIS_STATES: Mapping[str, str | None] = {"V": "aeiou", "C": "bcdfghjklmnpqrstvwxyz", "_": None}
@@ -645,15 +645,7 @@ def _read_array(path: Path, header: bool, label: bool, least: int) -> "Lines":
         raise DataError(f"{where}: an NPY file has no header line; leave out header")
     if label:
         raise DataError(f"{where}: an NPY file holds no labels; leave out data.predict")
-    try:
-        array = read_npy(path)
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except DAMAGES as error:
-        raise DataError(
-            f"{where}: damaged, or not an NPY file ({brief(str(error))}); save one array with "
-            "numpy.save"
-        ) from None
+    array = load_arrays(path, read_npy)
     if array.ndim != 2 or len(array) == 0 or array.shape[1] < least:
         raise DataError(
             f"{where}: the array has shape {array.shape}; it must have a row for each case: its "

@@ -62,6 +62,15 @@ class _BinaryTable(_DrawnTable):
         return float(self.alpha)
 
 
+def _some_of_each(value: Any, info: Any) -> Any:
+    """Say that a class has no training case, or that there is no test case."""
+    if info.field_name == "train" and min(value) == 0:
+        raise ValueError("both classes need at least one case")
+    if int(np.sum(value)) == 0:
+        raise ValueError("at least one case is needed")
+    return value
+
+
 class NaiveBayesData(_BinaryTable):
     """Data drawn from the naive Bayes model."""
 
@@ -76,14 +85,7 @@ class NaiveBayesData(_BinaryTable):
     probability, if it is a number; or `some`, each with a probability that is drawn from `model.pi`
     for each data set."""
 
-    @field_validator("train", "test")
-    @classmethod
-    def _some_cases(cls, value, info):
-        if info.field_name == "train" and min(value) == 0:
-            raise ValueError("both classes need at least one case")
-        if int(np.sum(value)) == 0:
-            raise ValueError("at least one case is needed")
-        return value
+    _some_cases = field_validator("train", "test")(_some_of_each)
 
     @property
     def prior_of(self) -> str:
@@ -265,14 +267,7 @@ class Setting(Block):
     test: Counts
     """Numbers of test cases in class 0 and class 1."""
 
-    @field_validator("train", "test")
-    @classmethod
-    def _some_cases(cls, value, info):
-        if info.field_name == "train" and min(value) == 0:
-            raise ValueError("both classes need at least one case")
-        if sum(value) == 0:
-            raise ValueError("at least one case is needed")
-        return value
+    _some_cases = field_validator("train", "test")(_some_of_each)
 
     @model_validator(mode="after")
     def _one_model(self):

@@ -19,10 +19,19 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model
 
 from thesiskit.blocks import CaseGroups, Decimal, Text, Thousands
 from thesiskit.datasets import reading
-from thesiskit.datasets.reading import REAL, Columns, Numbers, Result, Rows, Wanted, shown
+from thesiskit.datasets.reading import (
+    REAL,
+    Columns,
+    Numbers,
+    Result,
+    Rows,
+    Wanted,
+    load_arrays,
+    shown,
+)
 from thesiskit.datasets.source import Source, Table
 from thesiskit.errors import DataError, counted, cut, few, memory_text, quoted
-from thesiskit.files import BOMB_TIMES, DAMAGES, read_npy, read_npz, sha256
+from thesiskit.files import BOMB_TIMES, read_npy, read_npz, sha256
 
 SPREADSHEETS = (".xlsx", ".xls", ".ods")
 KINDS = (*reading.USUAL, ".parquet", ".npz", ".npy", ".bed", ".h5ad")
@@ -614,19 +623,6 @@ def of_frame(frame: pd.DataFrame, like: Table) -> np.ndarray:
 
 
 # ---- arrays ----
-
-
-def load_arrays(path: Path, read: Callable[..., Result], **options: Any) -> Result:
-    """Return what `read_npz` or `read_npy` returns of a file of the user's."""
-    try:
-        return read(path, **options)
-    except OSError as error:
-        raise reading.unreadable(path, error) from None
-    except DAMAGES as error:
-        kind = "NPZ" if read is read_npz else "NPY"
-        raise DataError(
-            f"{shown(path)}: damaged, or not an {kind} file: {cut(error, 160)}"
-        ) from None
 
 
 def read_npz_table(path: Path, wanted: Wanted) -> Table:

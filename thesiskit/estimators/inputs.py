@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thesiskit.defaults import MOST_VALUES, UNTIL_CHAINS, UNTIL_FEWER_ITERATIONS
@@ -89,6 +90,16 @@ def _floats(values: np.ndarray, names: pd.Index | None) -> np.ndarray:
                         "or leave such columns out"
                     ) from None
         raise
+
+
+def coded(estimator: Any, y: Any) -> np.ndarray:
+    """Return labels as the places of their classes, (n,), which become `classes_`."""
+    check_classification_targets(y)
+    estimator.classes_, places = np.unique(y, return_inverse=True)
+    if len(estimator.classes_) < 2:
+        (only,) = estimator.classes_.tolist()
+        raise ValueError(f"{type(estimator).__name__} needs two classes, got one class: {only!r}")
+    return places
 
 
 def threads_for(n_jobs) -> int | None:

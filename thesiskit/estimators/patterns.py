@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -26,6 +25,7 @@ from thesiskit.estimators.inputs import (
     AUTO,
     REQUIRED,
     DiscreteFeatures,
+    coded,
     encode,
     find_categories,
     initialiser,
@@ -187,13 +187,7 @@ class PatternModel(BaseEstimator):
 class PatternClassifier(ClassifierMixin, PatternModel):
     """A logistic function of patterns."""
 
-    def _responses(self, y):
-        check_classification_targets(y)
-        self.classes_, coded = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            (only,) = self.classes_.tolist()
-            raise ValueError(f"{type(self).__name__} needs two classes, got one class: {only!r}")
-        return coded
+    _responses = coded
 
     def predict_proba(self, X, *, split_draws=None):
         """Return the probabilities of the classes, (m, K).

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
     _check_feature_names_in,
     check_consistent_length,
@@ -29,6 +29,7 @@ from thesiskit.estimators.inputs import (
     DiscreteFeatures,
     as_numbers,
     as_table,
+    coded,
     encode,
     find_categories,
     initialiser,
@@ -153,19 +154,14 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def _coded(self, y) -> np.ndarray:
         """Return labels as the places of their classes, (n,)."""
-        check_classification_targets(y)
-        self.classes_, coded = np.unique(y, return_inverse=True)
+        places = coded(self, y)
         if len(self.classes_) > 2 and self._model_class.most_classes == 2:
             raise ValueError(
                 "Only binary classification is supported. "
                 f"The type of the target is {type_of_target(y)}. "
                 f"NormalClassifier takes {len(self.classes_):,} classes"
             )
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs two classes, got one class: {self.classes_[0]!r}"
-            )
-        return coded
+        return places
 
     def _check_options(self) -> None:
         """Raise UserError for options that no model can have."""

@@ -43,6 +43,7 @@ import numpy as np
 
 from thesiskit._kernels import interactions as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import UserError
+from thesiskit.models.packed import scattered
 from thesiskit.models.planes import LANES, MOST_VALUES, Planes, count_bits, decode, encode
 from thesiskit.models.selection import (
     AT,
@@ -64,14 +65,6 @@ MOST_ABOVE = 5_000_000  # patterns above a threshold
 ROWS = 64  # features, or pairs, that meet all others in one block of work
 LISTED = 1 << 18  # of the best patterns, from which those of disjoint features are taken
 ROOM, SLOTS = 1 << 16, 1 << 18  # of the buffers of a thread
-
-
-def priorities(numbers: np.ndarray, seed: int) -> np.ndarray:
-    """Return the lots of patterns, (m,) uint64, all different: SplitMix64 of number and seed."""
-    x = numbers.astype(np.uint64) + np.uint64(seed)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    return x ^ (x >> np.uint64(31))
 
 
 class _Tally:
@@ -149,7 +142,7 @@ class Best:
         score = squares(counts[:, :2], counts[:, 2:])
 
         def lot(tied: np.ndarray, wanted: int) -> np.ndarray:
-            return tied[np.argsort(priorities(self.numbers[tied], self.seed))[:wanted]]
+            return tied[np.argsort(scattered(self.numbers[tied], self.seed))[:wanted]]
 
         def exact(places: np.ndarray) -> tuple[list[Fraction], np.ndarray]:
             return exact_squares(counts[places], (0, 0))
@@ -460,7 +453,7 @@ class _Screening:
 
     def _take(self, found: Best, excluded: np.ndarray) -> None:
         """Keep patterns of a list in their order, if none of their features is excluded."""
-        taken = np.lexsort((priorities(found.numbers, self.seed), ranks(found.counts)))
+        taken = np.lexsort((scattered(found.numbers, self.seed), ranks(found.counts)))
         if self.disjoint or self.ld is not None:
             before = set(self.kept.tolist())
             used = set(decode(self.kept)[0].ravel().tolist())

@@ -130,10 +130,13 @@ class Tables:
         count = count_events(left_out, class_counts)
         cut, kept = left_out.gamma_squared, left_out.tied_kept
         above = reaching = equal = None
+        at = (class_counts, cut, quadrature)
         if count[WITHIN]:
-            (above,) = self._chances_at(class_counts, cut, quadrature, ties=False)
+            key = (*at, False)
+            (above,) = recent(self._chances, key, lambda: self._make_chances(*key))
         if count[[BELOW, AT, LOT]].any():
-            reaching, equal = self._chances_at(class_counts, cut, quadrature, ties=True)
+            key = (*at, True)
+            reaching, equal = recent(self._chances, key, lambda: self._make_chances(*key))
         return Discards(
             *class_counts,
             len(self.alpha),
@@ -145,17 +148,10 @@ class Tables:
             log_choose(int(count[LOT]), kept),
         )
 
-    def _chances_at(self, class_counts, cut: Fraction, quadrature: str, *, ties: bool):
-        """Return chances that |COR| is above the cut, or that it reaches and that it equals it."""
-        return recent(
-            self._chances,
-            (class_counts, cut, quadrature, ties),
-            lambda: self._make_chances(class_counts, cut, quadrature, ties),
-        )
-
     def _make_chances(
         self, class_counts: tuple[int, int], cut: Fraction, quadrature: str, ties: bool
     ) -> tuple:
+        """Return chances that |COR| is above the cut, or that it reaches and that it equals it."""
         if quadrature not in self._counted:
             totals = np.arange(self.n // 2 + 1)
             self._counted[quadrature] = self._make_marginals(totals, quadrature, counted=True)

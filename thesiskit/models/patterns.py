@@ -45,6 +45,7 @@ from scipy import special
 from thesiskit._kernels import feature_patterns, sequence_patterns  # type: ignore[attr-defined]
 from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, UserError
+from thesiskit.models.packed import scattered
 
 MISSING = -1  # the code of a value that is not known
 UNSEEN = -2  # the code of a value that no training case has
@@ -238,13 +239,10 @@ def distinct_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Rows are compared by 64-bit keys, because sorting rows is slow; the result is checked.
     """
     bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
-    shift: np.ndarray = np.random.default_rng(0).integers(0, 2**63, bits.shape[1:], dtype=np.uint64)
+    seeds: np.ndarray = np.random.default_rng(0).integers(0, 2**63, bits.shape[1:], dtype=np.uint64)
     key = np.zeros(len(bits), dtype=np.uint64)
-    for column in range(bits.shape[1]):
-        x = bits[:, column] + shift[column]
-        x = (x ^ (x >> 30)) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> 27)) * np.uint64(0x94D049BB133111EB)
-        key += x ^ (x >> 31)
+    for column, seed in zip(bits.T, seeds, strict=True):
+        key += scattered(column, seed)
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
     which = which.reshape(-1)
     if not np.array_equal(values[first][which], values):  # one of 1e19 / n^2 tables

@@ -57,7 +57,7 @@ import numpy as np
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.interactions import boost_pairs
 from thesiskit.models.planes import MOST_VALUES, Planes
-from thesiskit.models.temperature import inner_folds
+from thesiskit.models.temperature import column_means, inner_folds
 
 Arrays = dict[str, np.ndarray]
 # what methods take: features of 0 and 1, or as they are; discrete ones, with classes or with real
@@ -470,12 +470,6 @@ def majority(table: np.ndarray) -> np.ndarray:
     return 2 * np.where(gone, 0, table).sum(axis=0) > (~gone).sum(axis=0)
 
 
-def column_means(table: np.ndarray) -> np.ndarray:
-    """Return the mean of each column without NaN; of a column without any value it is 0."""
-    gone = np.isnan(table)
-    return np.where(gone, 0, table).sum(axis=0) / np.maximum(1, (~gone).sum(axis=0))
-
-
 def filled(table: np.ndarray, filling: np.ndarray) -> np.ndarray:
     """Return a table where NaN is the filling of its column, in numbers of the filling's kind.
 
@@ -689,10 +683,6 @@ def _cells(learnt: Arrays, columns: np.ndarray) -> Any:
     cells = (first * learnt["values"][:, 1] + second).astype(np.int64)
     table = np.column_stack([np.full(len(columns), -1), cells])
     return one_hot(table, [1, *learnt["values"].prod(axis=1).tolist()])
-
-
-def _answer_boost(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
-    return _answer_linear(learnt, _cells(learnt, columns))
 
 
 def _fit_forest(task: Task, columns: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
@@ -1212,6 +1202,6 @@ _PEERS = (
     Peer("gradient-boosting", "gradient boosting", (FEATURES, RESPONSES, SEQUENCES)),
     Peer("naive-bayes", "naive Bayes", (FEATURES,), _fit_categorical, _answer_categorical, "codes"),
     Peer("boost", "BOOST's best pairs, logistic regression", (FEATURES,), _fit_boost,
-         _answer_boost, "codes"),
+         lambda learnt, columns: _answer_linear(learnt, _cells(learnt, columns)), "codes"),
 )  # fmt: skip
 PEERS = {peer.name: peer for peer in _PEERS}

@@ -44,7 +44,7 @@ from thesiskit.models import chains, logistic
 from thesiskit.models.base import PatternTraining, check, shaped, whole
 from thesiskit.models.chains import Arrays, MarkovChain, Named
 from thesiskit.models.logistic import Logistic
-from thesiskit.models.patterns import MISSING
+from thesiskit.models.patterns import MISSING, check_order
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.splitting import expected_logistic_gaussian, in_parts
 
@@ -253,12 +253,6 @@ def as_codes(X, name: str, columns: str) -> np.ndarray:
     return X
 
 
-def check_order(order: int, X: np.ndarray) -> None:
-    """Raise UserError for an order that cases X (n, p) do not have."""
-    if not 0 <= order <= X.shape[1]:
-        raise UserError(f"order must be from 0 to {X.shape[1]}, got {order}")
-
-
 def _distinct(X: np.ndarray, most: int, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return sorted distinct rows, and which of them each row is."""
     rows, row_of = np.unique(X, axis=0, return_inverse=True)
@@ -305,7 +299,7 @@ class Process:
         self.patterns, self.words = patterns, KINDS[patterns].words
         X, response = as_codes(X, *self.words), np.asarray(response)
         self.width = X.shape[1]
-        check_order(order, X)
+        order = check_order(order, self.width, patterns)
         if len(response) != len(X) or not len(X):
             raise UserError(f"{len(X)} {self.words[0]} but {len(response)} responses")
         if n_classes < 2:
@@ -734,9 +728,8 @@ class GaussianProcess(Logistic):
 
     def posterior(self, training: PatternTraining, drawn: Arrays) -> Posterior:
         """Return the draws of chains, of a file, as predictions need them."""
-        return Posterior(
-            self.process(training), *logistic.flat(drawn["latent"], drawn["log_sigma"])
-        )
+        latent, log_sigma = logistic.flat(drawn["latent"], drawn["log_sigma"])
+        return Posterior(self.process(training), latent, log_sigma)
 
     @classmethod
     def restored(

@@ -228,13 +228,10 @@ def predict(
     cases = len(shared.new_kind)
     if split_draws == "exact":
         return _exact(coefficient, log_sigma, shared, n_classes, cauchy)[shared.case_of]
-    if isinstance(split_draws, bool) or not isinstance(split_draws, int | np.integer):
-        raise UserError(f"split_draws must be a whole number or 'exact', got {split_draws!r}")
-    if split_draws < 1:
-        raise UserError(f"split_draws must be at least 1, got {split_draws}")
+    split_draws = whole("split_draws, unless it is 'exact',", split_draws)
     total, widths = np.zeros((cases, n_classes)), _widths(log_sigma, shared, cauchy)
     with rng.bit_generator.lock:
-        for d, t, e in in_parts(len(coefficient), cases, int(split_draws)):
+        for d, t, e in in_parts(len(coefficient), cases, split_draws):
             ends = slice(t.start, t.stop + 1)
             begin = {name: getattr(shared, name)[ends] for name in ("whole_begin", "partial_begin")}
             some = replace(shared, new_kind=shared.new_kind[t], **begin)

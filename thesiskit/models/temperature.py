@@ -303,7 +303,7 @@ def imitated_bits(
         for g in np.unique(y):
             mine = np.flatnonzero(y == g)
             rows, again = one[mine], values[_drawn_again(mine, groups, rng)]
-            rate, other = (_rate(table) for table in (rows, again))
+            rate, other = (column_means(table) for table in (rows, again))
             target = np.clip(rates[g] + other - rate, 0, 1)
             falls = np.maximum(rate - target, 0) / np.where(rate > 0, rate, 1)
             rises = np.maximum(target - rate, 0) / np.where(rate < 1, 1 - rate, 1)
@@ -323,7 +323,7 @@ def _drawn_again(
     return np.concatenate(again)
 
 
-def _rate(table: np.ndarray) -> np.ndarray:
-    """Return the share of ones in each column without NaN, (k,); of a column without values 0."""
+def column_means(table: np.ndarray) -> np.ndarray:
+    """Return the mean of each column without NaN, (k,); of a column without any value it is 0."""
     there = ~np.isnan(table)
     return np.where(there, table, 0).sum(axis=0) / np.maximum(1, there.sum(axis=0))
