@@ -51,7 +51,8 @@ def test_predictions_of_test_cases_are_judged():
     posterior = target()
     table = np.array([[1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1]])
     probe = mixture.Probe.of(posterior, table)
-    assert probe.names == [f"prediction of test case {i}" for i in (1, 2, 4)]
+    assert probe.names[:3] == ["log alpha", "log posterior", "agreement"]
+    assert probe.names[3:] == [f"prediction of test case {i}" for i in (1, 2, 4)]
     rng = np.random.default_rng(2)
     drawn = {
         "labels": rng.integers(0, 2, (3, 40)).astype(np.uint8),

@@ -70,16 +70,16 @@ def test_left_out_predictions_are_those_of_fits_without_the_fold():
     X, y = drawn(40, 120, 3)
     fold = stratified(y, np.random.default_rng(1), 5)
     with peers.quietly():
-        settings = len(pool._learn(X, y).lines)
+        settings = len(pool._learn(X, y)[2])
         found = pool._left_out(X, y, fold, settings)
     np.testing.assert_allclose(found.sum(axis=2), 1)
     changed = X.copy()
     changed[fold == 2] += 100.0  # what is left out is not looked at
     others = fold != 2
     with peers.quietly():
-        again = pool._learn(changed[others], y[others])
-    z = (X[fold == 2] - again.mean) * again.scale
-    for s, line in enumerate(again.lines):
+        mean, scale, lines = pool._learn(changed[others], y[others])
+    z = (X[fold == 2] - mean) * scale
+    for s, line in enumerate(lines):
         scores = z @ line.coefficient(120).T + line.intercept
         np.testing.assert_allclose(
             pool._probability(line.family, scores), found[s][fold == 2], atol=1e-8
@@ -211,7 +211,7 @@ def test_missing_values_are_filled_without_the_cases_left_out():
     X[mine, 4] = np.nan
     X[fold != 1, 6] = np.nan  # without fold 1 nothing is known of it
     with peers.quietly():
-        settings = len(pool._learn(X, y).lines)
+        settings = len(pool._learn(X, y)[2])
         found = pool._left_out(X, y, fold, settings)
     assert np.isfinite(found).all()
     changed = X.copy()
@@ -231,7 +231,7 @@ def test_a_class_without_a_case_in_the_other_folds_has_probability_0():
     y = np.array([0] * 6 + [1] * 5 + [2])
     fold = stratified(y, np.random.default_rng(1), 5)
     with peers.quietly():
-        found = pool._left_out(X, y, fold, len(pool._learn(X, y).lines))
+        found = pool._left_out(X, y, fold, len(pool._learn(X, y)[2]))
     np.testing.assert_allclose(found.sum(axis=2), 1)
     alone = fold == fold[11]
     assert (found[:, alone, 2] == 0).all()
@@ -283,7 +283,7 @@ def test_damping_is_a_slope_of_log_odds():
     rng, fold = np.random.default_rng(1), stratified(y, np.random.default_rng(1), 5)
     learnt = pool.fit(X, y, rng)
     with peers.quietly():
-        lines = pool._learn(X, y).lines
+        lines = pool._learn(X, y)[2]
         p = pool._left_out(X, y, fold, len(lines))[:, :, 1]
     first = learnt["intercept"][0]
     s = next(s for s, line in enumerate(lines) if (line.intercept == first).all())

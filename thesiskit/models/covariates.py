@@ -23,6 +23,7 @@ from scipy import special
 
 from thesiskit.models.base import LARGEST, check
 from thesiskit.models.chains import Arrays
+from thesiskit.models.temperature import column_means
 
 SPREAD = 2.5  # of the normal prior of b, not of b_0, as Gelman et al. (2008) scale it
 
@@ -45,12 +46,10 @@ class Covariates:
         """Fit the regression to values (n, q), NaN where one is missing, and classes y (n,)."""
         from sklearn.linear_model import LogisticRegression  # few commands need it
 
-        known = ~np.isnan(values)
-        count = np.maximum(known.sum(axis=0), 1)
-        mean = np.where(known, values, 0).sum(axis=0) / count
-        spread = np.sqrt(np.where(known, (values - mean) ** 2, 0).sum(axis=0) / count)
+        mean = column_means(values)
+        spread = np.sqrt(column_means((values - mean) ** 2))
         spread = np.where(spread > 1e-9 * np.abs(mean), spread, np.inf)
-        c = np.where(known, (values - mean) / spread, 0)
+        c = np.nan_to_num((values - mean) / spread)
         fit = LogisticRegression(C=SPREAD**2, solver="newton-cholesky", tol=1e-12).fit(c, y)
         return cls(mean, spread, fit.coef_[0], fit.intercept_[0], np.mean(y))
 

@@ -788,7 +788,7 @@ def quantities(
 class Probe:
     """Quantities of which chains are judged: three of those of `diagnose`, and predictions.
 
-    features (T, k) and names (T,) of the cases.
+    features (T, k) of the cases; names (3 + T,) of the quantities.
     """
 
     features: np.ndarray
@@ -800,12 +800,7 @@ class Probe:
         words = "training" if table is None or not len(table) else "test"
         rows = target.features if words == "training" else np.asarray(table)
         place, names = judged_cases(rows, words)
-        return cls(rows[place], names)
-
-    @property
-    def all_names(self) -> list[str]:
-        """What the quantities are called."""
-        return [*(name.replace("_", " ") for name in QUANTITIES[:-1]), *self.names]
+        return cls(rows[place], [name.replace("_", " ") for name in QUANTITIES[:-1]] + names)
 
     def quantities(self, target: Target, drawn: Arrays) -> np.ndarray:
         """Return the quantities of draws, (D, 3 + T), each as if there were no other draw."""
@@ -866,7 +861,7 @@ def sample(
     if target.settings.until is not None:
         probe = probe or Probe.of(target)
         rule = Rule(
-            Until(*target.settings.until), partial(probe.quantities, target), probe.all_names, KEPT,
+            Until(*target.settings.until), partial(probe.quantities, target), probe.names, KEPT,
             len(generators), target.n, SUMS,
         )  # fmt: skip
     found = run_chains(target, generators, numbers, saved=saved, save=save, jobs=jobs, rule=rule)

@@ -138,9 +138,9 @@ def fit(
     n, G = len(y), int(y.max()) + 1
     share = np.bincount(y) / n
     with quietly():
-        learnt = _learn(table, y)
-        left_out = _left_out(table, y, stratified(y, rng, FOLDS, groups), len(learnt.lines))
-    family = np.array([line.family for line in learnt.lines])
+        mean, scale, lines = _learn(table, y)
+        left_out = _left_out(table, y, stratified(y, rng, FOLDS, groups), len(lines))
+    family = np.array([line.family for line in lines])
     sharpness, mixing = np.ones(len(family)), np.zeros(len(family))
     weight, scores = np.zeros(len(family)), _log_odds(left_out)
     scores -= scores.mean(axis=1, keepdims=True)
@@ -159,10 +159,10 @@ def fit(
         weight[mine] = chance / chance.sum()
         pooled.append(np.tensordot(weight[mine], left_out[mine], 1))
     used = np.flatnonzero(weight)
-    lines = [learnt.lines[s] for s in used]
+    lines = [lines[s] for s in used]
     return {
-        "mean": learnt.mean,
-        "scale": learnt.scale,
+        "mean": mean,
+        "scale": scale,
         "share": share,
         "cases": np.array(n),
         "coefficient": np.array([line.coefficient(table.shape[1]) for line in lines]),
@@ -352,17 +352,11 @@ class Line:
         return found
 
 
-@dataclass(frozen=True)
-class Learnt:
-    """Fits with all settings, and by what features are standardised."""
+def _learn(table: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[Line]]:
+    """Fit all settings to cases (n, p) of classes y (n,), each with a case.
 
-    mean: np.ndarray
-    scale: np.ndarray
-    lines: list[Line]
-
-
-def _learn(table: np.ndarray, y: np.ndarray) -> Learnt:
-    """Fit all settings to cases (n, p) of classes y (n,), each with a case."""
+    Return also by what features are standardised: their mean, and what they are multiplied by.
+    """
     some, unit, (_, mean, within, origin) = moments_of(table, [np.arange(len(table))])
     deviation = np.sqrt(within / len(table)) / unit
     mean = mean[:, 0] / unit + origin
@@ -371,7 +365,7 @@ def _learn(table: np.ndarray, y: np.ndarray) -> Learnt:
     z = (table - mean) * scale
     if some:
         z[np.isnan(z)] = 0
-    return Learnt(mean, scale, [*_lines(z, y)] if y.max() else [])
+    return mean, scale, [*_lines(z, y)] if y.max() else []
 
 
 def _lines(z: np.ndarray, y: np.ndarray) -> Iterator[Line]:
@@ -521,13 +515,13 @@ def _left_out(table: np.ndarray, y: np.ndarray, fold: np.ndarray, settings: int)
     for f in range(int(fold.max()) + 1):
         train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
         seen, codes = np.unique(y[train], return_inverse=True)
-        learnt = _learn(table[train], codes)
-        z = (table[test] - learnt.mean) * learnt.scale
+        mean, scale, lines = _learn(table[train], codes)
+        z = (table[test] - mean) * scale
         z[np.isnan(z)] = 0
-        if not learnt.lines:
+        if not lines:
             found[:, test[:, None], seen] = 1
         known: dict[int, np.ndarray] = {}
-        for s, line in enumerate(learnt.lines):
+        for s, line in enumerate(lines):
             key = id(line.space)
             if key not in known:
                 known[key] = line.space.coordinates(z)
