@@ -733,7 +733,7 @@ def _parquet_columns(path: Path, asked: Hints) -> Looked:
 
 
 def _look_at_npz(path: Path, response: str | None) -> Found:
-    held, names = tables.load_arrays(path, read_npz)
+    held, names = reading.load_arrays(path, read_npz)
     if "X" not in held:
         raise DataError(
             f"{shown(path)}: no array 'X' with the features; it holds {few(names)}; save it with "

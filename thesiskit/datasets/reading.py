@@ -111,9 +111,9 @@ def load_arrays(path: Path, read: Callable[..., Result], **options: Any) -> Resu
     except OSError as error:
         raise unreadable(path, error) from None
     except DAMAGES as error:
-        kind, save = ("NPZ", "arrays with numpy.savez")
+        kind, save = "NPZ", "arrays with numpy.savez"
         if read is read_npy:
-            kind, save = ("NPY", "one array with numpy.save")
+            kind, save = "NPY", "one array with numpy.save"
         raise DataError(
             f"{shown(path)}: damaged, or not an {kind} file ({cut(error, 160)}); save {save}"
         ) from None

@@ -19,16 +19,7 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model
 
 from thesiskit.blocks import CaseGroups, Decimal, Text, Thousands
 from thesiskit.datasets import reading
-from thesiskit.datasets.reading import (
-    REAL,
-    Columns,
-    Numbers,
-    Result,
-    Rows,
-    Wanted,
-    load_arrays,
-    shown,
-)
+from thesiskit.datasets.reading import REAL, Columns, Numbers, Result, Rows, Wanted, shown
 from thesiskit.datasets.source import Source, Table
 from thesiskit.errors import DataError, counted, cut, few, memory_text, quoted
 from thesiskit.files import BOMB_TIMES, read_npy, read_npz, sha256
@@ -629,7 +620,7 @@ def read_npz_table(path: Path, wanted: Wanted) -> Table:
     """Read an NPZ file: features in `X`, the response in another array (`y` unless named)."""
     where, key = shown(path), wanted.response or "y"
     wishes = [name for name in ("X", key, wanted.id) if name is not None]
-    loaded, held = load_arrays(path, read_npz, names=wishes)
+    loaded, held = reading.load_arrays(path, read_npz, names=wishes)
     if key == "X":
         raise DataError(f"{where}: data.response is 'X', which is the array of the features")
     needed = ("X",) if wanted.new else ("X", None if wanted.labels else key, wanted.id)
@@ -666,11 +657,10 @@ def read_npy_table(path: Path, wanted: Wanted) -> Table:
         raise DataError(f"{where}: an .npy file names no cases; leave out data.labels")
     if wanted.response is None and not wanted.new:
         raise DataError(f"{where}: name the .npy file of the responses with data.response")
-    features = _checked(load_arrays(path, read_npy, mapped=True), wanted, where)
+    features = _checked(reading.load_arrays(path, read_npy, mapped=True), wanted, where)
     beside = path.parent / str(wanted.response)
-    return RawTable(
-        features, NO_RESPONSE if wanted.new else load_arrays(beside, read_npy, mapped=True)
-    )
+    response = NO_RESPONSE if wanted.new else reading.load_arrays(beside, read_npy, mapped=True)
+    return RawTable(features, response)
 
 
 def _checked(array: np.ndarray, wanted: Wanted, where: str) -> np.ndarray:
