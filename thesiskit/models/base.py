@@ -436,7 +436,7 @@ def block_of(model: type[Model]) -> type[SelectingBlock]:
     return found
 
 
-# ---- probabilities ----
+# ---- probabilities, and random numbers ----
 
 
 def of_log_odds(log_odds: np.ndarray) -> np.ndarray:
@@ -453,6 +453,14 @@ def log_sum(logs: np.ndarray, axis: int = -1) -> np.ndarray:
     """Return logs of sums of exponentials; of many terms several times as fast as by pairs."""
     most = logs.max(axis=axis, keepdims=True)
     return np.log(np.exp(logs - most).sum(axis=axis)) + most.squeeze(axis)
+
+
+def scattered(numbers: np.ndarray, seed: int) -> np.ndarray:
+    """Return random numbers of whole ones, (m,) uint64, all different: SplitMix64, with a seed."""
+    x = numbers.astype(np.uint64) + np.uint64(seed)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return x ^ (x >> np.uint64(31))
 
 
 # ---- files ----

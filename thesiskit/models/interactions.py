@@ -43,7 +43,7 @@ import numpy as np
 
 from thesiskit._kernels import interactions as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import UserError
-from thesiskit.models.packed import scattered
+from thesiskit.models.base import scattered
 from thesiskit.models.planes import LANES, MOST_VALUES, Planes, count_bits, decode, encode
 from thesiskit.models.selection import (
     AT,

@@ -208,14 +208,6 @@ def above(block: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     return (block > thresholds).view(np.uint8)
 
 
-def scattered(numbers: np.ndarray, seed: int) -> np.ndarray:
-    """Return random numbers of whole ones, (m,) uint64, all different: SplitMix64, with a seed."""
-    x = numbers.astype(np.uint64) + np.uint64(seed)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    return x ^ (x >> np.uint64(31))
-
-
 def chunks(array: np.ndarray, size: int = CHUNK_BYTES) -> Iterator[slice]:
     """Yield slices of columns, of about `size` bytes, that together cover an (n, p) table."""
     n, p = array.shape

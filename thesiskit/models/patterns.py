@@ -45,7 +45,7 @@ from scipy import special
 from thesiskit._kernels import feature_patterns, sequence_patterns  # type: ignore[attr-defined]
 from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.packed import scattered
+from thesiskit.models.base import scattered
 
 MISSING = -1  # the code of a value that is not known
 UNSEEN = -2  # the code of a value that no training case has
