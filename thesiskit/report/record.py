@@ -414,7 +414,9 @@ class Record:
         division |= {name: found[name] for name in ("fold", "group")}
         groups = self.simulated.get("case_groups")  # None where each case is alone
         if groups is not None and self.logistic:
-            groups = np.concatenate(self._of_tests("case_groups"))
+            tests = np.bincount(self._trained)
+            each = zip(self._by_block("case_groups", "simulate"), tests, strict=True)
+            groups = np.concatenate([kept[-number:] for kept, number in each])
         elif groups is not None:
             groups = groups[found["case"].astype(np.int64)]
         ids, unit = self._cases_of_blocks() if self.logistic else self._cases_of_table()
@@ -435,18 +437,13 @@ class Record:
         ids = ids[case] if len(ids) else (case + 1).astype(str)
         return ids, case + (replicate * (1 + case.max()) if self.config["drawn"] else 0)
 
-    def _of_tests(self, name: str) -> list[np.ndarray]:
-        """Return what the first stage of chapter 3 kept of the test cases of each block."""
-        counts = np.bincount(self._trained)
-        every = self._by_block(name, "simulate")
-        return [kept[-tests:] for kept, tests in zip(every, counts, strict=True)]
-
     def _cases_of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what the test cases of chapter 3 are called, and their numbers."""
-        ids = np.concatenate(self._of_tests("ids"))
-        if not len(ids):  # of cases that are drawn
-            counts = np.bincount(self._trained)
-            ids = np.concatenate([np.arange(1, tests + 1).astype(str) for tests in counts])
+        each = zip(self._by_block("ids", "simulate"), np.bincount(self._trained), strict=True)
+        ids = np.concatenate([
+            kept[-tests:] if len(kept) else np.arange(1, tests + 1).astype(str)
+            for kept, tests in each
+        ])  # fmt: skip
         numbers = np.char.isdigit(ids).all() and np.char.str_len(ids).max() < 18
         unit = np.unique(ids.astype(int) if numbers else ids, return_inverse=True)[1].reshape(-1)
         again = len(ids) // self.n_cases
@@ -455,22 +452,16 @@ class Record:
         return ids, unit
 
     def _base_rate(self) -> np.ndarray:
-        """Frequencies of the classes among the training cases of each test case, (N, K)."""
+        """What is known of the training cases of each test case, as `Tested` has it."""
         if not self.logistic:
             counts = self.selection["class_counts"][:: len(self.labels)]
-        elif self.continuous:
-            counts = np.empty((self.n_blocks, 0))
         else:
             train = self._by_block("train_response")
+            if self.continuous:
+                return np.array([(y.mean(), y.std()) for y in train])[self._trained]
             counts = np.array([np.bincount(y, minlength=self.n_classes) for y in train])
         more = counts + 0.5
         return (more / more.sum(axis=1, keepdims=True))[self._trained]
-
-    @property
-    def base_rate(self) -> np.ndarray:
-        """Mean and standard deviation of the training responses, for each test case, (2, N)."""
-        found = np.array([(y.mean(), y.std()) for y in self._by_block("train_response")])
-        return found[self._trained].T
 
     @property
     def base_scores(self) -> dict[str, float]:

@@ -32,7 +32,8 @@ class LatticeWork(Work):
     def make(self, cell: Cell, block: Block, unfinished: Unfinished) -> Arrays:
         """Return the correlations (n0 + 1, n1 + 1), and whether each is kept."""
         lattice = self.config.lattice
-        correlation, kind = correlation_lattice(*lattice.class_counts, str(lattice.gamma))
+        n0, n1 = lattice.class_counts
+        correlation, kind = correlation_lattice(n0, n1, str(lattice.gamma))
         return {"correlation": correlation, "kind": kind}
 
 
