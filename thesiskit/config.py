@@ -49,15 +49,7 @@ from thesiskit.blocks import (
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Cases, Source, WrongKeyError
 from thesiskit.defaults import MOST_VALUES, TABLE_CASES
-from thesiskit.errors import (
-    MOST_CHARACTERS,
-    MOST_LINES,
-    ConfigError,
-    UserError,
-    cut,
-    few,
-    quoted,
-)
+from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, UserError, cut, few, quoted
 from thesiskit.models import MODELS
 from thesiskit.models import base as models
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, RESPONSES, SEQUENCES, names

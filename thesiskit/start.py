@@ -153,11 +153,10 @@ class Hints:
     thousands: str | None = None
 
     @property
-    def keys(self) -> Keys:
-        """The keys of `data` that say so."""
+    def numbers(self) -> Keys:
+        """The keys of `data` that say how numbers are written."""
         said = {"decimal": self.decimal, "thousands": self.thousands}
-        keys: Keys = {key: (value, "asked for") for key, value in said.items() if value}
-        return keys | ({"missing": ([*self.missing], "asked for")} if self.missing else {})
+        return {key: (value, "asked for") for key, value in said.items() if value}
 
 
 def begin(path: Path, asked: Hints, folder: Path) -> tuple[str, list[str], list[str]]:
@@ -264,8 +263,8 @@ def look(path: Path, asked: Hints) -> Found:
         start = file.read(512).lstrip()
     arrays = {".npz": _look_at_npz, ".npy": _look_at_npy, ".bed": _look_at_bed,
               ".h5ad": _look_at_h5ad}  # fmt: skip
-    fasta = sequences.is_fasta(path)
-    if asked.keys and (suffix in arrays or fasta):
+    fasta, of_text = sequences.is_fasta(path), bool(asked.numbers or asked.missing)
+    if of_text and (suffix in arrays or fasta):
         raise DataError(
             f"{where}: --missing, --decimal and --thousands are for text tables and Parquet; leave "
             "them out"
@@ -305,7 +304,7 @@ def look(path: Path, asked: Hints) -> Found:
     for is_so, fault in refused:
         if is_so:
             raise DataError(f"{where}: {fault}")
-    if response is None and not asked.keys and (fasta or _holds_states(path)):
+    if response is None and not of_text and (fasta or _holds_states(path)):
         return _look_at_sequences(path, response)
     return _look_at_table(path, asked)
 
@@ -668,7 +667,7 @@ def _text_columns(path: Path, asked: Hints) -> Looked:
 
 def _numbers_of(cases: list[list[str]], asked: Hints) -> tuple[Keys, list[str]]:
     """Return the keys that say how numbers are written, and a note where that was found."""
-    keys: Keys = {key: value for key, value in asked.keys.items() if key != "missing"}
+    keys = asked.numbers
     commas = [] if keys else [cell for row in cases for cell in row if "," in cell]
     example = next((cell for cell in commas if COMMA.fullmatch(cell)), "")
     if not example or any(POINT.fullmatch(cell) for row in cases for cell in row if "." in cell):
@@ -726,7 +725,7 @@ def _parquet_columns(path: Path, asked: Hints) -> Looked:
                            for value in frame[name].tolist()], asked.missing)
         for name in frame.columns
     ]  # fmt: skip
-    return columns, {k: v for k, v in asked.keys.items() if k != "missing"}, len(frame), []
+    return columns, asked.numbers, len(frame), []
 
 
 # ---- files of arrays: NPZ, NPY with another NPY beside it, PLINK .bed, AnnData ----

@@ -19,6 +19,7 @@ from thesiskit.cli.console import (
     Commands,
     ConfigType,
     executor_option,
+    make_stage,
     opens_experiment,
     run_stage,
     run_up_to,
@@ -162,16 +163,8 @@ for kind in MODELS.names:
 del STAGES["fit-logistic"]  # which has --extend, see below
 
 
-def _make_stage(config, asked, force) -> None:
-    command = str(click.get_current_context().info_name)
-    stage = command.partition("-")[0]
-    experiment = asked.open(config)
-    experiment.check_command(stage, command)
-    run_up_to(experiment, stage, force)
-
-
 for name, text in STAGES.items():
-    main.command(name, help=text)(ONE_CONFIG(opens_experiment()(_make_stage)))
+    main.command(name, help=text)(ONE_CONFIG(opens_experiment()(make_stage)))
 
 
 @main.command()
@@ -208,9 +201,7 @@ def compress(config, asked, force, listed, pattern, order, explore) -> None:
 
     Example:  thesiskit compress text --list 10
     """
-    experiment = asked.open(config)
-    experiment.check_command("compress", "compress")
-    run_up_to(experiment, "compress", force)
+    experiment = make_stage(config, asked, force)
     if listed or pattern is not None:
         for line in experiment.list_groups(order, listed, pattern):
             click.echo(line)
@@ -309,9 +300,7 @@ def run(configs, asked, force, executor, dry_run) -> None:
 @MANY_CONFIGS
 @opens_experiment(force=False, jobs=False)
 @click.option(
-    "--partial",
-    is_flag=True,
-    help="Use the replicates before the first one that is not finished.",
+    "--partial", is_flag=True, help="Use the replicates before the first one that is not finished."
 )
 def verify(configs, asked, partial) -> None:
     """Compare the numbers that the thesis prints with the replicates of finished experiments.

@@ -117,6 +117,16 @@ def run_up_to(experiment, stage: str, force: bool) -> None:
         run_stage(experiment, other, force and other == stage)
 
 
+def make_stage(config, asked, force):
+    """Make the stage of a command, with those before it, and return the experiment."""
+    command = str(click.get_current_context().info_name)
+    stage = command.partition("-")[0]
+    experiment = asked.open(config)
+    experiment.check_command(stage, command)
+    run_up_to(experiment, stage, force)
+    return experiment
+
+
 def tell_notes(experiment) -> None:
     """Print the notes that the experiment has collected for the user, each once."""
     for note in dict.fromkeys(experiment.notes):
@@ -297,9 +307,7 @@ COMMON = [
 ]
 FORCE = click.option("--force", is_flag=True, help="Make again what is already made.")
 YES = click.option(
-    "--yes",
-    is_flag=True,
-    help="Accept a config that needs very much time, memory or disk.",
+    "--yes", is_flag=True, help="Accept a config that needs very much time, memory or disk."
 )
 JOBS = click.option(
     "--jobs",

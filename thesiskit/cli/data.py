@@ -14,8 +14,8 @@ from thesiskit.cli.console import (
     VERBOSE,
     Asked,
     ConfigType,
+    make_stage,
     opens_experiment,
-    run_up_to,
     tell_notes,
     watch,
 )
@@ -251,9 +251,7 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
                 raise click.UsageError(
                     f"{name} is for new cases; give their table with --new TABLE"
                 )
-        experiment = asked.open(config)
-        experiment.check_command("predict", "predict")
-        run_up_to(experiment, "predict", force)
+        make_stage(config, asked, force)
         return
     _either(arms, all_arms)
     if output is not None and output.exists() and new.exists() and output.samefile(new):

@@ -19,6 +19,7 @@ from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.logistic import model_by
 from thesiskit.models.patterns import PATTERNS
 from thesiskit.models.peers import BITS, Task
+from thesiskit.models.planes import features_of
 from thesiskit.models.temperature import Temperature
 
 EXACT = "enumeration"  # a kind that older files have for a mixture
@@ -76,7 +77,8 @@ class SelectedArm(FittedArm):
         self.takes_missing = model.takes_missing
 
     def columns(self, inputs: Inputs) -> np.ndarray:
-        return inputs.columns_of(self.selected, bits=self.model.takes == "bits")
+        of_patterns = self.model.takes == "bits" and inputs.family == "features"
+        return features_of(self.selected) if of_patterns else self.selected
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         table = inputs.table(cases, self.selected, bits=self.model.takes == "bits")

@@ -20,7 +20,7 @@ from thesiskit.models.chains import Arrays
 from thesiskit.models.likeness import indicators
 from thesiskit.models.packed import above, find_missing, read_columns
 from thesiskit.models.patterns import PATTERNS, Groups
-from thesiskit.models.planes import decode, express, features_of
+from thesiskit.models.planes import decode, express
 
 NONE = np.empty(0, dtype=np.intp)
 
@@ -90,10 +90,6 @@ class Inputs:
         thresholds = self.thresholds[np.searchsorted(self.columns, selected)]
         ones = np.ascontiguousarray(above(block, thresholds))
         return ones if missing is None else np.where(missing, np.float32(np.nan), ones)
-
-    def columns_of(self, selected: np.ndarray, *, bits: bool) -> np.ndarray:
-        """Return the columns that features, or patterns of discrete ones, are made of."""
-        return features_of(selected) if bits and self.family == "features" else selected
 
     def compared(self, cases: np.ndarray) -> np.ndarray:
         """Return what of cases (T, p) is compared with training cases, a table of numbers."""

@@ -91,7 +91,13 @@ class Pair:
             difference = ours.amlp - theirs.amlp
             error = float(np.hypot(ours.amlp_error, theirs.amlp_error))
             if self.order is not None:
-                difference, error, p = _paired(ours, theirs, *self.order)
+                left, right = self.order
+                same = right[np.argsort(left)]  # in theirs, the cases of ours
+                losses, tested = ours.loss - theirs.loss[same], ours.tested
+                difference = float(losses.mean())
+                error = metrics.standard_error(tested.independent(losses))
+                if not tested.repeat.any():  # else a case has several errors
+                    p = metrics.mcnemar(ours.wrong, theirs.wrong[same], tested.together)
         return row | {
             "difference of AMLP: mean": difference,
             "difference of AMLP: standard error": error,
@@ -111,22 +117,6 @@ def _cases(record: Record) -> list[np.ndarray]:
     about = np.full(len(tested.ids), hashlib.sha256(data.encode()).hexdigest())
     group = tested.division.get("group", np.zeros(len(tested.ids)))
     return [about, group, tested.repeat, tested.unit, tested.response]
-
-
-def _paired(
-    ours: Score, theirs: Score, left: np.ndarray, right: np.ndarray
-) -> tuple[float, float, float]:
-    """Return the mean difference of losses, its standard error, and McNemar's p-value.
-
-    left, right : the places of the same cases in both.  Cases that are tested several times count
-        once in the standard error, and give no p-value.
-    """
-    same = right[np.argsort(left)]  # in theirs, the cases of ours
-    losses, tested = ours.loss - theirs.loss[same], ours.tested
-    error = metrics.standard_error(tested.independent(losses))
-    again = tested.repeat.max() > 0
-    p = np.nan if again else metrics.mcnemar(ours.wrong, theirs.wrong[same], tested.together)
-    return float(losses.mean()), error, p
 
 
 # ---- what is printed and written ----

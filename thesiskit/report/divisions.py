@@ -7,15 +7,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.layout import (
-    GREY,
-    INK,
-    Figure,
-    Table,
-    canvas,
-    drawn_words,
-    grid,
-)
+from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, drawn_words, grid
 from thesiskit.report.record import Record
 
 METHODS = ("corrected", "uncorrected")

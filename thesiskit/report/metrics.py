@@ -337,7 +337,8 @@ class Tested:
     unit : (N,) the number of the case: a case that is tested twice has one number.
     division : for each column that tells how cases were divided, (N,) numbers from 1.
     classes : what the classes are called; none of real responses.
-    base : (N, K) frequencies of the classes in the training cases.
+    base : (N, K) frequencies of the classes in the training cases; of real responses (N, 2) their
+        mean and standard deviation.
     group : (N,) numbers of groups of cases that belong together, None where each is alone.
     """
 

@@ -1,7 +1,7 @@
 """Logistic models by their orders: parameters, predictions, and what the thesis says of them."""
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, product
 
 import numpy as np
 import pandas as pd
@@ -163,22 +163,16 @@ def peer_table(record: Record) -> list[Table]:
     """Our models beside other classifiers, at a few orders."""
     orders = [o for o in SHOWN_ORDERS if o in record.orders] or record.orders[-3:]
     arms = [arm for arm in record.arms if not arm.own or arm.compress or arm.engine == "gp"]
-    names = ("AMLP", "error", "seconds")
-    base = record.base_scores | {"seconds": np.nan}
-    rows = []
-    for words, line in record.lines(arms).items():
-        found = {arm.order: _measures(record, arm) for arm in line if arm.order in orders}
-        rows.append(
-            {"model": words}
-            | {
-                f"{name}: {o}": found[o][name] if o in found else np.nan
-                for name in names
-                for o in orders
-            }
-        )
-    rows.append(
-        {"model": "base rate"} | {f"{name}: {o}": base[name] for name in names for o in orders}
-    )
+    told = {
+        words: {arm.order: _measures(record, arm) for arm in line if arm.order in orders}
+        for words, line in record.lines(arms).items()
+    }
+    told["base rate"] = dict.fromkeys(orders, record.base_scores)
+    at = [*product(("AMLP", "error", "seconds"), orders)]
+    rows = [
+        {"model": words} | {f"{name}: {o}": found.get(o, {}).get(name, np.nan) for name, o in at}
+        for words, found in told.items()
+    ]
     return [
         Table(
             "peers",
@@ -220,7 +214,7 @@ def response_table(record: Record) -> list[Table]:
         | {"seconds": record.seconds["all"][arm.row]}
         for arm in record.arms
     ]
-    mean, sd = record.base_rate
+    mean, sd = record.tested.base.T
     base = scipy.stats.norm(mean, sd)
     scores = _scores(record, y, mean, base.ppf(0.05), base.ppf(0.95), base.logpdf(y))
     rows.append({"model": "base rate"} | scores | {"seconds": np.nan})

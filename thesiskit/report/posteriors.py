@@ -244,8 +244,6 @@ def selected_table(record: Record) -> list[Table]:
     """A row for each selection and feature that it kept in some training set."""
     sets = record.n_sets // record.config["evaluation"]["groups"]
     frames: list[pd.DataFrame] = []
-    shown: list[int] = []
-    rows = 0
     score = "correlation" if record.n_classes == 2 else "correlation ratio"
     for label, mine in _kept_by_size(record).items():
         every = np.concatenate([one.features for one in mine])
@@ -274,8 +272,6 @@ def selected_table(record: Record) -> list[Table]:
                 columns[name] = one.of(found)
         order = np.lexsort((found, -np.abs(mean), -kept))
         frames.append(pd.DataFrame(columns).iloc[order])
-        shown += range(rows, rows + min(MOST_SHOWN, len(found)))
-        rows += len(found)
     frame = pd.concat(frames, ignore_index=True)
     caption = (
         f"'Kept in' is the fraction of the {counted(sets, 'training set')} in which a selection "
@@ -292,7 +288,8 @@ def selected_table(record: Record) -> list[Table]:
             "that kept it."
         )
     title = f"Selected {record.unit}s"
-    return [Table("selected-features", title, frame, caption, shown=tuple(shown))]
+    shown = tuple(np.flatnonzero(frame.groupby("selection").cumcount() < MOST_SHOWN).tolist())
+    return [Table("selected-features", title, frame, caption, shown=shown)]
 
 
 def pool_table(record: Record) -> list[Table]:
@@ -632,9 +629,6 @@ def pair_table(record: Record) -> list[Table]:
     """The patterns kept, their odds ratios as counted and corrected, and the cells of pairs."""
     found = relevances(record)
     frames = [_first_patterns(record, one) for one in found]
-    starts = np.cumsum([0, *map(len, frames)])
-    shown = [i for start, frame in zip(starts, frames, strict=False)
-             for i in range(start, start + min(MOST_SHOWN, len(frame)))]  # fmt: skip
     second = record.class_words(1)
     caption = (
         "Patterns are in the order of their correlations with the response. 'With it' are the "
@@ -646,9 +640,9 @@ def pair_table(record: Record) -> list[Table]:
         caption += f" All are of the first of {record.n_sets:,} training sets"
         caption += ", but for 'kept in'." if "kept in" in frames[0] else "."
     frame = pd.concat(frames, ignore_index=True)
-    table = Table("pair-table", "Patterns and their odds ratios", frame, caption,
-                  shown=tuple(shown))  # fmt: skip
-    return [table, *_cell_table(record)]
+    title = "Patterns and their odds ratios"
+    shown = tuple(np.flatnonzero(frame.groupby("selection").cumcount() < MOST_SHOWN).tolist())
+    return [Table("pair-table", title, frame, caption, shown=shown), *_cell_table(record)]
 
 
 def _cell_table(record: Record) -> list[Table]:
@@ -721,11 +715,6 @@ class Temperature(NamedTuple):
     tau: np.ndarray
     errors: np.ndarray
 
-    @property
-    def bounded(self) -> bool:
-        """Whether no case was predicted wrongly, so that tau says how many cases there are."""
-        return bool((self.errors == 0).all())
-
 
 def temperatures(record: Record) -> dict[Arm, Temperature]:
     """Return the temperatures of the arms that have one."""
@@ -757,7 +746,7 @@ def temperature_sentence(record: Record) -> str:
             f"{by}, the temperature is {number(middle)}: nothing shows that the evidence of "
             "features was counted more than once, and there is nothing to mend."
         )
-    if found[arm].bounded:
+    if (found[arm].errors == 0).all():
         return (
             f"{by}, the temperature is {number(middle)}, but none of the cases that it was fitted "
             "to was predicted wrongly: so it is only bounded by how many cases there are, and says "

@@ -44,18 +44,8 @@ WORST = {
 # Arrays that have a part in every block, and the axis of it; all others are alike in all blocks.
 SELECTED = ("threshold", "gamma_squared", "n_features", "kept", "tied", "tied_kept",
             "class_counts", "seconds")  # fmt: skip
-FITTED = (
-    "seconds",
-    "tau",
-    "tau_errors",
-    "at_end",
-    "table",
-    "means",
-    "errors",
-    "exchanged",
-    *WORST,
-    *REACHED,
-)
+FITTED = ("seconds", "tau", "tau_errors", "at_end", "table", "means", "errors", "exchanged",
+          *WORST, *REACHED)  # fmt: skip
 BY_ARM = ("probability", "median", "low", "high", "log_density", "ranks", "cross_validated")
 BY_CASE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors", "judged")
 DOUBT = 0.25  # of a low log loss, in its standard errors
@@ -224,11 +214,9 @@ class Record:
             joined[name] = np.stack(several) if axis is None else np.concatenate(several, axis)
         return joined
 
-    def _by_block(self, name: str) -> list[np.ndarray]:
-        """Return an array of the stage `predict` in each block."""
-        return [
-            self.results.load("predict", number, (name,))[name] for number in range(self.n_blocks)
-        ]
+    def _by_block(self, name: str, stage: str = "predict") -> list[np.ndarray]:
+        """Return an array of a stage in each block."""
+        return [self.results.load(stage, number, (name,))[name] for number in range(self.n_blocks)]
 
     @cached_property
     def simulated(self) -> dict[str, np.ndarray]:
@@ -424,8 +412,12 @@ class Record:
         found, drawn = self.predictions, self.config["drawn"]
         division = {"data set" if drawn else "replicate": found["replicate"]}
         division |= {name: found[name] for name in ("fold", "group")}
-        groups = self._groups_of_blocks() if self.logistic else self.simulated.get("case_groups")
-        if groups is not None and not self.logistic:
+        groups = self.simulated.get("case_groups")  # None where each case is alone
+        if groups is not None and self.logistic:
+            tests = np.bincount(self._trained)
+            each = zip(self._by_block("case_groups", "simulate"), tests, strict=True)
+            groups = np.concatenate([kept[-number:] for kept, number in each])
+        elif groups is not None:
             groups = groups[found["case"].astype(np.int64)]
         ids, unit = self._cases_of_blocks() if self.logistic else self._cases_of_table()
         return Tested(
@@ -445,22 +437,13 @@ class Record:
         ids = ids[case] if len(ids) else (case + 1).astype(str)
         return ids, case + (replicate * (1 + case.max()) if self.config["drawn"] else 0)
 
-    def _groups_of_blocks(self) -> np.ndarray | None:
-        """Return the groups of the test cases of chapter 3, None where each case is alone."""
-        if "case_groups" not in self.simulated:
-            return None
-        counts = enumerate(np.bincount(self._trained))
-        each = [self.results.load("simulate", number, ("case_groups",))["case_groups"][-tests:]
-                for number, tests in counts]  # fmt: skip
-        return np.concatenate(each)
-
     def _cases_of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what the test cases of chapter 3 are called, and their numbers."""
-        names = []
-        for number, tests in enumerate(np.bincount(self._trained)):
-            found = self.results.load("simulate", number, ("ids",))["ids"][-tests:]
-            names.append(found if len(found) else np.arange(1, tests + 1).astype(str))
-        ids = np.concatenate(names)
+        each = zip(self._by_block("ids", "simulate"), np.bincount(self._trained), strict=True)
+        ids = np.concatenate([
+            kept[-tests:] if len(kept) else np.arange(1, tests + 1).astype(str)
+            for kept, tests in each
+        ])  # fmt: skip
         numbers = np.char.isdigit(ids).all() and np.char.str_len(ids).max() < 18
         unit = np.unique(ids.astype(int) if numbers else ids, return_inverse=True)[1].reshape(-1)
         again = len(ids) // self.n_cases
@@ -469,24 +452,16 @@ class Record:
         return ids, unit
 
     def _base_rate(self) -> np.ndarray:
-        """Frequencies of the classes among the training cases of each test case, (N, K)."""
+        """What is known of the training cases of each test case, as `Tested` has it."""
         if not self.logistic:
             counts = self.selection["class_counts"][:: len(self.labels)]
-        elif self.continuous:
-            counts = np.empty((self.n_blocks, 0))
         else:
             train = self._by_block("train_response")
+            if self.continuous:
+                return np.array([(y.mean(), y.std()) for y in train])[self._trained]
             counts = np.array([np.bincount(y, minlength=self.n_classes) for y in train])
         more = counts + 0.5
         return (more / more.sum(axis=1, keepdims=True))[self._trained]
-
-    @property
-    def base_rate(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard deviation of the training responses, for each test case."""
-        train, trained = self._by_block("train_response"), self._trained
-        return np.array([y.mean() for y in train])[trained], np.array([y.std() for y in train])[
-            trained
-        ]
 
     @property
     def base_scores(self) -> dict[str, float]:
@@ -532,10 +507,8 @@ class Record:
         better = (mean < 0) & (rank < -CLEAR)
         loss = np.where(better, mean + DOUBT * error, np.inf)
         chosen = np.where(better.any(axis=1), loss.argmin(axis=1), -1)
-        divided = [self.predictions[name] for name in ("replicate", "fold", "group")]
-        split = np.unique(np.stack(divided), axis=1, return_inverse=True)[1].ravel()
         every = np.stack([*(one.probability for one in self.scores), self.tested.base])
-        mine = every[chosen[split], np.arange(len(split))]
+        mine = every[chosen[self._trained], np.arange(len(self._trained))]
         return Score(self.tested, CHOSEN, mine), chosen
 
     @property

@@ -745,7 +745,9 @@ def board_predicted(study: Record) -> list[Figure]:
     for axis, (words, arms) in zip(axes.flat, kinds.items(), strict=False):
         axis.fill_between([0, most], [0, most], [most, most], color=SHADE, zorder=0)
         axis.plot([0, most], [0, most], color=GREY, linewidth=0.8, zorder=1)
-        colour = _colour(study.arms[arms[0]])
+        method = study.arms[arms[0]].method
+        others = BLUE if method.startswith("naive") else INK
+        colour = GREEN if method in OURS else others
         for one in board[board["i"].isin(arms)].itertuples():
             hollow = study.arms[one.i].label in labels[:-1]
             if not hollow:
@@ -783,9 +785,7 @@ def _name_far(axis, mine: pd.DataFrame, most: float) -> None:
     """Write the names of the tables whose predicted error is farthest off, none upon another."""
     off = (mine["error"] - mine["predicted"]).abs()
     heights: list[float] = []
-    for one in (
-        mine[off > OFF].iloc[np.argsort(-off[off > OFF], kind="stable")[:NAMED]].itertuples()
-    ):
+    for one in mine.loc[off[off > OFF].nlargest(NAMED).index].itertuples():
         if any(abs(one.error - height) < 0.07 * most for height in heights):
             continue
         heights.append(one.error)
@@ -812,13 +812,6 @@ def _draw_key(axis, labels: list[str]) -> None:
     keys += [Patch(color=SHADE, label=metrics.SURE), Patch(facecolor="white", label=metrics.CAREFUL,
                                                          edgecolor=GREY)]  # fmt: skip
     axis.legend(handles=keys, loc="center", frameon=False, fontsize=8.5)
-
-
-def _colour(arm: Arm) -> str:
-    """Return the colour of a method: ours green, binary naive Bayes blue, others in ink."""
-    if arm.method in OURS:
-        return GREEN
-    return BLUE if arm.method.startswith("naive") else INK
 
 
 def short_words(arm: Arm) -> str:

@@ -337,7 +337,7 @@ def _of_real_responses(record: Record) -> Table:
         (row for row in rows if row["arm"] in outside), key=lambda row: row[f"{error}: mean"]
     )
     out, p = outside[best["arm"]]
-    spread = float(np.sqrt(np.mean((y - record.base_rate[0]) ** 2)))
+    spread = float(np.sqrt(np.mean((y - record.tested.base[:, 0]) ** 2)))
     verdict = "nothing speaks against its intervals"
     if p < BORDER:
         verdict = SURE if out > OUTSIDE * len(y) else CAREFUL

@@ -169,14 +169,16 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     columns = np.unique(np.concatenate(kept)).astype(np.intp)
     config = work.config
     assert config.data is not None
+    of_tables = ([one.features, one.response] for one in design.tables)
+    X, y = (
+        one[0] if len(one) == 1 else np.concatenate(one) for one in zip(*of_tables, strict=True)
+    )
     if patterns:
         about = {key: getattr(design.stored[0], key)
                  for key in ("classes", "features", "values", "alleles")}  # fmt: skip
         inputs = Inputs.restore("features", about, {})
-        y = np.concatenate([one.response for one in design.tables])
         first = None if design.covariates is None else Covariates.of(design.covariates, y)
-        codes = np.concatenate([one.features for one in design.tables])
-        likeness = _of_codes(inputs, codes, y, design.case_groups)
+        likeness = _of_codes(inputs, X, y, design.case_groups)
         return FittedModel(
             config.experiment, config.data, inputs, arms, len(y), None, likeness, first
         )  # fmt: skip
@@ -184,10 +186,6 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
              "coding": table.coding}  # fmt: skip
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
-    of_tables = ([one.features, one.response] for one in design.tables)
-    X, y = (
-        one[0] if len(one) == 1 else np.concatenate(one) for one in zip(*of_tables, strict=True)
-    )
     taken = np.unique(np.concatenate([arm.selected for arm in arms.values()])).astype(np.intp)
     likeness = Likeness.of(X, y, taken, design.case_groups)
     return FittedModel(config.experiment, config.data, inputs, arms, len(y), likeness=likeness)

@@ -20,18 +20,10 @@ from typing import Any, NamedTuple
 import yaml
 
 from thesiskit.config import ClusterBlock
-from thesiskit.errors import ThesiskitError, UserError, cut, memory_text, quoted
+from thesiskit.errors import ThesiskitError, UserError, counted, cut, memory_text, quoted
 from thesiskit.study.cells import HOST, Cell, Graph
 from thesiskit.study.experiment import Experiment
-from thesiskit.study.slurm import (
-    GONE,
-    Entry,
-    Slurm,
-    clock_warning,
-    probe,
-    read_cells,
-    submissions,
-)
+from thesiskit.study.slurm import GONE, Entry, Slurm, clock_warning, probe, read_cells, submissions
 from thesiskit.study.workers import Workers
 
 STATES = ("done", "running", "failed", "interrupted", "damaged", "to do")
@@ -92,10 +84,10 @@ class Batch:
                     config.unlink(missing_ok=True)
                 raise
         arrays = list(dict.fromkeys(job.partition("_")[0] for job in ids))
-        many = f"{len(ids):,} jobs" if len(ids) > 1 else "1 job"
         return (
-            f"{many} of {len(jobs[0]):,} arms or chains each, {len(todo):,} in all, with what they "
-            f"need (job array {', '.join(arrays)}); thesiskit batch status CONFIG"
+            f"{counted(len(ids), 'job')} of {len(jobs[0]):,} arms or chains each, {len(todo):,} in "
+            f"all, with what they need (job array {', '.join(arrays)}); thesiskit batch status "
+            "CONFIG"
         )
 
     def script(self) -> str:

@@ -41,13 +41,7 @@ from thesiskit.models.selection import (
     select_features,
     weakest_features,
 )
-from thesiskit.models.temperature import (
-    FOLDS,
-    independent_cases,
-    numbered,
-    together,
-    too_few,
-)
+from thesiskit.models.temperature import FOLDS, independent_cases, numbered, together, too_few
 from thesiskit.study.cells import generator
 
 KEY = "selection.screened"

@@ -663,9 +663,8 @@ class PatternWork(Work):
         chosen = list(np.argsort(-sizes, kind="stable")[:most])
         if pattern is not None:
             chosen.append(groups.find(pattern, *patterns.names))
-        plural = {True: "case", False: "cases"}
         return [
-            f"{patterns.describe(groups, int(g))}, {sizes[g]:,} training {plural[sizes[g] == 1]}"
+            f"{patterns.describe(groups, int(g))}, {counted(sizes[g], 'training case')}"
             for g in chosen
         ]
 

@@ -28,15 +28,7 @@ from thesiskit.defaults import LEAST_CHOSEN, PATTERN_PI, TEMPERED
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers, ranks
-from thesiskit.models.base import (
-    OTHERS,
-    OWN,
-    SOFTENED,
-    Arrays,
-    Model,
-    Training,
-    pack_relevance,
-)
+from thesiskit.models.base import OTHERS, OWN, SOFTENED, Arrays, Model, Training, pack_relevance
 from thesiskit.models.chains import marked
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.interactions import Run, forecast, select_patterns
@@ -411,7 +403,6 @@ class SelectionWork(Work):
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The modules from whose imports all code is found that a result depends on."""
         models = {self.kind, *self.others.values()}
         return (*super().modules, *sorted(model.__module__ for model in models))
 
@@ -452,7 +443,6 @@ class SelectionWork(Work):
 
     @property
     def described(self) -> dict[str, Any]:
-        """The config as reports and records keep it, with what it leaves to the data."""
         patterns = {"of_patterns": True} if self.config.of_patterns else {}
         about = {"model_words": self.kind.words, "takes": self.kind.takes}
         return super().described | about | patterns
@@ -481,7 +471,6 @@ class SelectionWork(Work):
             raise self.config.wrong(f"model.{name}" if known else "model", text) from None
 
     def arms(self, stage: str) -> dict[str, int]:
-        """Return the arms of a stage, and how many chains each has."""
         if stage == "predict":
             return dict.fromkeys(self.all_arms, 0)
         if stage != "fit":
@@ -491,7 +480,6 @@ class SelectionWork(Work):
         return {name: chains.get(name, 0) for name in self.fitted_arms}
 
     def draws_name(self, stage: str, arm: str) -> str | None:
-        """Return the name of the file of draws of an arm that is sampled."""
         one = self.own_arms.get(arm)
         if stage != "fit" or one is None or not self.model_of(one).sampled:
             return None
@@ -541,7 +529,6 @@ class SelectionWork(Work):
                 self.model_of(arm).check(design.n_classes)
 
     def settings_of(self, stage: str, arm: str = "") -> Any:
-        """Return the part of the config that matters to a stage, or to an arm of it."""
         config = self.config
         assert config.data is not None
         assert config.selection is not None
@@ -563,7 +550,6 @@ class SelectionWork(Work):
         return {} if one.method in PEERS else self.model_of(one).settings
 
     def needs(self, replicates: int) -> Needs:
-        """Return what a block of so many replicates needs."""
         self.check()
         config = self.config
         assert config.data is not None
@@ -620,7 +606,6 @@ class SelectionWork(Work):
     # ---- making it ----
 
     def make(self, cell: Cell, block: Block, unfinished: Unfinished) -> Arrays:
-        """Return the arrays of a stage without arms, of an arm, or of one of its chains."""
         if cell.stage == "simulate":
             return self.design(block.replicates.start).draw(block.replicates)
         if not cell.arm:
@@ -643,7 +628,6 @@ class SelectionWork(Work):
         return self._fit(model, arm, block)
 
     def join(self, stage: str, made: list[Arrays], block: Block) -> Arrays:
-        """Return the arrays of `fit` or `predict` from those of their arms."""
         joined_arms = (self.own_arms if stage == "fit" else self.all_arms).values()
         described = {name: np.array([getattr(arm, name) for arm in joined_arms])
                      for name in DESCRIBED}  # fmt: skip

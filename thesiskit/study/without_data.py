@@ -19,23 +19,21 @@ class LatticeWork(Work):
     """The display of Cor(I0, I1): correlations of all counts, and which of them are kept."""
 
     stages = ("select",)
+    config: Any  # with a lattice
 
     def settings_of(self, stage: str, arm: str = "") -> Any:
-        """Return the part of the config that matters to a stage."""
-        assert self.config.lattice is not None
         return self.config.lattice.model_dump()
 
     def needs(self, replicates: int) -> Needs:
         """Return what the display needs: a number and a kind of each count."""
-        assert self.config.lattice is not None
         points = math.prod(n + 1 for n in self.config.lattice.class_counts)
         return Needs(disk=9.0 * points, memory=9.0 * points)
 
     def make(self, cell: Cell, block: Block, unfinished: Unfinished) -> Arrays:
         """Return the correlations (n0 + 1, n1 + 1), and whether each is kept."""
         lattice = self.config.lattice
-        assert lattice is not None
-        correlation, kind = correlation_lattice(*lattice.class_counts, str(lattice.gamma))
+        n0, n1 = lattice.class_counts
+        correlation, kind = correlation_lattice(n0, n1, str(lattice.gamma))
         return {"correlation": correlation, "kind": kind}
 
 
@@ -46,15 +44,12 @@ class ReductionWork(Work):
     """
 
     stages = ("compress",)
+    config: Any  # with a reduction
 
     def settings_of(self, stage: str, arm: str = "") -> Any:
-        """Return the part of the config that matters to a stage."""
-        assert self.config.reduction is not None
         return [self.config.seed, self.config.reduction.model_dump()]
 
     def needs(self, replicates: int) -> Needs:
-        """Return what a block of so many replicates needs."""
-        assert self.config.reduction is not None
         settings = [one for sweep in self.config.reduction.sweeps for one in sweep.settings]
         widest = max(features for features, _, _ in settings)
         fits, held = replicates * len(settings), 1.0 * self.config.reduction.cases * widest
@@ -62,7 +57,6 @@ class ReductionWork(Work):
 
     def make(self, cell: Cell, block: Block, unfinished: Unfinished) -> Arrays:
         """Return arrays of settings (S,), and of replicates by settings (R, S)."""
-        assert self.config.reduction is not None
         settings = [
             (number, *setting)
             for number, sweep in enumerate(self.config.reduction.sweeps)
@@ -79,7 +73,6 @@ class ReductionWork(Work):
         return dict(zip(names, np.array(settings).T, strict=True)) | arrays
 
     def _compress(self, replicate: int, features: int, values: int, order: int) -> dict[str, Any]:
-        assert self.config.reduction is not None
         cases = self.config.reduction.cases
         # by what is drawn alone: all orders have the same data
         rng = generator(self.config.seed, "uniform features", features, values, cases, replicate)
