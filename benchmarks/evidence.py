@@ -83,6 +83,10 @@ def number(value: float, digits: int = 3) -> str:
     return "-" if pd.isna(value) else f"{value:.{digits}f}"
 
 
+def small(p: float) -> str:
+    return f"{p:.0e}" if p > 1e-20 else "below 1e-20"
+
+
 def null(results: Path) -> list[dict[str, str]]:
     found = pd.read_csv(results / "null/tables/scores.csv")
     return [
@@ -117,7 +121,7 @@ def board(name: str):
                 ),
                 "AUC": number(row["AUC"]),
                 "log loss": f"{number(row['AMLP: mean'])} ± {number(row['AMLP: ±'])}",
-                "less ridge's (95 %, other tables)": ""
+                "difference from ridge (95 % for another table)": ""
                 if pd.isna(row["against ridge: low"])
                 else "{:+.3f} ({:+.3f} to {:+.3f})".format(
                     *(row[f"against ridge: {one}"] for one in ("difference", "low", "high"))
@@ -160,6 +164,7 @@ def signals(name: str):
 
     def rows(results: Path) -> list[dict[str, str]]:
         found = pd.read_csv(results / name / f"tables/{name}.csv")
+        found.columns = found.columns.str.replace("errors:", "error:")
         return [
             {
                 "data": row["data"],
@@ -192,7 +197,7 @@ def ranks(results: Path) -> Iterator[dict[str, str]]:
                 "models": str(found.loc[~wrong, "model"].nunique()),
                 "quantities": str((~wrong).sum()),
                 "smallest p times quantities": f"{min(1, smallest['right'] * (~wrong).sum()):.2g}",
-                "p without the correction": f"{smallest['wrong']:.1g}" if wrong.any() else "",
+                "p without the correction": small(smallest["wrong"]) if wrong.any() else "",
             }
 
 
@@ -265,7 +270,7 @@ def draw_idea(path: Path) -> None:
     features = np.where(rng.random((10_000, 100)) < 0.5, -1.0, 1.0)
     found = np.array([np.corrcoef(response, one)[0, 1] for one in features])
     gamma = np.sort(np.abs(found))[-100]
-    edges = np.arange(-0.51, 0.52, 0.02)
+    edges = (1 - 1e-9) * gamma / 13 * np.arange(-26, 27)  # gamma itself is outside
     figure, axis = plt.subplots(figsize=(7, 2.6), layout="constrained")
     axis.hist(
         found[np.abs(found) < gamma],

@@ -10,7 +10,7 @@ import pytest
 from commands import arrays, run
 from new_cases import write_config, write_tables
 
-from thesiskit.errors import DataError
+from thesiskit.errors import DataError, UserError
 from thesiskit.fitted import load_model
 from thesiskit.fitted.file import FORMAT, _digest, read_model, write_model
 
@@ -393,6 +393,15 @@ def test_no_array_has_a_number_that_no_fit_has(kind, tmp_path, models):
                 made_again(path, models, kind, nothing, **{name: other})
         with pytest.raises(DataError, match=f"{name} has the type complex128"):
             made_again(path, models, kind, nothing, **{name: np.ones(3) + 1j})
+
+
+@pytest.mark.parametrize("kind", ["normal", "real"])
+def test_a_model_that_could_not_be_read_is_not_written(kind, tmp_path, models, monkeypatch):
+    model = load_model(models[kind])
+    monkeypatch.setattr("thesiskit.fitted.file.MOST", 1e-3)  # as for a table near 1e200
+    with pytest.raises(UserError, match=r"cannot be stored .*in other units"):
+        model.save(tmp_path / "x.model")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("wrong", ["NaN", "Infinity", "-Infinity", "1e999", "1e308"])

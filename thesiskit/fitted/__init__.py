@@ -18,7 +18,7 @@ from thesiskit.datasets.source import Source
 from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import ENGINES, FittedArm, PatternArm, PeerArm, SelectedArm
-from thesiskit.fitted.file import EXPORT, read_model, write_model
+from thesiskit.fitted.file import EXPORT, check_writable, read_model, write_model
 from thesiskit.fitted.inputs import Inputs, distinct
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays, marked
@@ -253,6 +253,7 @@ class FittedModel:
             more = {"kind": arm.kind, "name": arm.name, "warning": arm.warning}
             header["arms"].append(more | about)
             arrays |= {f"arm-{number}/{name}": values for name, values in mine.items()}
+        check_writable(header, arrays)
         write_model(Path(path), header, arrays)
 
 

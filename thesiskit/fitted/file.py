@@ -105,6 +105,18 @@ def _header(text: np.ndarray, path: Path) -> dict[str, Any]:
     return header
 
 
+def check_writable(header: dict[str, Any], arrays: Arrays) -> None:
+    """Raise UserError for numbers that `read_model` refuses: those of tables near 1e200."""
+    try:
+        json.loads(json.dumps(header), parse_float=_number)
+        for name, values in arrays.items():
+            _check_numbers(name, values)
+    except ValueError as error:
+        raise UserError(
+            f"this model cannot be stored ({error}); give the features in other units"
+        ) from None
+
+
 def _number(text: str) -> float:
     """Return a number of a header; ValueError for one that no fit has."""
     if not abs(value := float(text)) <= MOST:
