@@ -15,10 +15,10 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 42_033,
+    "lines": 41_968,
     "files": 90,
-    "functions of at most 3 lines": 847,
-    "isinstance": 132,
+    "functions of at most 3 lines": 837,
+    "isinstance": 127,
     "lines of kernels": 5_833,
     "lines of the longest function": 66,
     "most arguments": 10,

@@ -108,14 +108,14 @@ with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
     model = thesiskit.load_model(file)
 print(model.classes, list(model.arms))
 
-# %% thesiskit.models.selection select_features Selection Screened correlations
+# %% thesiskit.models.selection select_features Selection Screened
 import numpy as np
-from thesiskit.models.selection import correlations, select_features
+from thesiskit.models.selection import select_features
 
 rng = np.random.default_rng(0)
 X, y = rng.integers(0, 2, (40, 500)), np.repeat([0, 1], 20)
 selection = select_features(X, y, 3, rng)
-print(selection.selected, correlations(X, y)[selection.selected].round(2))
+print(selection.selected, round(float(selection.gamma_squared) ** 0.5, 2))
 
 # %% thesiskit.models.selection select_by_f FSelection
 import numpy as np
@@ -138,13 +138,14 @@ correlation, kind = correlation_lattice(4, 5, "0.5")
 print(correlation.round(1))
 print(kind)
 
-# %% thesiskit.models.selection f_of_correlation correlation_of_f
+# %% thesiskit.models.selection f_limits correlation_of_f
+from fractions import Fraction
 import numpy as np
-from thesiskit.models.selection import correlation_of_f, f_of_correlation
+from thesiskit.models.selection import correlation_of_f, f_limits
 
-counts = np.array([20, 30])
-f = f_of_correlation(0.4, counts)
-print(round(f, 2), float(correlation_of_f(f, counts)))
+counts = np.array([[20, 30], [14, 21]])  # of two features, one of which has missing values
+f = f_limits(Fraction(4, 10) ** 2, counts)
+print(f.round(2), correlation_of_f(f, counts))
 
 # %% thesiskit.models.naive_bayes NaiveBayes fit predict predict_log_odds
 import numpy as np

@@ -27,7 +27,7 @@ PACKAGES = {
     "thesiskit.models.selection": (
         "Selection of features by their correlation with the response.",
         "Screened Selection FSelection select_features select_by_f squared_correlation "
-        "correlations correlation_lattice f_of_correlation correlation_of_f",
+        "correlation_lattice correlation_of_f f_limits",
     ),
     "thesiskit.models.naive_bayes": (
         "Binary naive Bayes, with the correction for the selection.",

@@ -1,7 +1,5 @@
 """PoolClassifier: scikit-learn's checks, and features that go together."""
 
-import re
-
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -69,14 +67,12 @@ def test_labels_and_missing_values():
 
 @pytest.mark.parametrize("model", [PoolClassifier, NormalClassifier])
 @pytest.mark.parametrize("value", [1e300, -1e155])
-def test_numbers_that_have_no_square_are_refused(model, value):
+@pytest.mark.filterwarnings("ignore:x4")  # it is on another scale than the others
+def test_a_number_that_has_no_square_is_taken(model, value):
     X = np.random.default_rng(0).standard_normal((20, 6))
     X[12, 4] = value
-    words = rf"^{re.escape(f'{value:g}')} in case 13, feature 5 is too large"
-    with pytest.raises(ValueError, match=words):
-        model().fit(X, np.arange(20) % 2)
-    X[12, 4] = 1e99
-    assert np.isfinite(model(random_state=0).fit(X, np.arange(20) % 2).predict_log_proba(X)).all()
+    p = model(random_state=0).fit(X, np.arange(20) % 2).predict_log_proba(X)
+    assert np.isfinite(p).all()
 
 
 @pytest.mark.parametrize("value", [3.0, np.nan])

@@ -281,7 +281,7 @@ def test_what_needs_much_is_refused_at_once(kind, setting, words, write, tmp_pat
 
 
 def test_splits_of_real_responses_are_held_in_memory():
-    model = Logistic(order=2, chains=1, iterations=20, burn_in=10, split_draws=10**6)
+    model = Logistic(order=2, chains=1, iterations=20, burn_in=10, thin=1, split_draws=10**6)
     assert model.needs(100, 0, 500)[1] == 8 * 10 * 10**6 * 500
     assert model.needs(100, 2, 500)[1] == 0
 
