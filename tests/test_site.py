@@ -148,7 +148,7 @@ def test_axe_finds_nothing(browser, read, site):
         for path in read:  # colours, which are slow to judge, are the same on all pages
             page.goto(path.as_uri())
             found[path.relative_to(site).as_posix()] = violations(page, without=("color-contrast",))
-        for name in ("index", "how-to/reading", "interface/thesiskit.errors", "gallery/index"):
+        for name in ("index", "reading", "interface/thesiskit.errors", "gallery/index"):
             page.goto((site / f"{name}.html").as_uri())
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)

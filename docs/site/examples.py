@@ -115,7 +115,7 @@ from thesiskit.models.selection import select_features
 rng = np.random.default_rng(0)
 X, y = rng.integers(0, 2, (40, 500)), np.repeat([0, 1], 20)
 selection = select_features(X, y, 3, rng)
-print(selection.selected, round(float(selection.gamma_squared) ** 0.5, 2))
+print(selection.selected, np.sqrt(float(selection.gamma_squared)).round(2))
 
 # %% thesiskit.models.selection select_by_f FSelection
 import numpy as np
@@ -144,7 +144,7 @@ import numpy as np
 from thesiskit.models.selection import correlation_of_f, f_limits
 
 counts = np.array([[20, 30], [14, 21]])  # of two features, one of which has missing values
-f = f_limits(Fraction(4, 10) ** 2, counts)
+f = f_limits(Fraction(16, 100), counts)
 print(f.round(2), correlation_of_f(f, counts))
 
 # %% thesiskit.models.naive_bayes NaiveBayes fit predict predict_log_odds

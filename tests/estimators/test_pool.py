@@ -67,7 +67,7 @@ def test_labels_and_missing_values():
 
 @pytest.mark.parametrize("model", [PoolClassifier, NormalClassifier])
 @pytest.mark.parametrize("value", [1e300, -1e155])
-@pytest.mark.filterwarnings("ignore:x4")  # it is on another scale than the others
+@pytest.mark.filterwarnings("ignore::thesiskit.errors.UnreliableWarning")
 def test_a_number_that_has_no_square_is_taken(model, value):
     X = np.random.default_rng(0).standard_normal((20, 6))
     X[12, 4] = value
