@@ -222,7 +222,7 @@ def _together(found: Found, name: str, table: Any) -> Found:
     if smallest < 2:
         return found
     data, ignored = dict(found.data), dict(found.data.get("ignore", ([], ""))[0])
-    of_it = 0 if name in table.aside else len(table.features_of(name))
+    of_it = 0 if name in ignored else len(table.features_of(name))
     if ignored.pop(name, None) and not ignored:
         del data["ignore"]
     elif ignored:

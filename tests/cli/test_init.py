@@ -451,6 +451,17 @@ def test_numbers_are_read_as_the_user_says(here):
     must_fail(command("init", "t.npz", "--decimal", ","), "are for text tables and Parquet")
 
 
+def test_groups_of_few_words_are_no_features(here):
+    rng = np.random.default_rng(0)
+    ill = np.repeat(np.arange(20) % 2, 4)
+    X = rng.normal(size=(80, 3)) + ill[:, None]
+    rows = [f"{('well', 'ill')[ill[i]]},d{i // 4}," + ",".join(map(str, X[i])) for i in range(80)]
+    Path("t.csv").write_text("\n".join(["class,donor,a,b,c", *rows]) + "\n")
+    config, _ = config_of("t.csv")
+    assert config.data.case_groups == "donor"
+    assert config.selection.features == [1, "all"]  # of three
+
+
 def test_groups_that_are_left_out_are_no_longer_ignored(here):
     table = pd.DataFrame(clinic(30)).drop(columns=["dose", "crp"])  # 30 words: no category
     table.to_csv("t.csv", index=False, sep=";")
