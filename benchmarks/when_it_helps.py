@@ -1,4 +1,4 @@
-"""When the correction for selection helps, and when it does not: the table of the README.
+"""When the correction for selection helps, and when it does not: quoted in docs/evidence.md.
 
     python benchmarks/when_it_helps.py
 
