@@ -66,8 +66,7 @@ def read_model(path: Path) -> tuple[dict[str, Any], Arrays]:
         digest = _digest(arrays.pop("header"), {k: v for k, v in arrays.items() if k != "sha256"})
         if str(arrays.pop("sha256")) != digest:
             raise DataError(f"{path}: it was altered or damaged after it was made; {EXPORT}")
-        for name, values in arrays.items():
-            _check_numbers(name, values)
+        _check_numbers(arrays)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (DataError, MemoryError):
@@ -109,8 +108,7 @@ def check_writable(header: dict[str, Any], arrays: Arrays) -> None:
     """Raise UserError for numbers that `read_model` refuses: those of tables near 1e200."""
     try:
         json.loads(json.dumps(header), parse_float=_number)
-        for name, values in arrays.items():
-            _check_numbers(name, values)
+        _check_numbers(arrays)
     except ValueError as error:
         raise UserError(
             f"this model cannot be stored ({error}); give the features in other units"
@@ -124,16 +122,18 @@ def _number(text: str) -> float:
     return value
 
 
-def _check_numbers(name: str, values: np.ndarray) -> None:
+def _check_numbers(arrays: Arrays) -> None:
     """Raise ValueError where an array has a number that no fit has, or is of another type."""
-    if values.dtype.kind not in "iufbU":
-        raise ValueError(f"{cut(name)} has the type {values.dtype}")
-    if values.dtype.kind == "f":
-        values, last = values.astype(float), name.rpartition("/")[2]
-        most = MOST**2 if last == "within" else MOST
-        usual = (np.abs(values) <= most) | (values == OPEN.get(last))
-        if not usual.all():
-            raise ValueError(f"{cut(name)} has {values[~usual][0]:g}, which is no number of a fit")
+    for name, values in arrays.items():
+        if values.dtype.kind not in "iufbU":
+            raise ValueError(f"{cut(name)} has the type {values.dtype}")
+        if values.dtype.kind == "f":
+            numbers, last = values.astype(float), name.rpartition("/")[2]
+            most = MOST**2 if last == "within" else MOST
+            usual = (np.abs(numbers) <= most) | (numbers == OPEN.get(last))
+            if not usual.all():
+                odd = numbers[~usual][0]
+                raise ValueError(f"{cut(name)} has {odd:g}, which is no number of a fit")
 
 
 def _digest(text: np.ndarray, arrays: Arrays) -> str:
