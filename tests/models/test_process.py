@@ -12,7 +12,7 @@ from statistical import ALARM
 from thesiskit._kernels import splitting as splitting_kernel
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
-from thesiskit.models import logistic
+from thesiskit.models import logistic, splitting
 from thesiskit.models import process as gp
 from thesiskit.models import process as process_inputs
 from thesiskit.models import process as sampler
@@ -163,6 +163,19 @@ def test_predictions_are_the_textbooks(rng, order):
 
 
 # --- features -----------------------------------------------------------------------------------
+
+
+def test_splits_in_parts_are_the_whole(monkeypatch, rng):
+    """However the loop over splits is cut, each is drawn once, in the same order."""
+    X, y, tests = cases(3, 3, 3)
+    process = gp.Process(X, y, 3, 3, settings())
+    latent = rng.normal(size=(2, process.sets, len(process.rows)))
+    posterior = gp.Posterior(process, latent, rng.normal(size=(2, 4)))
+    whole = posterior.predict(tests, np.random.default_rng(1), 11)
+    for work in (100, 3):  # a split alone is more work than 3
+        monkeypatch.setattr(splitting, "WORK", work)
+        found = posterior.predict(tests, np.random.default_rng(1), 11)
+        np.testing.assert_allclose(found, whole, rtol=1e-12)
 
 
 def table(rng, n, p, n_values, missing=0.0):

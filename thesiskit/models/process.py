@@ -619,7 +619,7 @@ class Posterior:
                 total += np.stack([1 - one, one], axis=1)
                 continue
             shape = (len(mean), 1) if alone else mean.shape
-            for some, _ in in_parts(split_draws, mean.size):
+            for (some,) in in_parts(split_draws, inner=mean.size):
                 values = mean + sd * rng.normal(size=(some.stop - some.start, *shape))
                 total += special.softmax(values, axis=1).sum(axis=0).T / split_draws
         return (total / total.sum(axis=1, keepdims=True))[index]

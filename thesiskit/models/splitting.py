@@ -241,14 +241,15 @@ def predict(
     return (total / total.sum(axis=1, keepdims=True))[shared.case_of]
 
 
-def in_parts(first: int, *others: int) -> Iterator[tuple[slice, ...]]:
+def in_parts(first: int, *others: int, inner: int = 1) -> Iterator[tuple[slice, ...]]:
     """Yield parts of a loop over some indices, in its order, each of about WORK steps at most.
 
-    Between them Ctrl-C is heard; Stopped is raised in a child process that was asked to stop.
+    inner : steps for each index of the loop, which stay together.  Between parts Ctrl-C is heard;
+    Stopped is raised in a child process that was asked to stop.
     """
-    step = max(1, WORK // max(1, math.prod(others)))
+    step = max(1, WORK // max(1, inner * math.prod(others)))
     for start in range(0, first, step):
-        for rest in in_parts(*others) if others else [()]:
+        for rest in in_parts(*others, inner=inner) if others else [()]:
             if chains.stopping.is_set():
                 raise chains.Stopped
             yield slice(start, min(start + step, first)), *rest
@@ -342,12 +343,11 @@ def predict_response(
     linear = np.empty((len(coefficient) * split_draws, len(shared.new_kind)))
     widths = _widths(log_sigma, shared, cauchy)
     with rng.bit_generator.lock:
-        for d, inside in in_parts(len(coefficient), linear.shape[1] * split_draws):
+        for (d,) in in_parts(len(coefficient), inner=linear.shape[1] * split_draws):
             rows = slice(d.start * split_draws, d.stop * split_draws)
-            if inside.start == 0:  # a draw is one part at least
-                kernel.Shares(shared, *(width[d] for width in widths), cauchy).fill_linear(
-                    coefficient[d], split_draws, linear[rows], rng.bit_generator.capsule
-                )
+            kernel.Shares(shared, *(width[d] for width in widths), cauchy).fill_linear(
+                coefficient[d], split_draws, linear[rows], rng.bit_generator.capsule
+            )
     return Response(linear, np.repeat(np.exp(log_noise), split_draws), shared.case_of)
 
 
