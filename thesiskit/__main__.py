@@ -1,5 +1,6 @@
 """thesiskit and python -m thesiskit: the command line, and the signals that end it."""
 
+import atexit
 import os
 import signal
 
@@ -20,17 +21,17 @@ def main() -> None:
     me, told = os.getpid(), []
 
     def end(number: int, _: object) -> None:
-        if os.getpid() != me:  # a child that was forked
-            os._exit(128 + number)
-        told.append(number)
-        os.write(2, f"{FIRST[number] if len(told) == 1 else AGAIN}\n".encode())
-        if len(told) > 1:
-            os._exit(128 + number)
-        raise SystemExit(128 + number)
+        if os.getpid() == me:  # no child that was forked
+            told.append(number)
+            os.write(2, f"{FIRST[number] if len(told) == 1 else AGAIN}\n".encode())
+            if len(told) == 1:
+                raise SystemExit(128 + number)
+        os._exit(128 + number)
 
     for number in FIRST:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as in the background of a shell
             signal.signal(number, end)
+            atexit.register(signal.signal, number, signal.SIG_IGN)  # Python's end would say nothing
     from thesiskit.cli import main as command_line
 
     command_line(prog_name="thesiskit")

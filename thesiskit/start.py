@@ -222,7 +222,6 @@ def _together(found: Found, name: str, table: Any) -> Found:
     if smallest < 2:
         return found
     data, ignored = dict(found.data), dict(found.data.get("ignore", ([], ""))[0])
-    of_it = 0 if name in ignored else len(table.features_of(name))
     if ignored.pop(name, None) and not ignored:
         del data["ignore"]
     elif ignored:
@@ -230,7 +229,7 @@ def _together(found: Found, name: str, table: Any) -> Found:
     known = f"{len({*groups} - {'', 'nan'}):,} groups of cases, such as patients"
     data["case_groups"] = (name, f"{known}: each is in one fold")
     notes = [*found.notes, f"{quoted(name)} has {known}: each stays in one fold (case_groups)"]
-    width = max(1, found.width - of_it)
+    width = max(1, found.width - len({*table.features_of(name)} & {*table.columns}))
     return replace(found, data=data, notes=notes, smallest=smallest, width=width)
 
 

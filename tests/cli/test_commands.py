@@ -318,18 +318,27 @@ def begun(*arguments):
     )  # fmt: skip
 
 
+@pytest.fixture
+def click_is(tmp_path, monkeypatch):
+    """Put a module in the place of the first that the command line imports."""
+
+    def put(text):
+        (tmp_path / "first").mkdir()
+        (tmp_path / "first" / "click.py").write_text(text)
+        paths = [str(tmp_path / "first"), os.environ.get("PYTHONPATH", "")]
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+
+    return put
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("when", ["imports", "works"])
-def test_a_signal_that_ends_a_command_is_told_in_a_line(how, when, small, tmp_path, monkeypatch):
+def test_a_signal_that_ends_a_command_is_told_in_a_line(how, when, small, tmp_path, click_is):
     """Also while it imports what it needs, and by SIGTERM, of which nothing was said."""
     small.write_text(SMALL.replace("replicates: 4\nblock: 2", "replicates: 30000\nblock: 10"))
     mark = tmp_path / "begun"
-    wait = f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(60)\n"
-    if when == "imports":  # a click that takes a minute
-        (tmp_path / "slow").mkdir()
-        (tmp_path / "slow" / "click.py").write_text(wait)
-        paths = [str(tmp_path / "slow"), os.environ.get("PYTHONPATH", "")]
-        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    if when == "imports":
+        click_is(f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(60)\n")
     process = begun("simulate", small, "--results", tmp_path)
     folder = tmp_path / "small" / "simulate"
     wait_for(mark.exists if when == "imports" else lambda: list(folder.glob("0*.npz")))
@@ -341,10 +350,14 @@ def test_a_signal_that_ends_a_command_is_told_in_a_line(how, when, small, tmp_pa
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_second_signal_waits_for_nothing_and_says_so(how, small, tmp_path):
-    small.write_text(SMALL.replace("replicates: 4\nblock: 2", "replicates: 2000\nblock: 2000"))
-    process = begun("simulate", small, "--results", tmp_path, "--set", "data.features=10000")
-    wait_for(lambda: list((tmp_path / "small/cells").glob("*/*.running")))
+def test_a_second_signal_waits_for_nothing_and_says_so(how, tmp_path, click_is):
+    mark = tmp_path / "begun"
+    click_is(
+        f"import pathlib, time\ntry:\n    pathlib.Path({str(mark)!r}).touch()\n"
+        "    time.sleep(60)\nfinally:\n    time.sleep(60)\n"  # as what is saved takes its time
+    )
+    process = begun("simulate", "a.yaml")
+    wait_for(mark.exists)
     process.send_signal(how)
     said = [process.stderr.readline()]
     process.send_signal(how)
@@ -352,6 +365,17 @@ def test_a_second_signal_waits_for_nothing_and_says_so(how, small, tmp_path):
     assert process.returncode == 128 + how
     assert "Finished cells are kept" in said[0]
     assert said[1:] == ["Ended at once; what was being saved is made again."]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_when_python_ends_changes_nothing(how, click_is):
+    click_is(
+        "import builtins, os\nclass Last:\n    def __del__(self, kill=os.kill, me=os.getpid()):\n"
+        f"        kill(me, {int(how)})\nbuiltins.last = Last()\nraise SystemExit(3)\n"
+    )
+    process = begun("simulate", "a.yaml")
+    assert process.communicate(timeout=60)[1] == ""
+    assert process.returncode == 3
 
 
 # ---- regressions ----

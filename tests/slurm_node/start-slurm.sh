@@ -65,7 +65,7 @@ AccountingStorageType=accounting_storage/none
 SchedulerParameters=sched_interval=1,batch_sched_delay=0,bf_interval=1
 ReturnToService=2
 SlurmdParameters=config_overrides
-KillWait=2
+KillWait=10
 DefMemPerCPU=500
 MaxArraySize=$ARRAY
 NodeName=$H NodeAddr=127.0.0.1 CPUs=$CPUS RealMemory=$MEM State=UNKNOWN
