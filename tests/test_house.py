@@ -15,9 +15,9 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 41_968,
+    "lines": 41_942,
     "files": 90,
-    "functions of at most 3 lines": 837,
+    "functions of at most 3 lines": 836,
     "isinstance": 127,
     "lines of kernels": 5_833,
     "lines of the longest function": 66,

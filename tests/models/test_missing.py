@@ -15,7 +15,7 @@ from thesiskit.models.integrals import log_discard_probability, pair_integrals
 from thesiskit.models.naive_bayes import KeptCounts
 from thesiskit.models.packed import PackedFeatures, median_thresholds
 from thesiskit.models.peers import filled, majority
-from thesiskit.models.selection import LeftOut, Screened, is_binary, select_features
+from thesiskit.models.selection import LeftOut, Screened, _unseen, is_binary, select_features
 from thesiskit.study.selecting import pack_selections, unpack_selections
 
 GONE = np.nan
@@ -234,7 +234,7 @@ def test_peers_are_given_the_majority():
     assert filled(bits, majority(bits)) is bits
 
 
-def test_features_that_a_screening_took_away_are_missing_as_often_as_those_it_left():
+def test_features_that_a_weak_screening_took_away_are_missing_as_often_as_those_it_left():
     X, y, _, rng = gappy(6, n=(5, 6), p=9)
     here = ~np.isnan(X)
     counts = np.stack([here[y == c].sum(axis=0) for c in (0, 1)], axis=1)
@@ -251,7 +251,29 @@ def test_features_that_a_screening_took_away_are_missing_as_often_as_those_it_le
     assert np.isfinite(nb.fit(found, nb.NaiveBayes(relevant="some")).log_joint).all()
 
 
-@pytest.mark.parametrize("gaps", [0.0, 0.3])
+def test_features_with_few_cases_pass_a_screening_by_chance_more_often():
+    rng, bound = np.random.default_rng(3), Fraction("0.25")
+    there = np.array([[20, 20], [6, 6], [5, 9]])
+    y = [np.repeat([0, 1], one) for one in there]
+    passed = []
+    for g in y:  # of features that have nothing to do with the response
+        x, g = rng.normal(size=(50_000, len(g))), (g - g.mean()) / g.std()
+        x -= x.mean(axis=1, keepdims=True)
+        passed.append(np.mean((x @ g) ** 2 / (len(g) * (x**2).sum(axis=1)) > bound))
+    number, passed = np.array([50_000, 20_000, 5_000]), np.array(passed)
+    for relevant in (0, 40):  # of each, which are all kept
+        rows = np.column_stack([there, np.rint(number * passed) + relevant]).astype(int)
+        found = _unseen(rows, int(sum(number * (1 - passed))), bound)
+        assert found[:, :2].tolist() == there.tolist()
+        np.testing.assert_allclose(found[:, 2], number * (1 - passed), rtol=0.15)
+    # where all pass by chance, they are as often as those there
+    assert (
+        _unseen(rows, 900, Fraction(0))[:, 2].tolist()
+        == np.diff(np.rint(900 * np.cumsum(rows[:, 2]) / rows[:, 2].sum()), prepend=0).tolist()
+    )
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.3, np.linspace(0, 0.6, 1000)], ids=["0", "0.3", "to 0.6"])
 def test_screened_tables_with_gaps_have_no_relevant_features_too_many(gaps):
     settings = nb.NaiveBayes(
         relevant="some", pi=(0.02, 0.1, 0.3), alpha_points=6, alpha_prior=(1.0, 5.0)
@@ -267,5 +289,6 @@ def test_screened_tables_with_gaps_have_no_relevant_features_too_many(gaps):
         found = select_features(X[:, best], y, None, rng, screened=Screened(1000))
         true = drawn.truth["relevant"][best[found.selected]].sum()
         away.append(nb.fit(found, settings).relevance.sum() - true)
-    # features that are not there, taken to have all values: z is 7.0 with gaps
+    # features that are not there, taken to have all values: z is 7.0 with gaps; to have gaps as
+    # often as those there: -9.8 with uneven ones
     assert abs(np.mean(away)) < 4 * np.std(away) / np.sqrt(len(away))

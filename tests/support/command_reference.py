@@ -20,7 +20,7 @@ INTRODUCTION = """# Commands
 `make docs` writes this page from the commands, so it says what `thesiskit COMMAND --help` says.
 
 The examples run in an empty folder. The exit code of a command is 0 if it is done, 2 for a
-mistake in the config, the data or the options, 1 for a failure, and 130 if it was interrupted.
+mistake in the config, the data or the options, 1 for a failure, and 130 or 143 if interrupted.
 
 ## Options of most commands
 

@@ -108,14 +108,8 @@ class SpliceData(Source):
         names = [f"{t:+d}" for t in range(-30, 31) if t]
         table = _coded("splice.csv.gz", "ACGT", ["EI", "IE", "N"], "splice junctions", names)
         kept = [j for j, name in enumerate(names) if abs(int(name)) <= self.window]
-        return [
-            replace(
-                table,
-                X=table.X[:, kept],
-                features=[names[j] for j in kept],
-                values=table.values[: len(kept)],
-            )
-        ]
+        features, values = [names[j] for j in kept], table.values[: len(kept)]
+        return [replace(table, X=table.X[:, kept], features=features, values=values)]
 
 
 class VotesData(Source):
@@ -225,13 +219,17 @@ def _shipped(file: str) -> str:
         content = gzip.decompress(path.read_bytes())
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read ({error}); install thesiskit again") from None
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != SHIPPED[file]:
-        raise DataError(
-            f"{path}: not the file that was shipped (sha256 {digest[:12]}..., not "
-            f"{SHIPPED[file][:12]}...); install thesiskit again"
-        )
+    _check_digest(
+        path, content, SHIPPED[file], "the file that was shipped", "install thesiskit again"
+    )
     return content.decode("utf-8")
+
+
+def _check_digest(path: Path, content: bytes, digest: str, what: str, remedy: str) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != digest:
+        words = f"not {what} (sha256 {found[:12]}..., not {digest[:12]}...); {remedy}"
+        raise DataError(f"{path}: {words}")
 
 
 # ---- microarrays ----
@@ -277,12 +275,8 @@ def _content(name: str) -> bytes:
         content = read_bytes(path)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
-    sha256 = hashlib.sha256(content).hexdigest()
-    if sha256 != SHA256[name]:
-        raise DataError(
-            f"{path}: not the published file (sha256 {sha256[:12]}..., not "
-            f"{SHA256[name][:12]}...); remove it, and it is fetched anew"
-        )
+    remedy = "remove it, and it is fetched anew"
+    _check_digest(path, content, SHA256[name], "the published file", remedy)
     return content
 
 

@@ -55,23 +55,28 @@ BETWEEN = re.compile(r"[ \t]*,[ \t]*| *\t *| +")  # states
 # ---- drawn ----
 
 
-class HiddenMarkovData(Source):
-    """Sequences drawn from a hidden Markov model."""
+class _DrawnHistories(Source):
+    """Sequences that are drawn."""
 
     family: ClassVar = "sequences"
     drawn: ClassVar = True
 
-    source: Literal["hidden-markov"]
-    transition: list[list[Probability]]
-    """The probability of moving from each hidden state to each other; rows sum to 1."""
-    emission: list[Annotated[list[Probability], Field(max_length=MOST_VALUES)]]
-    """The probability of each observed state in each hidden state; rows sum to 1."""
     history: Positive
     """Number of states before the one that is predicted."""
     train: Positive
     """Number of training cases."""
     test: Positive
     """Number of test cases."""
+
+
+class HiddenMarkovData(_DrawnHistories):
+    """Sequences drawn from a hidden Markov model."""
+
+    source: Literal["hidden-markov"]
+    transition: list[list[Probability]]
+    """The probability of moving from each hidden state to each other; rows sum to 1."""
+    emission: list[Annotated[list[Probability], Field(max_length=MOST_VALUES)]]
+    """The probability of each observed state in each hidden state; rows sum to 1."""
 
     @property
     def sizes(self) -> Sizes:
@@ -90,11 +95,8 @@ class HiddenMarkovData(Source):
             raise WrongKeyError(name, str(error)) from None
 
 
-class LogisticData(Source):
+class LogisticData(_DrawnHistories):
     """Sequences drawn from the model itself, with the first of its orders and priors."""
-
-    family: ClassVar = "sequences"
-    drawn: ClassVar = True
 
     source: Literal["logistic"]
     states: Annotated[AtLeastTwo, Field(le=MOST_VALUES)]
@@ -102,12 +104,6 @@ class LogisticData(Source):
     first of `model.priors`."""
     classes: AtLeastTwo
     """Number of classes."""
-    history: Positive
-    """Number of states before the one that is predicted."""
-    train: Positive
-    """Number of training cases."""
-    test: Positive
-    """Number of test cases."""
 
     @property
     def sizes(self) -> Sizes:
@@ -141,12 +137,7 @@ class LogisticData(Source):
 
 
 def draw_hidden_markov(
-    rng: np.random.Generator,
-    *,
-    transition: ArrayLike,
-    emission: ArrayLike,
-    length: int,
-    cases: int,
+    rng: np.random.Generator, *, transition: ArrayLike, emission: ArrayLike, length: int, cases: int
 ) -> Sequences:
     """Draw sequences of `length` + 1 states from a hidden Markov model (section sec-sim-blsm).
 
@@ -379,11 +370,7 @@ def shipped_text() -> tuple[np.ndarray, list[str], str]:
 
 
 def windows(
-    codes: np.ndarray,
-    length: int,
-    *,
-    states: list[str] | None = None,
-    limit: int | None = None,
+    codes: np.ndarray, length: int, *, states: list[str] | None = None, limit: int | None = None
 ) -> Sequences:
     """Return all overlapping windows of `length` + 1 states, in order, without copying them.
 

@@ -369,7 +369,7 @@ class NaiveBayesClassifier(
         {"of": 10000, "threshold": "0.26"}: how many there were, and the absolute correlation that
         those kept are above.  Without "threshold" it is the smallest of the table, as where the
         best ones were kept.  The screening must have used the cases of `fit`.  Features that are
-        not in the table are taken to be missing as often as those of the table.
+        not in the table are taken to be missing as those of the table, by their chance to be kept.
     pi : the grid of pi; each point is as probable as the others.
     class_prior : (f_0, f_1), the Beta prior of the class probability, by class.
     alpha_prior : (shape, rate) of the Inverse-Gamma prior of alpha.
@@ -711,10 +711,7 @@ class MixtureClassifier(
             for name, values in (("rhat", found.rhat), ("ess", found.ess))
         } | {"reliable": found.reliable}
         if draws.judgement is not None:
-            self.diagnostics_ |= {
-                "iterations": draws.iterations,
-                "reached": draws.judgement.enough,
-            }
+            self.diagnostics_ |= {"iterations": draws.iterations, "reached": draws.judgement.enough}
         if not found.reliable:
             warnings.warn(
                 f"the chains do not support the predictions (R-hat {found.rhat.max():.2f}, "

@@ -30,13 +30,7 @@ from thesiskit.blocks import Block, Probabilities, Several, Some
 from thesiskit.defaults import TEMPERED
 from thesiskit.errors import UserError, quoted
 from thesiskit.models.ranks import Ranks, compare_last
-from thesiskit.models.temperature import (
-    SEED,
-    Temperature,
-    as_log_probability,
-    of_imitated,
-    temper,
-)
+from thesiskit.models.temperature import SEED, Temperature, as_log_probability, of_imitated, temper
 
 Arrays = dict[str, np.ndarray]
 OWN = ("corrected", "uncorrected")  # the methods that are a model's own

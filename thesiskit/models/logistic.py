@@ -53,16 +53,7 @@ from thesiskit._kernels import (  # type: ignore[attr-defined]
     tree,
 )
 from thesiskit._kernels import logistic as likelihoods  # type: ignore[attr-defined]
-from thesiskit.blocks import (
-    Block,
-    Count,
-    Each,
-    Once,
-    Positive,
-    PositiveNumber,
-    Some,
-    Text,
-)
+from thesiskit.blocks import Block, Count, Each, Once, Positive, PositiveNumber, Some, Text
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.base import PatternTraining, check, positive, shaped, whole

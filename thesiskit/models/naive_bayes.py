@@ -125,6 +125,7 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         "bernoulli-nb",
         "bernoulli-nb-calibrated",
         "l2-logistic",
+        "lasso",
         "logistic-regression",
         "random-forest",
         "gradient-boosting",
@@ -138,8 +139,8 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         "`corrected` and `uncorrected` for the selection; the model of `kind: normal`, of the "
         "features as they are, as `normal-corrected`, `normal-uncorrected`; also `bernoulli-nb` "
         "(scikit-learn's SelectKBest and BernoulliNB), `bernoulli-nb-calibrated` (the same in "
-        "CalibratedClassifierCV), and `l2-logistic` (logistic regression of all features as they "
-        "are, tuned in each training set). Beside patterns of discrete features: "
+        "CalibratedClassifierCV), `l2-logistic` and `lasso` (logistic regression of all features "
+        "as they are, tuned in each training set). Beside patterns of discrete features: "
         "`logistic-regression` (one-hot), `random-forest`, `gradient-boosting`, and `boost` "
         "(logistic regression of the ten pairs that BOOST ranks first)."
     )
@@ -758,9 +759,7 @@ def rates_of(posterior: Posterior) -> np.ndarray:
     return np.array(rates)[:, posterior.kept.group]
 
 
-def _log_odds(
-    posterior: Posterior,
-) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
+def _log_odds(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
     """Return how log P(x* given y*, point) depends on test counts per pair: slopes and bases.
 
     A point is one of alpha and of pi.  slopes (D, 2 G) holds log P(x* = 1) - log P(x* = 0), bases

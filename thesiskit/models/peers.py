@@ -1184,7 +1184,7 @@ _PEERS = (
          **_NAIVE),
     Peer("nearest-centroids", "nearest shrunken centroids", (REALS,), _fit_centroids,
          answer_centroids),
-    Peer("lasso", "logistic regression, L1", (REALS,),
+    Peer("lasso", "logistic regression, L1", (BITS, REALS),
          lambda task, *given: _tuned(lasso_path, _answer_lasso, PENALTIES, given, task.groups),
          _answer_lasso),
     Peer("pool", "pool of ridge, lasso, discriminants", (REALS,), _fit_pool, _answer_pool),

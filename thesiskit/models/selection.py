@@ -52,6 +52,7 @@ from numbers import Real
 from operator import index
 
 import numpy as np
+from scipy import special
 
 from thesiskit._kernels import screening  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, UserError
@@ -172,8 +173,7 @@ class FSelection:
     n_constant : columns that do not vary.
     tied, tied_kept : features whose F equals the threshold, and how many of these were kept.
     left_out : (D, G + 1) whole numbers: for each combination of counts among the features left
-        out, the counts and how many features have them.  Features that a screened table has not
-        are taken to be missing as often as those that it has.
+        out, the counts and how many features have them.
     limits : (D,) what their F is at most: `threshold`, but of a bound on |COR| another F for each
         combination of counts.
     """
@@ -407,8 +407,7 @@ def _leave_out_unseen(
 
     Where some of the table are left out, those that are not in it are below the cut, as if the
     whole table were there.  Where all are kept, the cut is that of the screening.  Nobody has seen
-    in which cases they are missing: their numbers of cases are those of the table's features, each
-    as often as there.
+    in which cases they are missing: `_unseen` says.
     """
     assert found.left_out is not None
     weakest, columns = weakest_features(packed, y, cases)
@@ -428,7 +427,7 @@ def _leave_out_unseen(
     present = np.broadcast_to(found.class_counts, found.ones.shape)
     present = np.concatenate([present if found.present is None else found.present, rows[:, :2]])
     seen = added_up(present, np.append(np.ones(len(found.selected)), rows[:, 3]))
-    unseen = np.insert(_shared_out(seen, of - p), 2, event, axis=1)
+    unseen = np.insert(_unseen(seen, of - p, cut), 2, event, axis=1)
     rows = np.concatenate([rows, unseen])
     rows = added_up(rows[:, :-1], rows[:, -1])
     left_out = LeftOut(rows, gamma_squared, len(columns) if event == LOT else 0)
@@ -442,10 +441,25 @@ def added_up(rows: np.ndarray, copies: np.ndarray | None = None) -> np.ndarray:
     return np.column_stack([groups, numbers]).astype(np.int64)
 
 
-def _shared_out(rows: np.ndarray, number: int) -> np.ndarray:
-    """Return so many features with the counts of others, each as often as there, (D, .)."""
-    ends = np.cumsum(rows[:, -1]).tolist()
-    shares = np.diff([end * number // ends[-1] for end in ends], prepend=0)
+def _unseen(rows: np.ndarray, number: int, bound: Fraction | float) -> np.ndarray:
+    """Return the counts of features that a screening left out, from those that it kept, (D, .).
+
+    rows (m, G + 1) : class counts of those kept, and how many features have them.
+
+    In few cases F is often above the bound by chance, with the probability q.  Of features with the
+    same counts q + e are kept, e because they are relevant, so that for each one that was kept
+    1 / (q + e) were there (Horvitz and Thompson 1952); e makes this right for all together.
+    """
+    classes = np.maximum(2, (rows[:, :-1] > 0).sum(axis=1))
+    freedom = np.maximum(1, rows[:, :-1].sum(axis=1) - classes)
+    chance = special.fdtrc(classes - 1, freedom, f_limits(bound, rows[:, :-1]))
+    low, high = 1e-9, 1.0  # of e
+    for _ in range(50):
+        e = (low * high) ** 0.5
+        weights = rows[:, -1] * (1 / np.minimum(chance + e, 1 - 1e-9) - 1)
+        low, high = (e, high) if weights.sum() > number else (low, e)
+    ends = np.rint(np.cumsum(weights) * (number / weights.sum())).astype(np.int64)
+    shares = np.diff(ends, prepend=0)
     return np.column_stack([rows[:, :-1], shares])[shares > 0]
 
 
@@ -690,7 +704,7 @@ def select_by_f(
         bounds.append(_screening_bound(screened, score, varies, have))
         # what is left out of the table is below the cut, and if nothing is, there is no cut
         bounds = bounds[not len(left_out) :]
-        unseen = _shared_out(_alike(have, varies), p - len(varies))
+        unseen = _unseen(_alike(have, varies), p - len(varies), bounds[-1])
         rows = np.concatenate([left_out, unseen])
         left_out = added_up(rows[:, :-1], rows[:, -1])
     limits = np.max([f_limits(one, left_out[:, :-1]) for one in bounds], axis=0)

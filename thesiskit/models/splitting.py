@@ -177,9 +177,7 @@ def _divided_log(z, other, step) -> np.ndarray:
     ratio = step / z
     close, same = np.abs(ratio) < 0.5, np.abs(ratio) < 1e-20
     log = np.where(
-        close,
-        special.log1p(np.where(close, ratio, 0)),
-        np.log(np.where(close, 1, other / z)),
+        close, special.log1p(np.where(close, ratio, 0)), np.log(np.where(close, 1, other / z))
     )
     return np.where(same, 1 / z, log / np.where(same, 1, step))
 
