@@ -55,7 +55,7 @@ TINY = {
     "until": {
         "data": {"source": "logistic", "states": 2, "classes": 2, "history": 2, "train": 30,
                  "test": 9},
-        "model": {"kind": "logistic", "orders": [1], "iterations": 12, "chains": 2,
+        "model": {"kind": "logistic", "orders": [1], "iterations": 200, "chains": 2,
                   "until": {"rhat": 1.1, "ess": 40}},
         "report": {"parts": ["reached-table"]},
     },
@@ -458,11 +458,11 @@ def of_yaml(rng: random.Random, kind: str) -> Input:
         "key": text + "? [a, b]\n: 1\n",
         "key mapping": text + "? {a: b}\n: 1\n",
         "undefined": text + "smoke: *nobody\n",
+        "alias": text.replace("title: T", "title: &t T").replace("about: A", "about: *t"),
         "two anchors": text + "<<: 5\n",
         "tab": text + "smoke:\n\t a: 1\n",
     }  # fmt: skip
     fine = {
-        "anchor": text.replace("title: T", "title: &t T").replace("about: A", "about: *t"),
         "marker": "---\n" + text,
         "bom": "\ufeff" + text,
         "windows": text.replace("\n", "\r\n"),
