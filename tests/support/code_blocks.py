@@ -177,7 +177,8 @@ def check_transcript(block: Block) -> None:
     timeless = r"\((?:[0-9.]+ s|already done)\)"
     pattern = re.escape(re.sub(timeless, "TIME", output))
     pattern = pattern.replace(re.escape("..."), ".*").replace("TIME", timeless)
-    printed = run_line(command)
+    slow = r"(?m)^\w+: [\d,]+ of [\d,]+ after \d+ min\n"  # on a busy machine
+    printed = re.sub(slow, "", run_line(command))
     assert re.fullmatch(pattern, printed), f"{block} prints otherwise now:\n{printed}"
 
 
