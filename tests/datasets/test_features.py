@@ -1,6 +1,5 @@
 import gzip
 import os
-import time
 import tracemalloc
 from itertools import combinations, product
 from math import comb
@@ -72,9 +71,7 @@ SIGMA = np.array([0, 1, 1 / 2, 1 / 3, 1 / 4])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_responses_come_as_often_as_the_truth_says(rng, classes):
     """Equation eqn-softmax-class."""
-    start = time.perf_counter()
     table, truth = draw_interactions(rng, **CAUCHY, sigma=SIGMA, classes=classes)
-    assert time.perf_counter() - start < 1
     assert truth["probability"].shape == (5500, classes)
     np.testing.assert_allclose(truth["probability"].sum(axis=1), 1)
     for k in range(classes):
@@ -289,9 +286,7 @@ def test_epistasis_that_cannot_be(rng, settings, words):
 
 
 def test_tic_tac_toe():
-    start = time.perf_counter()
     table = tic_tac_toe()
-    assert time.perf_counter() - start < 1
     assert len(np.unique(table.X, axis=0)) == len(table.X) == 958
     assert np.bincount(table.response).tolist() == [332, 626]
     assert table.features[:3] == ["top-left", "top-middle", "top-right"]

@@ -74,7 +74,8 @@ def begin(finished: Path, kind: str, target: Path) -> None:
 def finish_again(target: Path, whole: Path) -> tuple[Outcome, str]:
     """Run what was cut short; return the outcome, and what is not as it should be."""
     outcome = run(target)
-    return outcome, differences(target, whole) if outcome.code == 0 else "is not mended"
+    mended = differences(target, whole) if outcome.code == 0 else f"not mended: {outcome.errors}"
+    return outcome, mended
 
 
 def run(folder: Path, *more: object) -> Outcome:

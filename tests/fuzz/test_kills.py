@@ -24,9 +24,10 @@ SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
 
 def begin_and_kill(folder: Path, seconds: float, how: int) -> bool:
     """Begin a run with two child processes, and end it by a signal; whether it was still there."""
+    gone, held = os.pipe()  # held by the child and by the run: closed when both have ended
     child = os.fork()
+    os.setpgid(child, 0)  # here and there, whoever comes first
     if child == 0:
-        os.setsid()
 
         def main(arguments: list[str]) -> None:
             from thesiskit.cli import main as command_line
@@ -37,6 +38,7 @@ def begin_and_kill(folder: Path, seconds: float, how: int) -> bool:
 
         done = command("run", "small.yaml", "--jobs", "2", folder=folder, main=main)
         os._exit(0 if done.code == 0 else 1)
+    os.close(held)
     time.sleep(seconds)
     ended, status = os.waitpid(child, os.WNOHANG)
     alive = ended == 0
@@ -47,6 +49,8 @@ def begin_and_kill(folder: Path, seconds: float, how: int) -> bool:
             time.sleep(0.1)
             os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
+    os.read(gone, 1)  # the run may end later than its parent, and has the folder until then
+    os.close(gone)
     return alive
 
 

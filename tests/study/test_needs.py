@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -198,7 +197,7 @@ def test_memory_is_a_lower_bound(text, settings, write, tmp_path):
     assert 0 < needed.memory < found
 
 
-def test_shipped_experiments_need_no_word_and_no_time():
+def test_shipped_experiments_need_no_word():
     for path in sorted((ROOT / "configs").rglob("*.yaml")):
         if path.stem in (
             "colon",
@@ -213,9 +212,7 @@ def test_shipped_experiments_need_no_word_and_no_time():
             continue
         experiment = opened(path, ROOT / "nowhere")
         assert experiment.graph.work.data_digest is not None  # the data are read all the same
-        started = time.perf_counter()
         assert experiment.needs().problem is None
-        assert time.perf_counter() - started < 0.1
     large = {"configs/studies/naive-replicates.yaml": "replicates=25000",  # 10^6 cells
              "configs/chapter2/naive-simulation.yaml": "data.features=1000000"}  # fmt: skip
     for name, setting in large.items():
@@ -268,10 +265,8 @@ def test_what_needs_much_is_refused_at_once(kind, setting, words, write, tmp_pat
     arguments = ["run", str(write(text)), "--results", str(tmp_path / "r"), "--set", setting]
     if words is None:
         words = "say --yes|at most"
-    started = time.perf_counter()
     before = peak_memory()
     result = CliRunner().invoke(main, arguments)
-    assert time.perf_counter() - started < 3
     assert peak_memory() < before + 200_000_000
     assert result.exit_code == 2, result.output
     assert len(result.output.splitlines()) == 1

@@ -483,7 +483,7 @@ def job(tmp_path, commands):
         try:
             wait_for((tmp_path / "began").exists)
             process.send_signal(how)
-            out = process.communicate(timeout=10)[0].splitlines()
+            out = process.communicate(timeout=60)[0].splitlines()
         finally:
             process.kill()
         (tmp_path / "began").unlink()
