@@ -1,6 +1,7 @@
 """The thesis's numbers among replicates: arithmetic, coverage, pages, refusals."""
 
 import re
+from collections import defaultdict
 from fnmatch import fnmatchcase
 from types import SimpleNamespace
 
@@ -240,6 +241,30 @@ def test_exhibits_name_configs_and_parts_and_numbers():
                 or key.startswith(f"{pattern}.")
             ]  # fmt: skip
             assert hit, pattern
+
+
+def test_exhibits_are_numbered_and_the_page_of_the_thesis_says_which_config_remakes_which():
+    counts, named = defaultdict(list), defaultdict(list)
+    for one in exhibits():
+        chapter, place = one.name.split(".")
+        counts[chapter].append(int(place))
+        if one.part:
+            named[one.experiment].append(one.name.split()[1])
+        for path in re.findall(r"thesiskit/\S+", one.why):
+            assert (ROOT / path).is_file(), path
+    lengths = {"Figure 2": 14, "Table 2": 4, "Figure 3": 21}
+    assert counts == {name: list(range(1, n + 1)) for name, n in lengths.items()}
+    told = {}
+    for line in (ROOT / "docs/thesis.md").read_text().splitlines():
+        cells = line.strip("| ").split(" | ")
+        if len(cells) == 4 and "." in cells[1]:
+            numbers = re.sub(
+                r"(\d)\.(\d+) to \d\.(\d+)",
+                lambda m: ", ".join(f"{m[1]}.{i}" for i in range(int(m[2]), int(m[3]) + 1)),
+                cells[1],
+            )
+            told[cells[2].strip("`")] = sorted(re.findall(r"[\d.]+", numbers))
+    assert told == {name: sorted(numbers) for name, numbers in named.items()}
 
 
 # ---- from command to page ----

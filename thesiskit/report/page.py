@@ -155,7 +155,7 @@ WELL = ("as printed", "inside 99 %", "not comparable")  # verdicts that need no 
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A table or figure of the thesis.
+    """A table or figure of the thesis; its name has the number in print.
 
     experiment, part : our experiment, and the part of its report, that remake it. If none does,
         `why` says why.
@@ -165,7 +165,7 @@ class Exhibit:
     """
 
     label: str
-    kind: str
+    name: str
     section: str
     shows: str
     experiment: str = ""
