@@ -182,7 +182,7 @@ def signals(name: str):
 
 
 def ranks(results: Path) -> Iterator[dict[str, str]]:
-    """The smallest p of all quantities, times their number, of what is right and of what is not."""
+    """The smallest p of both tests of all quantities, of what is right and of what is not."""
     for name in RANKS:
         path = results / f"calibration-{name}/tables/ranks.csv"
         if path.exists():
@@ -196,7 +196,7 @@ def ranks(results: Path) -> Iterator[dict[str, str]]:
                 "study": f"`calibration-{name}`",
                 "models": str(found.loc[~wrong, "model"].nunique()),
                 "quantities": str((~wrong).sum()),
-                "smallest p times quantities": f"{min(1, smallest['right'] * (~wrong).sum()):.2g}",
+                "smallest p times tests": f"{min(1, smallest['right'] * 2 * (~wrong).sum()):.2g}",
                 "p without the correction": small(smallest["wrong"]) if wrong.any() else "",
             }
 
