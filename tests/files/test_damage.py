@@ -88,7 +88,7 @@ def test_damaged_unfinished_work_is_discarded(tmp_path):
     assert Unfinished(path, "key").running == {}
     np.savez(path, key="unfinished key", format=1)
     assert Unfinished(path, "key").running == {}
-    assert not stopping.is_set()
+    assert not stopping
 
 
 def test_an_array_must_be_what_it_says(tmp_path):

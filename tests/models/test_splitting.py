@@ -1,6 +1,6 @@
 """Splitting a sum, and predictions after it, against quadrature that cannot cancel."""
 
-import threading
+import signal
 from fractions import Fraction
 
 import numpy as np
@@ -439,7 +439,6 @@ def test_parts_of_a_prediction_are_the_whole_and_end_when_asked(monkeypatch, rng
                 given = (coefficient, log_sigma, np.zeros(7), shared)
                 linear = model.predict_response(*given, **keys).linear
                 assert (linear == found.setdefault("linear", linear)).all()
-    monkeypatch.setattr(chains, "stopping", threading.Event())
-    chains.stopping.set()
+    monkeypatch.setattr(chains, "stopping", [signal.SIGTERM])
     with pytest.raises(chains.Stopped):
         model.predict(coefficient, log_sigma, shared, 3, **keys)

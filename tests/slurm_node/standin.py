@@ -8,13 +8,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+import time
 from pathlib import Path
 
 STEP = 0.1  # seconds
 
 
-def make(path: Path, seconds: float, stop: threading.Event) -> bool:
+def make(path: Path, seconds: float, stop: list[int]) -> bool:
     """Make a cell, or go on with it; whether it is done."""
     if path.exists():
         return True
@@ -26,9 +26,13 @@ def make(path: Path, seconds: float, stop: threading.Event) -> bool:
     # cells have child processes too
     child = subprocess.Popen(["tail", "-f", log], stdout=subprocess.DEVNULL)
     try:
-        while done < seconds and not stop.wait(STEP):
+        while done < seconds and not stop:
+            time.sleep(STEP)
             done += STEP
-            if child.poll() is not None and not stop.wait(2):  # a cancelled job's are told too
+            if child.poll() is not None and not stop:
+                time.sleep(2)  # a cancelled job's are told too
+                if stop:
+                    break
                 raise RuntimeError(f"the child ended: {child.returncode}")
     finally:
         child.kill()
@@ -47,8 +51,8 @@ def main(folder: str, seconds: str, *more: str) -> int:
     line, lines = map(int, options["--share"].split("/"))
     listed = Path(options["--cells"]).read_text().splitlines()
     assert len(listed) == lines
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    stop: list[int] = []  # an event has a lock, for which the handler of a second signal would wait
+    signal.signal(signal.SIGTERM, lambda number, _: stop.append(number))
     names = listed[line - 1].split()
     done = all(make(Path(folder) / name, float(seconds), stop) for name in names)
     print(f"{'done' if done else 'stopped'}: {' '.join(names)}")

@@ -341,6 +341,35 @@ def _session(number):
     return [one for one in found if one and one[3] == str(number) and one[0] != "Z"]
 
 
+TWICE = """\
+import importlib, signal, sys
+from thesiskit.study import batch
+command = importlib.import_module("thesiskit.cli.batch")
+
+def again(frame, event, _):
+    if event == "call":  # of whatever the handler calls
+        signal.raise_signal(signal.SIGTERM)
+
+def make(experiment, cells, stop):
+    sys.setprofile(again)
+    signal.raise_signal(signal.SIGTERM)
+    sys.setprofile(None)
+    return None if stop else []
+
+batch.make = make
+try:
+    command._make(None, [])
+except KeyboardInterrupt:
+    print("ended")
+"""
+
+
+def test_a_second_signal_while_the_first_is_handled_blocks_nothing():
+    """A cancelled job gets two, of Slurm and of its script: `batch cell` waited for itself."""
+    done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "ended\n", done.stderr
+
+
 def test_a_signal_to_the_group_ends_the_workers_with_all_saved(config, tmp_path):
     """As when a job is cancelled: the server that forks workers hears of it, too, and stays."""
     config.write_text(LONG)

@@ -208,13 +208,12 @@ def cell(config, asked, share, listed, ids) -> None:
 def _make(experiment, cells) -> None:
     """Make the cells of a share until a signal stops it; exit with 1 if some are not done."""
     import signal
-    import threading
 
     from thesiskit.study.batch import make
 
-    stop = threading.Event()
+    stop: list[int] = []
     for name in ("SIGTERM", "SIGINT"):
-        signal.signal(getattr(signal, name), lambda *_: stop.set())
+        signal.signal(getattr(signal, name), lambda number, _: stop.append(number))
     failures = make(experiment, cells, stop)
     if failures is None:
         raise KeyboardInterrupt

@@ -21,7 +21,6 @@ effective draws are those of Vehtari and others (2021), which `compare_chains` c
 
 import json
 import os
-import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -57,7 +56,9 @@ REACHED = ("judged_rhat", "judged_ess", "worst", "lack", "reached", "iterations"
 OURS = ("judged", "judged_at", "kept_at")
 Arrays = dict[str, np.ndarray]
 Named = dict[str, tuple[tuple[str, ...], np.ndarray]]  # dimensions after chain and draw, values
-stopping = threading.Event()  # set: runs that can be saved are, and raise Stopped
+# Not empty: runs that can be saved are, and raise Stopped.  It has no lock, as an event has, for
+# which the handler of a second signal would wait for ever while that of the first has it.
+stopping: list[int] = []
 
 
 class Stopped(Exception):
@@ -449,7 +450,7 @@ def run(
             parts = [rule.trimmed(part, done) for part in parts]
         now = time.monotonic()
         block = max(1, int(block * np.clip(BLOCK_SECONDS / max(now - started, 1e-3), 0.2, 20)))
-        stop = stopping.is_set()
+        stop = bool(stopping)
         if save and (stop or now - last_saved > pause) and done < iterations:
             save(states(chains, done) | numbered([joined(part, sums) for part in parts]))
             if stop:

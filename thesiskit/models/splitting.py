@@ -248,7 +248,7 @@ def in_parts(first: int, *others: int, inner: int = 1) -> Iterator[tuple[slice, 
     step = max(1, WORK // max(1, inner * math.prod(others)))
     for start in range(0, first, step):
         for rest in in_parts(*others, inner=inner) if others else [()]:
-            if chains.stopping.is_set():
+            if chains.stopping:
                 raise chains.Stopped
             yield slice(start, min(start + step, first)), *rest
 

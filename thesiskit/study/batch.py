@@ -10,7 +10,6 @@ import math
 import os
 import re
 import sys
-import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -326,7 +325,7 @@ def _mean_seconds(graph: Graph) -> float | None:
 
 
 def make(
-    experiment: Experiment, cells: Sequence[Cell], stop: threading.Event
+    experiment: Experiment, cells: Sequence[Cell], stop: list[int]
 ) -> list[tuple[Cell, str]] | None:
     """Make what is not done of cells, and return what failed and why; None when stopped early."""
     experiment.results.prepare()
@@ -338,7 +337,7 @@ def make(
             todo = _after(graph, cells) if again else [c for c in cells if not graph.done(c)]
             made = workers.make(todo, stop)
             failures += [(cell, reason) for cell, reason in made if reason]
-            if stop.is_set():
+            if stop:
                 return None
         for number in sorted({cell.block for cell in cells}):
             graph.block(number).join_what_can_be()

@@ -239,7 +239,7 @@ class Unfinished:
 
     def watch(self, done: int, total: int, state: Callable[[], Arrays]) -> None:
         """Save the state of a screening, and say how far it is, once a while; stop if asked to."""
-        stopped = chains.stopping.is_set()
+        stopped = bool(chains.stopping)
         if stopped or time.monotonic() - self.written > chains.SAVE_SECONDS:
             self.save(state())
         if time.monotonic() - self.told > TELL_SECONDS:
@@ -252,7 +252,7 @@ class Unfinished:
         """Keep the fit, which is finished; write once a while."""
         self.fits[self.place] = fit
         self.running = {}
-        stopped = chains.stopping.is_set()
+        stopped = bool(chains.stopping)
         if stopped or time.monotonic() - self.written > chains.SAVE_SECONDS:
             self.write()
         if stopped:

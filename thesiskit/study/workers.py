@@ -63,16 +63,14 @@ class Workers:
         _start_server(work.modules)
         self.children: dict[Any, Any] = {}
 
-    def make(
-        self, cells: list[Cell], stop: threading.Event | None = None
-    ) -> Iterator[tuple[Cell, str]]:
+    def make(self, cells: list[Cell], stop: list[int] | None = None) -> Iterator[tuple[Cell, str]]:
         """Make cells and yield each that is done, or why it failed.
 
         A cell waits for those of `cells` that it needs, and is left out if one of them fails.  An
         error of ours, which other cells would meet too, is raised, unless there is a `stop`.
 
-        stop : of a job: when it is set, cells that run are saved, and no others begun.  Children
-            make what else a cell needs, too.
+        stop : of a job: once it has a signal, cells that run are saved, and no others begun.
+            Children make what else a cell needs, too.
         """
         known = set(cells)
         order = TopologicalSorter({cell: known.intersection(self.graph.needs(cell))
@@ -82,7 +80,7 @@ class Workers:
         busy: dict[Any, Cell] = {}
         try:
             while ready or busy:
-                stopped = stop is not None and stop.is_set()
+                stopped = bool(stop)
                 while ready and not stopped and len(busy) < self.jobs:
                     pipe = self._idle(busy)
                     busy[pipe] = ready.popleft()
@@ -90,7 +88,7 @@ class Workers:
                         pipe.send((busy[pipe], stop is not None))
                 if not busy:
                     return
-                answered = connection.wait(busy, 0.5 if stop else None)
+                answered = connection.wait(busy, None if stop is None else 0.5)
                 if stopped:
                     self._ask_to_stop()
                 for pipe in answered:
@@ -129,7 +127,7 @@ class Workers:
         return pipe
 
     def _result(
-        self, pipe: Any, cell: Cell, stop: threading.Event | None
+        self, pipe: Any, cell: Cell, stop: list[int] | None
     ) -> tuple[str, str, ThesiskitError | None]:
         """Return what came of a cell: done, stopped or failed; why it failed; an error of ours."""
         process = self.children[pipe]
@@ -145,7 +143,9 @@ class Workers:
         # a cancelled job's children hear of it when the job does, or just before
         told = state == "stopped" or process.exitcode == -signal.SIGTERM
         if told and stop is not None:
-            stop.wait(STOP_SECONDS)
+            end = time.monotonic() + STOP_SECONDS
+            while not stop and time.monotonic() < end:
+                time.sleep(0.01)
             remove(self.graph.files.path(cell, "running"))
             return "stopped", "", None
         reason = "its process was told to stop" if state == "stopped" else str(error)
@@ -183,7 +183,7 @@ def _death(code: int) -> str:
 def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
     """Make cells as they are handed over, until the pipe says to stop, or is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who asks to stop
-    signal.signal(signal.SIGTERM, lambda *_: chains.stopping.set())  # as a cancelled job does
+    signal.signal(signal.SIGTERM, lambda number, _: chains.stopping.append(number))
     # chains of a fit have a thread for each core, for the last fits have no others beside them
     os.environ.clear()
     os.environ.update(environment, **ONE_THREAD)  # libraries may still be loaded
@@ -203,13 +203,13 @@ def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
         try:
             order = orders.get(timeout=0.5)
         except Empty:  # a signal is heard in between
-            if chains.stopping.is_set():
+            if chains.stopping:
                 return
             continue
         if order is None:
             return
         answer = problem or _make(graph, *order)
-        last = chains.stopping.is_set() or problem is not None
+        last = bool(chains.stopping) or problem is not None
         with suppress(OSError):  # the parent is gone: the end of the orders says so
             pipe.send((*answer, last))
         if last:
@@ -225,7 +225,7 @@ def _listen(pipe, orders: SimpleQueue) -> None:
         except (EOFError, OSError):
             order = None
         if order is None:
-            chains.stopping.set()
+            chains.stopping.append(0)
         orders.put(order)
     time.sleep(PATIENCE)  # a kernel that has not ended by now keeps no process
     os._exit(1)
