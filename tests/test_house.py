@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 41_942,
+    "lines": 41_941,
     "files": 90,
     "functions of at most 3 lines": 836,
     "isinstance": 127,

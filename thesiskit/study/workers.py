@@ -181,7 +181,7 @@ def _death(code: int) -> str:
 
 
 def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
-    """Make cells as they are handed over, until the pipe says to stop, or is closed."""
+    """Make cells as handed over, until the pipe says to stop or closes, or a job is cancelled."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who asks to stop
     signal.signal(signal.SIGTERM, lambda number, _: chains.stopping.append(number))
     # chains of a fit have a thread for each core, for the last fits have no others beside them
