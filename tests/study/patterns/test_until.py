@@ -232,12 +232,12 @@ def test_chains_that_do_not_support_predictions_are_warned_of(config, tmp_path):
         (
             ["model.burn_in=20"],
             "until: the second half of the iterations is kept, whatever "
-            "model.burn_in. Fix: remove model.burn_in, or remove until\n",
+            "model.burn_in. Fix: remove model.burn_in, or remove until",
         ),
-        (["model.thin=2"], "Fix: remove model.thin, or remove until\n"),
+        (["model.thin=2"], "Fix: remove model.thin, or remove until"),
         (
             ["model.thin=2", "model.burn_in=99999"],  # not: of 10000 iterations none is kept
-            "Fix: remove model.burn_in and model.thin, or remove until\n",
+            "Fix: remove model.burn_in and model.thin, or remove until",
         ),
         (["model.until.rhat=1"], "model.until.rhat: must be greater than 1, got 1"),
         (["model.until.rhat=1.2"], "model.until.rhat: must be at most 1.1, got 1.2"),
