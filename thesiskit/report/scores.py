@@ -48,8 +48,9 @@ VARIANTS = {  # how titles call rules for theta, and samplers
     "exact": "exact quadrature",
     "simpson-21": "Simpson's rule with 21 points",
     "collapsed": "collapsed sampler",
-    "thesis": "the thesis's sampler",
-    "as-printed": "the thesis's sampler as printed",
+    "simpson-21-transformed": "Simpson's rule with 21 points, theta transformed",
+    "gibbs": "Gibbs sampler of the thesis's text",
+    "approximate": "Gibbs sampler without the factor in the labels",
     "enumeration": "exact posterior",
 }
 ALL_KEPT = " If all features are kept, there is nothing to correct, and the methods are the same."
@@ -266,7 +267,12 @@ def differences_table(record: Record) -> list[Table]:
 
 def quadrature_table(record: Record) -> list[Table]:
     """What exact integrals over theta change, against Simpson's rule."""
-    variants, rows = record.variants[:2], []
+    return [_rule_table(record, other) for other in record.variants[1:]]
+
+
+def _rule_table(record: Record, other: str) -> Table:
+    """Return what the first rule for theta changes, against another."""
+    variants, rows = [record.variants[0], other], []
     ways = record.ways(("corrected", "uncorrected", "complete"))
     for label, way in product(record.labels, ways):
         found = [record.find(label, way.method, one, way.manner) for one in variants]
@@ -290,12 +296,12 @@ def quadrature_table(record: Record) -> list[Table]:
     first, second = map(variant_words, variants)
     title = f"What {first} changes, against {second}"
     caption = (
-        "The thesis integrates over theta by Simpson's rule with 21 points, which is far off "
-        "for features that are almost constant. Log alpha is averaged over its posterior; the "
-        "last column is how far the logarithm of the adjustment factor moves at the most "
-        "probable alpha."
+        "The thesis integrates over theta by Simpson's rule with 21 points. Log alpha is averaged "
+        "over its posterior; the last column is the change of the logarithm of the adjustment "
+        "factor at the most probable alpha."
     )
-    return [Table("quadrature", title, pd.DataFrame(rows), caption)]
+    name = "quadrature" if other == record.variants[1] else f"quadrature-{other}"
+    return Table(name, title, pd.DataFrame(rows), caption)
 
 
 def _integrals(record: Record, arm: Arm) -> tuple[float, float]:
