@@ -283,7 +283,7 @@ def test_old_names_of_samplers_are_read():
     assert config.model.samplers == ["approximate", "gibbs", "collapsed"]
     for given, names in (
         ("[as-printed, thesis, collapsed]", ["approximate", "gibbs", "collapsed"]),
-        ("thesis", ["gibbs"]),
+        ("[thesis]", ["gibbs"]),
     ):
         found = load_config(
             ROOT / "configs/chapter2/mixture-simulation.yaml", settings=(f"model.samplers={given}",)

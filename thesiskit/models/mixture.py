@@ -43,10 +43,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import local
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import field_validator, model_validator
+from pydantic import BeforeValidator, field_validator, model_validator
 from scipy import special
 
 from thesiskit._kernels.mixture import Collapsed, LogOdds, WithTheta
@@ -159,6 +159,12 @@ class ThesisBlock(Block):
     """The rule for theta in the adjustment factor: `simpson-11` as in the thesis, or `exact`."""
 
 
+Sampler = Annotated[
+    Literal["collapsed", "gibbs", "approximate", "enumeration"],
+    BeforeValidator(lambda name: OLD_SAMPLERS.get(str(name), name)),
+]
+
+
 class MixtureBlock(SelectingBlock):
     """Priors of the mixture model, its samplers, and what to compare it with."""
 
@@ -176,7 +182,7 @@ class MixtureBlock(SelectingBlock):
     `bernoulli-nb-calibrated` and `l2-logistic` (of all features, tuned in each training set)."""
     response_alpha_prior: Pair = ALPHA_PRIOR
     """Shape and rate of the prior of alpha_0, which belongs to the response."""
-    samplers: Some[Literal["collapsed", "gibbs", "approximate", "enumeration"]] = ["collapsed"]
+    samplers: Some[Sampler] = ["collapsed"]
     """`collapsed` integrates theta out; `gibbs` is the sampler that the text of the thesis
     describes; `approximate` leaves the adjustment factor out of its label update: it gives the
     numbers that the thesis prints, but has no posterior distribution; `enumeration` is the exact
@@ -192,13 +198,6 @@ class MixtureBlock(SelectingBlock):
     most 1,000 draws are kept. It needs two chains or more."""
     thesis: ThesisBlock = ThesisBlock()
     """How the samplers `gibbs` and `approximate` run."""
-
-    @field_validator("samplers", mode="before")
-    @classmethod
-    def _older_names(cls, value):
-        """Read the names of samplers up to version 0.2."""
-        names = value if isinstance(value, list) else [value]
-        return [OLD_SAMPLERS.get(name, name) if isinstance(name, str) else name for name in names]
 
     @model_validator(mode="before")
     @classmethod
@@ -285,8 +284,7 @@ class Mixture(TwoClasses):
         check_counts("class_prior", self.class_prior)
         for name in ("alpha_prior", "response_alpha_prior"):
             check_alpha_prior(name, getattr(self, name))
-        if isinstance(self.sampler, str):
-            object.__setattr__(self, "sampler", OLD_SAMPLERS.get(self.sampler, self.sampler))
+        object.__setattr__(self, "sampler", OLD_SAMPLERS.get(str(self.sampler), self.sampler))
         if not (isinstance(self.sampler, str) and self.sampler in SAMPLERS):
             raise UserError(
                 f"unknown sampler {self.sampler!r}; choose one of {', '.join(SAMPLERS)}"

@@ -267,41 +267,41 @@ def differences_table(record: Record) -> list[Table]:
 
 def quadrature_table(record: Record) -> list[Table]:
     """What exact integrals over theta change, against Simpson's rule."""
-    return [_rule_table(record, other) for other in record.variants[1:]]
-
-
-def _rule_table(record: Record, other: str) -> Table:
-    """Return what the first rule for theta changes, against another."""
-    variants, rows = [record.variants[0], other], []
-    ways = record.ways(("corrected", "uncorrected", "complete"))
-    for label, way in product(record.labels, ways):
-        found = [record.find(label, way.method, one, way.manner) for one in variants]
-        arms = [arm for arm in found if arm is not None]
-        if len(arms) < len(variants) or arms[0].way != way:
-            continue
-        change = np.abs(record.probability(arms[0]) - record.probability(arms[1]))
-        row = {
-            "features": label,
-            "method": way.words,
-            "largest change of a prediction": change.max(),
-            "mean change": change.mean(),
-        }
-        both = list(zip(variants, arms, strict=True))
-        for name in ("AMLP", "expected error"):
-            row |= {f"{name}: {variant}": measured(record)[arm][name] for variant, arm in both}
-        alpha, factor = zip(*(_integrals(record, arm) for arm in arms), strict=True)
-        row |= {f"mean log alpha: {one}": value for one, value in zip(variants, alpha, strict=True)}
-        some = way.manner.relevant == "some"  # then the factor is not of one alpha
-        rows.append(row | {"change of log P(S)": np.nan if some else factor[1] - factor[0]})
-    first, second = map(variant_words, variants)
-    title = f"What {first} changes, against {second}"
-    caption = (
-        "The thesis integrates over theta by Simpson's rule with 21 points. Log alpha is averaged "
-        "over its posterior; the last column is the change of the logarithm of the adjustment "
-        "factor at the most probable alpha."
-    )
-    name = "quadrature" if other == record.variants[1] else f"quadrature-{other}"
-    return Table(name, title, pd.DataFrame(rows), caption)
+    tables = []
+    for other in record.variants[1:]:
+        variants, rows = [record.variants[0], other], []
+        ways = record.ways(("corrected", "uncorrected", "complete"))
+        for label, way in product(record.labels, ways):
+            found = [record.find(label, way.method, one, way.manner) for one in variants]
+            arms = [arm for arm in found if arm is not None]
+            if len(arms) < len(variants) or arms[0].way != way:
+                continue
+            change = np.abs(record.probability(arms[0]) - record.probability(arms[1]))
+            row = {
+                "features": label,
+                "method": way.words,
+                "largest change of a prediction": change.max(),
+                "mean change": change.mean(),
+            }
+            both = list(zip(variants, arms, strict=True))
+            for name in ("AMLP", "expected error"):
+                row |= {f"{name}: {variant}": measured(record)[arm][name] for variant, arm in both}
+            alpha, factor = zip(*(_integrals(record, arm) for arm in arms), strict=True)
+            row |= {
+                f"mean log alpha: {one}": value for one, value in zip(variants, alpha, strict=True)
+            }
+            some = way.manner.relevant == "some"  # then the factor is not of one alpha
+            rows.append(row | {"change of log P(S)": np.nan if some else factor[1] - factor[0]})
+        first, second = map(variant_words, variants)
+        title = f"What {first} changes, against {second}"
+        caption = (
+            "The thesis integrates over theta by Simpson's rule with 21 points. Log alpha is "
+            "averaged over its posterior; the last column is the change of the logarithm of the "
+            "adjustment factor at the most probable alpha."
+        )
+        name = "quadrature" if other == record.variants[1] else f"quadrature-{other}"
+        tables.append(Table(name, title, pd.DataFrame(rows), caption))
+    return tables
 
 
 def _integrals(record: Record, arm: Arm) -> tuple[float, float]:

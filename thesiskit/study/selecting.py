@@ -65,7 +65,7 @@ WHOLE, DISJOINT = "l2-logistic", "disjoint"
 WHOLE_METHODS = tuple(
     name for name in peers.names(BITS, REALS, FEATURES) if not PEERS[name].selects
 )
-STREAMS = {new: old for old, new in OLD_SAMPLERS.items()}  # the names of the thesis's samplers
+STREAMS = {new: old for old, new in OLD_SAMPLERS.items()}  # names in random streams
 DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an arm
 # what result files have of selections: arrays of the features kept, and numbers
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
@@ -109,11 +109,6 @@ class Arm:
         tempered = TEMPERED.get(self.temperature, NONE)
         others = (self.method, self.variant, self.relevant, tempered)
         return " ".join([self.label, *(word for word in others if word not in (NONE, "all"))])
-
-    @property
-    def stream(self) -> str:
-        """The rule or sampler as random streams name it."""
-        return STREAMS.get(self.variant, self.variant)
 
     @property
     def tempered(self) -> bool:
@@ -892,7 +887,9 @@ class SelectionWork(Work):
     def _rank(self, posterior: Any, arm: Arm, split: Split, selection: Any) -> Ranks | None:
         """Rank the truth in a split; None where an arm has no draws."""
         model, drawn = self.model_of(arm), self.design(split.replicate).drawn(split.replicate)
-        place = [arm.label, arm.method, arm.stream] + ["some"] * (arm.relevant == "some")
+        place = [arm.label, arm.method, STREAMS.get(arm.variant, arm.variant)] + ["some"] * (
+            arm.relevant == "some"
+        )
         place = place if model.variant else [arm.name]
         return model.ranks(
             posterior,
@@ -907,7 +904,7 @@ class SelectionWork(Work):
     ) -> Training:
         """Return what the model of an arm is fitted to in a split, or in a part of one."""
         model, seed = self.model_of(arm), self.config.seed
-        place = (*split.place, arm.label, arm.method, arm.stream)
+        place = (*split.place, arm.label, arm.method, STREAMS.get(arm.variant, arm.variant))
         if within and model.chains:  # the first test case says which part of a training set it is
             whole = generator(seed, "chains within", *place, int(split.test[0]))
             rngs = whole.spawn(model.chains)
