@@ -295,6 +295,24 @@ def test_a_missing_file(tmp_path):
         load_config(tmp_path / "none.yaml")
 
 
+def test_old_names_of_samplers_are_read():
+    config = load_config(ROOT / "configs/chapter2/mixture-simulation.yaml")
+    assert config.model.samplers == ["approximate", "gibbs", "collapsed"]
+    for given, names in (
+        ("[as-printed, thesis, collapsed]", ["approximate", "gibbs", "collapsed"]),
+        ("[thesis]", ["gibbs"]),
+    ):
+        found = load_config(
+            ROOT / "configs/chapter2/mixture-simulation.yaml", settings=(f"model.samplers={given}",)
+        )
+        assert found.model.samplers == names
+    with pytest.raises(ConfigError, match="samplers"):
+        load_config(
+            ROOT / "configs/chapter2/mixture-simulation.yaml",
+            settings=("model.samplers=[thesis, gibbs]",),
+        )
+
+
 def test_the_old_name_of_groups_of_features_is_read(write):
     old, new = (
         load_config(write(f"{GOOD}evaluation: {{ {key}: 3 }}\n"))

@@ -27,7 +27,7 @@ from thesiskit.study.cells import Unfinished
 def whole(request, tmp_path_factory):
     """The folder of a finished experiment with draws."""
     folder = tmp_path_factory.mktemp("whole")
-    text = {"mixture": MIXTURE.replace("[collapsed, thesis]", "[collapsed]"), "logistic": LOGISTIC}
+    text = {"mixture": MIXTURE.replace("[collapsed, gibbs]", "[collapsed]"), "logistic": LOGISTIC}
     (folder / "small.yaml").write_text(text[request.param])
     run("run", folder / "small.yaml", "--results", folder, "--jobs", "0")
     return folder

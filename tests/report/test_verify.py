@@ -134,7 +134,7 @@ def made_up(root, rng, shift=0.0, n=300, cases=2000):
         {
             "probability": np.array([p[:-1].ravel()]), "response": y[:-1].ravel(),
             "replicate": np.repeat(np.arange(n), cases), "label": np.array(["10"]),
-            "method": np.array(["corrected"]), "variant": np.array(["simpson-21"]),
+            "method": np.array(["corrected"]), "variant": np.array(["exact"]),
             "relevant": np.array(["all"]),
             "temperature": np.array(["none"]),
             **dict.fromkeys(("group", "fold", "case", "seconds"), np.zeros(n * cases)),
@@ -216,7 +216,7 @@ def test_reasons_fit_numbers_and_their_way():
         )
     key = "mixture_simulation.calibration.10.corrected.3.cases"
     assert thesis.reason(key, "collapsed").startswith("sampler: ")
-    assert thesis.reason(key, "as-printed") == ""
+    assert thesis.reason(key, "approximate") == ""
     assert thesis.reason("hmm.orders", "").startswith("study: ")
     assert thesis.reason("hmm.helps.cauchy.better", "").startswith("arrows lost: ")
 

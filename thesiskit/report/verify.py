@@ -41,7 +41,7 @@ UNKNOWN = "no reason known"
 
 LATTICE = "lattice"  # a display of the naive Bayes section, with a config of its own
 NOT_NUMBERS = ("calibration_table", "calibration_label", "seconds_note")  # for pages alone
-OWN_WAY = {"naive_simulation": "simpson-21", "mixture_simulation": "as-printed"}
+OWN_WAY = {"naive_simulation": "exact", "mixture_simulation": "approximate"}
 UNSELECTED = "not among the selections here"
 COLUMNS = {"cases": 0, "mean_predicted": 3, "fraction_actual": 3}  # decimals printed
 WORDS = {"cases": "cases", "mean_predicted": "mean prediction", "fraction_actual": "in class 1"}
@@ -54,9 +54,9 @@ GIBBS = {"alpha": 1, "labels": 5, "theta": 20}
 # where that is no distribution.  Of replicates, mean, sd, low and high are the mean, the standard
 # deviation, and the 0.5 and 99.5 % quantiles (the least and the most where there are fewer than
 # 199); percentile is that of the printed number among them, in %, where equal ones count half.
-# `by` is the rule or sampler of these; the other way is one that we trust, where that of the
-# thesis is poor.  Two are not in the file: chance, the most that a number of the same distribution
-# is outside with, and of, the part of numbers.yaml.
+# `by` is the rule or sampler of these; the other way is another one of the config.  Two are not in
+# the file: chance, the most that a number of the same distribution is outside with, and of, the
+# part of numbers.yaml.
 Row = dict[str, Any]
 NOTHING: Row = {
     **dict.fromkeys(("key", "number", "section", "kind", "thesis", "here"), ""),
@@ -195,7 +195,7 @@ def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
         alpha = model["alpha_prior"]
         own = model.get("response_alpha_prior") or alpha  # the prior of alpha is that of alpha_0
         rules = model["quadrature"] if of == "naive_simulation" else [model["thesis"]["quadrature"]]
-        simpson = [rule.removeprefix("simpson-") for rule in rules if rule.startswith("simpson-")]
+        simpson = [rule.split("-")[1] for rule in rules if rule.startswith("simpson-")]
         (shape, rate), n = alpha, model.get("thesis", model)["alpha_points"]
         return {
             "log_alpha": np.log(float(data["alpha"])),
@@ -674,7 +674,7 @@ def _differing(numbers: pd.DataFrame) -> Iterator[Table]:
 
 
 def _trusted(numbers: pd.DataFrame) -> list[Table]:
-    """Return what becomes of calibration by the rule or sampler that we trust."""
+    """Return what becomes of calibration by another rule or sampler."""
     cells = []
     both = numbers[numbers["other verdict"].notna()]
     for of, mine in both.groupby("of", sort=False):
@@ -687,8 +687,8 @@ def _trusted(numbers: pd.DataFrame) -> list[Table]:
                 | {"reason": "; ".join({reason(key, used): "" for key in outside})}
             )
     caption = (
-        "Calibration by the rule or the sampler that gave the thesis's numbers, and by the one "
-        "that we trust."
+        "Calibration by exact integrals, and by the sampler that leaves the adjustment factor out "
+        "of its label update; then by another rule and another sampler."
     )
     table = Table("ways", "By another rule or sampler", pd.DataFrame(cells), caption)
     return [table] if cells else []
