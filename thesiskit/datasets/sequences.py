@@ -91,10 +91,10 @@ class HiddenMarkovData(_HiddenMarkov):
     def draw(
         self, rng: np.random.Generator, priors: LogisticPriors
     ) -> tuple[Sequences, dict[str, np.ndarray]]:
+        model: dict[str, Any] = {"transition": self.transition, "emission": self.emission}
         cases = self.train + self.test
-        by_name = {"transition": self.transition, "emission": self.emission}
         try:
-            return draw_hidden_markov(rng, **by_name, length=self.history, cases=cases), {}
+            return draw_hidden_markov(rng, **model, length=self.history, cases=cases), {}
         except DataError as error:
             name = "emission" if str(error).startswith("emission") else "transition"
             raise WrongKeyError(name, str(error)) from None
@@ -135,7 +135,7 @@ class PermutedMarkovData(_HiddenMarkov):
         """Return sequences of the first model."""
         transition = draw_transition(rng, self.arrows[0], self.arrow_probability)
         start, cases = np.full(len(transition), 1 / len(transition)), self.train + self.test
-        model = {"transition": transition, "emission": self.emission, "start": start}
+        model: Any = {"transition": transition, "emission": self.emission, "start": start}
         return draw_hidden_markov(rng, **model, length=self.history, cases=cases), {}
 
 
