@@ -227,7 +227,7 @@ def test_p_of_a_shifted_table_is_small_and_says_so(rng):
     for _ in range(40):
         cells = rng.normal(size=(40, 200))
         same = thesis.omnibus(frame_of(cells)).iloc[0]
-        cells[:, 0] += 2.0
+        cells[:, 0] += 3.0
         shifted = thesis.omnibus(frame_of(cells)).iloc[0]
         p.append(same["p"])
         assert shifted["p"] == pytest.approx(1 / 200)
