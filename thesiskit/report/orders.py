@@ -234,7 +234,7 @@ def reconstruction_table(record: Record) -> list[Table]:
     caption = (
         f"The mean, the least and the most over {len(models)} hidden Markov models, each with "
         f"{counted(record.n_blocks // len(models), 'data set')}. The last columns count the models "
-        "whose difference is more than two standard errors below or above 0."
+        "whose difference is more than two standard errors (of its test samples) from 0."
     )
     means = {name: v.reshape(len(models), -1).mean(axis=1) for name, v in each.items()}
     arrows = {"arrows from 1, 2, ...": [" ".join(map(str, one)) for one in models]}

@@ -724,7 +724,7 @@ def _shown(numbers: pd.DataFrame) -> pd.DataFrame:
     )
     columns = {
         "section": [SECTIONS[of].short for of in numbers["of"]],
-        "in the thesis": numbers["exhibit"],
+        "exhibit": numbers["exhibit"],
         "number": numbers["number"],
         "thesis": thesis,
         "here": np.where(placed, numbers["mean"].astype(object), np.array(here, dtype=object)),
@@ -836,7 +836,7 @@ def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]
         )
         if percentile == percentile:
             line[category] = f"{percentile:.0f}{marks.get(verdict, '')}"
-    every = _shown(cells).drop(columns=["section", "in the thesis", "reason"])
+    every = _shown(cells).drop(columns=["section", "exhibit", "reason"])
     other = cells[cells["other verdict"].notna()]
     for way in map(variant_words, other["other way"].unique()):
         every[f"{way}: here"] = other["other mean"].astype(object)
@@ -868,11 +868,11 @@ def _others(numbers: pd.DataFrame) -> Iterator[Table]:
     shown, kind = _shown(numbers), numbers["kind"]
     settings = shown.loc[
         kind.isin(["setting", "exact"]),
-        ["section", "in the thesis", "number", "thesis", "here", ""],
+        ["section", "exhibit", "number", "thesis", "here", ""],
     ]
     caption = "Of our configs; and numbers that follow from them, compared to the digits printed."
     yield Table("settings", "Settings", settings.infer_objects(), caption, long=True)
-    seconds = shown.loc[kind == "seconds", ["section", "in the thesis", "number", "thesis", "here"]]
+    seconds = shown.loc[kind == "seconds", ["section", "exhibit", "number", "thesis", "here"]]
     if len(seconds):
         seconds["here"] = pd.to_numeric(seconds["here"])
         caption = (
@@ -881,7 +881,7 @@ def _others(numbers: pd.DataFrame) -> Iterator[Table]:
             "machines below."
         )
         yield Table("seconds", "Seconds", seconds.infer_objects(), caption, long=True)
-    lost = shown.loc[kind == "lost", ["section", "in the thesis", "number"]]
+    lost = shown.loc[kind == "lost", ["section", "exhibit", "number"]]
     if len(lost):
         caption = "The pictures are lost, and the text prints none of their values."
         yield Table("lost", "Figures without numbers", lost, caption, long=True)
