@@ -1,16 +1,17 @@
 """Logistic models by their orders: parameters, predictions, and what the thesis says of them."""
 
 from collections.abc import Iterator
-from itertools import chain, product
+from itertools import chain, pairwise, product
 
 import numpy as np
 import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
+from thesiskit.errors import counted
 from thesiskit.report import metrics
 from thesiskit.report.chains import LAGS, autocorrelation
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
-from thesiskit.report.record import PRIORS, Arm, Record
+from thesiskit.report.record import PRIORS, Arm, Record, thesis_numbers
 from thesiskit.report.stages import divided_words
 
 SHOWN_ORDERS = (5, 10, 20)  # in the table of peers
@@ -200,6 +201,48 @@ def model_table(record: Record) -> list[Table]:
     )
     frame = pd.DataFrame(rows).sort_values("AMLP", ignore_index=True)
     return [Table("models", "Beside other models", frame, caption)]
+
+
+def reconstruction_table(record: Record) -> list[Table]:
+    """Results of each hidden Markov model, and their range over all models (sec-sim-blsm)."""
+    models, orders = record.config["data"]["arrows"], record.orders
+    counts = [record.results.load("compress", block) for block in range(record.n_blocks)]
+    place = list(counts[0]["order"]).index(orders[-1])
+    ratio = f"groups / patterns, order {orders[-1]}"
+    each = {ratio: np.array([one["groups"][place] / one["patterns"][place] for one in counts])}
+    differences = {}
+    scores = {
+        "error rate": lambda arm: 1.0 * (record.probability(arm).argmax(1) != record.response),
+        "log loss": record.losses,
+    }
+    for prior, (words, score) in product(_priors(record), scores.items()):
+        name = f"{prior.capitalize()}, {words}, order"
+        values = {order: score(record.of_order(order, prior)) for order in orders}
+        each |= {f"{name} {order}": found for order, found in values.items()}
+        for a, b in pairwise(orders):
+            differences[f"{name} {b} - {a}"] = values[b] - values[a]
+    rows = []
+    for name, values in (each | differences).items():
+        by_model = values.reshape(len(models), -1)
+        mean = by_model.mean(axis=1)
+        rows.append({"result": name, "mean": mean.mean(), "least": mean.min(), "most": mean.max()})
+        if name in differences:  # the test samples of a model are independent
+            twice = 2 * by_model.std(axis=1, ddof=1) / np.sqrt(by_model.shape[1])
+            rows[-1] |= {"models: < 0": (mean < -twice).sum(), "> 0": (mean > twice).sum()}
+        elif name == ratio and orders[-1] == 20:
+            rows[-1]["thesis"] = thesis_numbers()["hmm"]["compressed_over_original_at_order_20"]
+    caption = (
+        f"The mean, the least and the most over {len(models)} hidden Markov models, each with "
+        f"{counted(record.n_blocks // len(models), 'data set')}. The last columns count the models "
+        "whose difference is more than two standard errors (of its test samples) from 0."
+    )
+    means = {name: v.reshape(len(models), -1).mean(axis=1) for name, v in each.items()}
+    arrows = {"arrows from 1, 2, ...": [" ".join(map(str, one)) for one in models]}
+    about = "The state that each hidden state is most likely to move to; means over data sets."
+    return [
+        Table("reconstructions", "All hidden Markov models", pd.DataFrame(rows), caption),
+        Table("models", "Each hidden Markov model", pd.DataFrame(arrows | means), about, long=True),
+    ]
 
 
 # ---- predictions of real responses ----

@@ -65,6 +65,7 @@ TESTS = Need("test cases", lambda c: c["scheme"] != "none")
 TABLES = Need("several tables in data.sets", lambda c: bool(several_tables(c)))
 ONE_TABLE = Need("one table in data.sets", lambda c: not several_tables(c))
 SETTINGS = Need("data.source: signals", lambda c: bool(c["data"] and c["data"].get("settings")))
+ARROWS = Need("data.arrows", lambda c: bool(c["data"] and c["data"].get("arrows")))
 ALIKE = Need("data sets of one kind", lambda c: len((c["data"] or {}).get("settings") or []) < 2)
 DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
 PATTERNS = Need("patterns of discrete features", lambda c: bool(c.get("of_patterns")))
@@ -198,6 +199,7 @@ PARTS: dict[str, Part] = {
     "order-figure": Part(orders.performance_figure, (LOGISTIC, CLASSES)),
     "order-table": Part(orders.score_table, (LOGISTIC, CLASSES)),
     "model-table": Part(orders.model_table, (LOGISTIC, CLASSES)),
+    "reconstruction-table": Part(orders.reconstruction_table, (LOGISTIC, CLASSES, ARROWS)),
     "response-table": Part(orders.response_table, (LOGISTIC, RESPONSES)),
     "response-figure": Part(orders.response_figure, (LOGISTIC, RESPONSES, COMPRESSED)),
     "coefficient-table": Part(chains.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),

@@ -333,9 +333,10 @@ class PatternDesign:
             sigma_0=model.sigma_0 or SIGMA_0[model.priors[0]],
             **{name: getattr(model, name) for name in same},
         )
-        rng = generator(self.config.seed, "data", self.data.settings_of_draws, replicate)
+        data = self.data.setting(replicate // self.config.replicates)
+        rng = generator(self.config.seed, "data", data.settings_of_draws, replicate)
         with self.config.wrong_data():
-            return self.data.draw(rng, priors)
+            return data.draw(rng, priors)
 
 
 def _rows(table: Any, rows: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
