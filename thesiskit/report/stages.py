@@ -277,9 +277,9 @@ def _divided(record: Record, folds: int, train: int, tests: int) -> str:
 def divided_words(record: Record) -> str:
     """Return the phrase of captions that says how cases were divided, and what the seconds are."""
     if not record.folded:
-        return ", seconds to fit and to predict"
+        return ", processor seconds to fit and to predict"
     return (
-        f"; {record.folds}-fold cross-validation, equal rows in one fold; seconds to fit and to "
+        f"; {record.folds}-fold cross-validation, equal rows in one fold; processor seconds to fit and to "
         "predict in a fold"
     )
 
@@ -616,7 +616,8 @@ def _about_divisions(record: Record) -> list[str]:
     sentences = []
     if doubtful:
         sentences.append(
-            f"The chains do not support the predictions of {'; '.join(doubtful)}{judged}. More "
+            f"The chains do not support the predictions of {_first(doubtful, 3, '; ')} "
+            f"({len(doubtful)} of {len(record.own)} models{judged}). More "
             f"iterations are needed: --set model.iterations={4 * model['iterations']} continues "
             "the stored chains."
         )
