@@ -169,9 +169,8 @@ class LogisticBlock(Block):
     """The sampler: `slice`, or `gp`, a Gaussian process, for Gaussian priors; its memory grows with
     the square of the number of distinct cases."""
     sigma_scale: Each[Literal["log", "natural"]] = [defaults.SIGMA_SCALE]
-    """The scale on which sigma is updated: `log`, or `natural`, as the text of the thesis implies: it
-    has slice sampling with steps of 1 "when sampling for sigma_o". The author's later program, BPHO,
-    updates log sigma."""
+    """The scale on which sigma is updated: `log`, or `natural`, as the thesis implies: its text has
+    a slice width of 1 for sigma_o. The author's later program, BPHO, updates log sigma."""
     peers: Once[Text] = []
     """Other classifiers for the same cases. For sequences: `vlmc`, `ppm`, `context-tree` (these
     three need `pip install "thesiskit[peers]"`), `n-gram`, `logistic-regression`,
@@ -199,9 +198,10 @@ class LogisticBlock(Block):
     """How often an iteration updates each sigma, with the coefficients held fixed."""
     joint_updates: Each[Count] = [defaults.JOINT_UPDATES]
     """How often an iteration also moves all coefficients and sigmas together; 0 gives the sampler
-    of the thesis. A list gives models of each number. For sequences with two classes, all coefficients are drawn at once, and the
-    sigmas move with the coefficients integrated out. For features, and for sequences with three or
-    more classes, all of them move along Hamiltonian trajectories."""
+    of the thesis. A list gives models of each number. For sequences with two classes, all
+    coefficients are drawn at once, and the sigmas move with the coefficients integrated out. For
+    features, and for sequences with three or more classes, all of them move along Hamiltonian
+    trajectories."""
     sigma_0: Width | None = None
     """Width of the prior of the coefficient of order 0; unless given, 5 for Cauchy and 10 for
     Gaussian priors."""

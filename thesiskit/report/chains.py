@@ -16,8 +16,8 @@ LAGS = 50
 SHOWN_GROUPS = 20  # on the page
 MOST_GROUPS = 2000  # in the file
 ENDS = [0.05, 0.5, 0.95]
-_STYLES = ("-o", "--s", ":^", "-.x")  # of samplers, and of chains without the marker
-_SHADES = (INK, "#999999", "#555555", "#bbbbbb")
+_STYLES = ("-o", "--s", ":^", "-.x")  # of samplers
+_SHADES = (INK, "#b0b0b0", "#707070", "#d0d0d0")
 
 
 # ---- samplers of the mixture model ----
@@ -236,7 +236,7 @@ def autocorrelation_figure(record: Record) -> list[Figure]:
         else "These chains have converged."
     )
     caption = (
-        f"Computed from {_counted(record)}, means over {counted(traces[arms[0]].shape[0], 'chain')}. "
+        f"Computed from {_counted(record)}, means over {counted(len(traces[arms[0]]), 'chain')}. "
         "The logarithm is shown because the prior of sigma has no mean: one excursion of sigma "
         f"itself would decide. Over all sigmas of these models, the largest R-hat is {rhat:.2f}, "
         f"and the smallest number of effective draws is {ess:.0f}. {converged}"
@@ -262,11 +262,13 @@ def median_scatter(record: Record) -> list[Figure]:
     near = float(f"{far / 5:.1g}") if record.continuous else record.thesis.get("enlarged", 2.0)
     figure, axes = canvas(1, 2, height=3.8)
     for axis, limit in zip(axes.flat, (far, near), strict=True):
-        axis.axline((0, 0), slope=1, color=GREY, linewidth=0.8)
+        axis.plot((-limit, limit), (-limit, limit), color=GREY, linewidth=0.8)
         axis.plot(x, y, ".", color=INK, markersize=3, alpha=0.5, rasterized=True)
         if limit == far:  # few coefficients are huge: on a linear scale all others are one dot
-            axis.set_xscale("symlog", linthresh=near)
-            axis.set_yscale("symlog", linthresh=near)
+            for scaled in (axis.set_xscale, axis.set_yscale):
+                scaled("symlog", linthresh=near)
+            for drawn in (axis.xaxis, axis.yaxis):
+                drawn.set_major_formatter("{x:g}")
         axis.set(
             xlim=(-limit, limit),
             ylim=(-limit, limit),
@@ -327,8 +329,8 @@ def coefficient_traces(record: Record) -> list[Figure]:
         for column, prior in enumerate(priors):
             axis = axes[row, column]
             for chain, values in enumerate(draws[prior]["coefficient"][:, :, k, g]):
-                shade, style = _SHADES[chain % 4], _STYLES[chain % 4][:-1]
-                axis.plot(values, style, c=shade, lw=0.8, label=f"chain {chain + 1}")
+                shade, under = _SHADES[chain % 4], 2 - 0.1 * (chain % 2)
+                axis.plot(values, color=shade, lw=0.8, zorder=under, label=f"chain {chain + 1}")
             axis.set_title(f"{name}, {prior.capitalize()}", fontsize=9)
             axis.set_ylabel("coefficient")
         shown = [draws[prior]["coefficient"][:, :, k, g] for prior in priors]
@@ -366,7 +368,9 @@ def sampler_figure(record: Record) -> list[Figure]:
             arm = record.of_order(order, prior, sampler=sampler)
             ess = record.worst["ess"][record.own.index(arm), 2 : 2 + order]
             rates[sampler] = ess / record.seconds["train"][arm.row]
-            column[1].plot(range(1, order + 1), rates[sampler], style, c=INK, mfc="w", label=sampler)
+            column[1].plot(
+                range(1, order + 1), rates[sampler], style, c=INK, mfc="w", label=sampler
+            )
         pair = [record.of_order(order, prior, sampler=sampler) for sampler in (first, last)]
         x, y = (record.of_one(arm)[0] for arm in pair)
         column[0].axline((0, 0), slope=1, color=GREY, linewidth=0.8)
@@ -378,14 +382,15 @@ def sampler_figure(record: Record) -> list[Figure]:
         worst = [np.nanmax(_of_sigmas(record, "rhat", arm)) for arm in pair]
         sentences.append(
             f" {prior.capitalize()} priors: probabilities differ by {np.abs(x - y).mean():.3f} on "
-            f"average, and the log losses are {losses[0]:.3f} and {losses[1]:.3f}; the median sigma "
-            f"has {np.median(rates[last] / rates[first]):,.0f} times as many effective draws a "
-            f"second with the last sampler as with the first (worst R-hat {worst[1]:.2f} and "
+            f"average, and the log losses are {losses[0]:.3f} and {losses[1]:.3f}; the median "
+            f"sigma has {np.median(rates[last] / rates[first]):,.0f} times as many effective draws "
+            f"a second with '{last}' as with '{first}' (worst R-hat {worst[1]:.2f} and "
             f"{worst[0]:.2f})."
         )
     axes[0, 0].set_ylabel(last)
     axes[1, 0].set_ylabel("effective draws a processor second")
-    axes[1, 0].legend(frameon=False, fontsize=7)
+    handles = axes[1, 0].get_lines()
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
     caption = (
         f"Above, the probability of {record.one_words} for each test case by two samplers of the "
         "same posterior; below, effective draws of log sigma."

@@ -644,16 +644,17 @@ class Record:
         """The samplers of our models of patterns, in words, in the order of the config."""
         return list(dict.fromkeys(arm.sampler for arm in self.own if arm.engine == "slice"))
 
-    def of_order(self, order: int, prior: str, *, compress: bool = True, sampler: str | None = None):
+    def of_order(
+        self, order: int, prior: str, *, compress: bool = True, sampler: str | None = None
+    ):
         """Return one of our models of patterns, None where it was not fitted.
 
-        sampler : one of `samplers`, the first unless given.
+        sampler : one of `samplers`, the first of the config unless given.
         """
         for arm in self.own:
             alike = (arm.order, arm.prior, arm.compress, arm.engine)
-            if alike == (order, prior, compress, "slice"):
-                if arm.sampler == (self.samplers[0] if sampler is None else sampler):
-                    return arm
+            if alike == (order, prior, compress, "slice") and sampler in (None, arm.sampler):
+                return arm
         return None
 
     @property

@@ -279,8 +279,8 @@ def divided_words(record: Record) -> str:
     if not record.folded:
         return ", processor seconds to fit and to predict"
     return (
-        f"; {record.folds}-fold cross-validation, equal rows in one fold; processor seconds to fit and to "
-        "predict in a fold"
+        f"; {record.folds}-fold cross-validation, equal rows in one fold; processor seconds to fit "
+        "and to predict in a fold"
     )
 
 

@@ -15,7 +15,12 @@
       this.each = (to - from) / (this.high - this.low);
     }
     moved(place) { return this.times * place + this.shift; }
-    place(value) { return this.moved(this.from + ((this.log ? Math.log(value) : value) - this.low) * this.each); }
+    scaled(value) {  // a symmetric log scale as matplotlib has it: linear up to `symlog`
+      if (this.log || !this.symlog) return this.log ? Math.log(value) : value;
+      const size = Math.abs(value) / this.symlog;
+      return Math.sign(value) * this.symlog * (size > 1 ? 10 / 9 + Math.log10(size) : size * 10 / 9);
+    }
+    place(value) { return this.moved(this.from + (this.scaled(value) - this.low) * this.each); }
     reach(start = null, end = start) {  // places of a value or a range; null is all that is seen
       return (start === null ? [this.from, this.to] : [this.place(start), this.place(end)]).sort((a, b) => a - b);
     }
@@ -34,7 +39,7 @@
     }
     finer(ticks, which) {  // ticks between those of the figure, where these say numbers
       this.made.splice(0).forEach(tick => tick.remove());
-      if (this.times === 1 || this.log || this.words || ticks.length < 2) return;
+      if (this.times === 1 || this.log || this.symlog || this.words || ticks.length < 2) return;
       const size = (this.high - this.low) / this.times, power = 10 ** Math.floor(Math.log10(Math.abs(size) / 4));
       const step = power * [1, 2, 5, 10].find(times => 4 * times * power >= Math.abs(size));
       const start = this.low + (this.from - this.moved(this.from)) / this.each / this.times, end = start + size;
