@@ -206,10 +206,12 @@ def autocorrelation(x: np.ndarray, lags: int = LAGS) -> np.ndarray:
 
 
 def autocorrelation_figure(record: Record) -> list[Figure]:
-    """Autocorrelations of log sigma at a large order (fig-hmm500-acf, fig-text-acf)."""
+    """Autocorrelations of the sigmas at a large order (fig-hmm500-acf, fig-text-acf)."""
     largest, wanted = record.widest_order, record.shown_sigmas
     arms = [arm for arm in record.own if arm.order == largest and arm.engine == "slice"]
+    own_scale = {arm for arm in arms if arm.scale == "natural"}  # as the chain moves
     traces = {arm: record.log_sigma_trace(arm) for arm in arms}
+    traces |= {arm: np.exp(traces[arm]) for arm in own_scale}
     figure, axes = canvas(
         len(arms), len(wanted), height=1.5 * len(arms) + 0.6, sharex=True, sharey=True
     )
@@ -223,23 +225,23 @@ def autocorrelation_figure(record: Record) -> list[Figure]:
                 range(lags + 1), 0, autocorrelation(traces[arm][:, :, o], lags), color=INK, lw=0.9
             )
             axis.axhline(0, color=GREY, linewidth=0.6)
-            sigma = rf"$\log\,\sigma_{{{o}}}$"
-            axis.text(0.97, 0.95, sigma, ha="right", va="top", transform=axis.transAxes)
+            name = rf"$\sigma_{{{o}}}$" if arm in own_scale else rf"$\log\,\sigma_{{{o}}}$"
+            axis.text(0.97, 0.97, name, ha="right", va="top", transform=axis.transAxes)
         axes[row, 0].set_title(arm.words, loc="left", fontsize=9)
+    axes[0, 0].set_ylim(top=1.35)  # room for the names of the sigmas
     figure.supxlabel("lag, in iterations", fontsize=10)
     figure.supylabel("autocorrelation", fontsize=10)
-    title = f"Autocorrelations of the logarithms of the sigmas, order {largest}"
+    title = f"Autocorrelations of the sigmas, order {largest}"
     converged = (
-        "These chains have not converged: the figure shows how slowly they move, and differs from "
-        "seed to seed."
+        "These chains have not converged: the figure shows how slowly they move, and varies with "
+        "the seed."
         if rhat > RELIABLE_RHAT
         else "These chains have converged."
     )
     caption = (
         f"Computed from {_counted(record)}, means over {counted(len(traces[arms[0]]), 'chain')}. "
-        "The logarithm is shown because the prior of sigma has no mean: one excursion of sigma "
-        f"itself would decide. Over all sigmas of these models, the largest R-hat is {rhat:.2f}, "
-        f"and the smallest number of effective draws is {ess:.0f}. {converged}"
+        f"Over all sigmas of these models, the largest R-hat is {rhat:.2f}, and the smallest "
+        f"number of effective draws is {ess:.0f}. {converged}"
     )
     return [Figure("autocorrelations", title, figure, caption)]
 

@@ -611,7 +611,7 @@ def _about_divisions(record: Record) -> list[str]:
         bad = round((1 - worst["reliable"][j]) * record.n_blocks)
         many = f"{bad:,} of {record.n_blocks:,} divisions, " if record.n_blocks > 1 else ""
         about = f"{many}R-hat {rhat[j]:.2f}, effective draws {ess[j]:.0f}"
-        doubtful.append(f"{record.own[j].name} ({about})")
+        doubtful.append(f"{record.title(record.own[j])} ({about})")
     absent = [peer for peer in model["peers"] if peer not in {arm.engine for arm in record.arms}]
     sentences = []
     if doubtful:

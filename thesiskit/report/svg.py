@@ -352,7 +352,8 @@ def _axis(figure: Canvas, panels: list, axes: Any, which: str) -> dict[str, Any]
         found |= {"log": True, "ends": [math.log(end) for end in ends]}
     elif axis.get_scale() == "symlog":
         transform = axis.get_transform()
-        found |= {"symlog": transform.linthresh, "ends": transform.transform(ends).tolist()}
+        scaled = 0.9 * transform.transform(ends)  # values themselves where it is linear
+        found |= {"symlog": transform.linthresh, "ends": scaled.tolist()}
     elif labels and all(label.endswith("%") for label in labels.values()):
         found["unit"] = "%"
     elif any(not re.fullmatch(r"[-−]?[\d,.]+", label) for label in labels.values()):

@@ -829,7 +829,9 @@ class PatternWork(Work):
         probability (T, K); or of real responses median, low, high and log_density.
         """
         cases, own = self.cases(block), arm.name in self.own_arms
-        if not own:
+        if own:
+            self.read(arm, block)  # files, and the packages that read them, before the clock starts
+        else:
             peers.load([arm.engine])
         started = time.process_time()
         if own:

@@ -10,17 +10,14 @@
   const short = value => String(Number(value.toPrecision(4))).replace("-", "−");
 
   class Axis {  // from values to places in the picture, which a zoom moves
-    constructor(data, from, to) {
-      Object.assign(this, data, {from, to, low: data.ends[0], high: data.ends[1], made: [], times: 1, shift: 0});
-      this.each = (to - from) / (this.high - this.low);
+    constructor(data, from, to, [low, high] = data.ends) {
+      Object.assign(this, data, {from, to, low, high, each: (to - from) / (high - low), made: [], times: 1, shift: 0});
     }
     moved(place) { return this.times * place + this.shift; }
-    scaled(value) {  // a symmetric log scale as matplotlib has it: linear up to `symlog`
-      if (this.log || !this.symlog) return this.log ? Math.log(value) : value;
-      const size = Math.abs(value) / this.symlog;
-      return Math.sign(value) * this.symlog * (size > 1 ? 10 / 9 + Math.log10(size) : size * 10 / 9);
+    place(value, size = Math.abs(value / this.symlog)) {  // a symmetric log scale is linear up to size 1
+      const scaled = this.log ? Math.log(value) : size > 1 ? value / size * (1 + 0.9 * Math.log10(size)) : value;
+      return this.moved(this.from + (scaled - this.low) * this.each);
     }
-    place(value) { return this.moved(this.from + (this.scaled(value) - this.low) * this.each); }
     reach(start = null, end = start) {  // places of a value or a range; null is all that is seen
       return (start === null ? [this.from, this.to] : [this.place(start), this.place(end)]).sort((a, b) => a - b);
     }
