@@ -147,8 +147,7 @@ def test_a_symmetric_log_scale_is_what_the_script_has():
     assert panel["x"]["symlog"] == 2
     (left, _, right, _), (start, end) = panel["box"], panel["x"]["ends"]
     scaled = [  # as figures.js has it
-        np.sign(v) * 2 * (1 + 0.9 * np.log10(abs(v) / 2)) if abs(v) > 2 else v
-        for v in x
+        np.sign(v) * 2 * (1 + 0.9 * np.log10(abs(v) / 2)) if abs(v) > 2 else v for v in x
     ]
     found = [float(one.get("x")) for one in named(root)[panel["marks"][0]["id"]].iter(f"{SVG}use")]
     wanted = left + (np.array(scaled) - start) / (end - start) * (right - left)

@@ -360,13 +360,15 @@ def coefficient_traces(record: Record) -> list[Figure]:
 
 def sampler_figure(record: Record) -> list[Figure]:
     """Draw predictions and effective draws a second of the first sampler against the last."""
-    order, (first, *_, last) = record.widest_order, record.samplers
+    order = record.widest_order
+    samplers = list(dict.fromkeys(arm.sampler for arm in record.own if arm.engine == "slice"))
+    first, *_, last = samplers
     priors = [prior for prior in PRIORS if record.of_order(order, prior)]
     figure, axes = canvas(2, len(priors), height=6.4, sharex="row", sharey="row")
     sentences = []
     for column, prior in zip(axes.T, priors, strict=True):
         rates = {}
-        for sampler, style in zip(record.samplers, _STYLES, strict=False):
+        for sampler, style in zip(samplers, _STYLES, strict=False):
             arm = record.of_order(order, prior, sampler=sampler)
             ess = record.worst["ess"][record.own.index(arm), 2 : 2 + order]
             rates[sampler] = ess / record.seconds["train"][arm.row]

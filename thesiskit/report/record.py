@@ -639,17 +639,12 @@ class Record:
             found.setdefault(arm.words, []).append(arm)
         return found
 
-    @cached_property
-    def samplers(self) -> list[str]:
-        """The samplers of our models of patterns, in words, in the order of the config."""
-        return list(dict.fromkeys(arm.sampler for arm in self.own if arm.engine == "slice"))
-
     def of_order(
         self, order: int, prior: str, *, compress: bool = True, sampler: str | None = None
     ):
         """Return one of our models of patterns, None where it was not fitted.
 
-        sampler : one of `samplers`, the first of the config unless given.
+        sampler : in the words of `Arm.sampler`, the first of the config unless given.
         """
         for arm in self.own:
             alike = (arm.order, arm.prior, arm.compress, arm.engine)

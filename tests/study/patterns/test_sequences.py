@@ -363,9 +363,10 @@ def test_autocorrelations_are_of_the_scale_that_moves(rhat, words, scale):
 
 def test_many_chains_that_do_not_agree_are_one_line():
     arms = [Arm(j, order=j, prior="cauchy", engine="slice") for j in range(6)]
+    model = {"until": None, "iterations": 9, "peers": []}
     record = SimpleNamespace(
-        config={"reduction": None, "data": {}, "model": {"until": None, "iterations": 9, "peers": []}},
-        tables={}, logistic=True, own=arms, arms=arms, n_blocks=1, reliable=np.zeros(6, dtype=bool),
+        config={"reduction": None, "data": {}, "model": model}, tables={}, logistic=True,
+        own=arms, arms=arms, n_blocks=1, reliable=np.zeros(6, dtype=bool),
         worst={"rhat": np.full((6, 1), 1.5), "ess": np.full((6, 1), 4.0), "reliable": np.zeros(6)},
         title=lambda arm: f"order {arm.order}",
     )  # fmt: skip
