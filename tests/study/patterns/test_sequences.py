@@ -82,6 +82,7 @@ def test_stages_one_by_one_and_all_at_once(config, tmp_path, fitted):
     assert "CC:V" in html
     fits, table = Results(a, "tiny").load("fit", 0), pd.read_csv(a / "tiny/tables/timings.csv")
     assert "These chains have not converged" in html
+    assert '"symlog": 2.0' in html  # of the medians, where most are near 0 and some are huge
     assert table.columns.tolist() == pd.read_csv(a / "tiny/timings.csv").columns.tolist()
     np.testing.assert_allclose(table["train"].dropna(), fits["seconds"])
     assert table["parameters"].notna().sum() == 8  # the n-grams have none
