@@ -273,7 +273,7 @@ KEYS = {
         "model.burn_in": Whole(0, (0, 5), most=7),
         "model.thin": Whole(1, (1, 5), most=10),
         "model.sigma_updates": Whole(1, (1, 3)),
-        "model.joint_updates": Whole(0, (0, 1)),
+        "model.joint_updates": either(Whole(0, (0, 1)), Listed(Whole(0), good=([0], [0, 1]))),
         "model.sigma_0": WIDTH,
         "model.sigma_mode": WIDTH,
         "model.sigma_shape": Number(0.2, 1e6, with_least=True),

@@ -22,7 +22,7 @@ def _style(arm: Arm) -> dict:
     """Return the style: circles if compressed, else crosses; dashes if Gaussian, else dots."""
     process = arm.engine == "gp"
     return {
-        "color": GREY if arm.scale == "natural" else INK,
+        "color": GREY if arm.sampler and arm.scale == "natural" else INK,
         "linestyle": "-" if process else ":" if arm.prior == "cauchy" else "--",
         "marker": "s" if process else "o" if arm.compress else "x",
         "markerfacecolor": "white",
@@ -82,8 +82,8 @@ def parameter_figure(record: Record) -> list[Figure]:
         for axis, stage in ((axes[1, 0], "train"), (axes[1, 1], "predict")):
             seconds = [record.seconds[stage][arm.row] for arm in arms]
             axis.plot([arm.order for arm in arms], seconds, label=words, **_style(arms[0]))
-    axes[1, 0].set_ylabel("seconds to train")
-    axes[1, 1].set_ylabel("seconds to predict")
+    axes[1, 0].set_ylabel("processor seconds to train")
+    axes[1, 1].set_ylabel("processor seconds to predict")
     axes[1, 0].legend(frameon=False, fontsize=8)
     for axis in axes.flat:
         axis.set_xlabel("order")
@@ -145,7 +145,7 @@ def score_table(record: Record) -> list[Table]:
     caption = (
         f"Means over {len(record.response):,} test cases. AMLP is the average minus log "
         "probability of the actual class. R-hat compares the chains, or the halves of a single "
-        "chain."
+        "chain. Seconds are processor seconds."
     )
     return [Table("scores", "Performance", pd.DataFrame(rows), caption, long=len(rows) > 25)]
 
@@ -180,7 +180,8 @@ def peer_table(record: Record) -> list[Table]:
             "Beside other models",
             pd.DataFrame(rows).sort_values(f"AMLP: {orders[-1]}", ignore_index=True),
             f"Means over the same {len(record.response):,} test cases, by order, which is the "
-            "number of states that the model is given. Seconds are those to fit and to predict. "
+            "number of states that the model is given. Processor seconds are those to fit and to "
+            "predict. "
             "Sorted by AMLP at the largest order.",
         )
     ]

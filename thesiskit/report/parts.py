@@ -96,7 +96,10 @@ POOL = _kind("pool")
 LOGISTIC, INDEPENDENT = _kind("logistic"), _kind("naive-bayes", "normal")
 RULES = _in_model("two rules in model.quadrature", "quadrature")
 PRIORS = _in_model("both priors in model.priors", "priors")
-SCALES = _in_model("both scales in model.sigma_scale", "sigma_scale")
+SAMPLERS = Need(
+    "two values in model.sigma_scale or model.joint_updates",
+    lambda c: max(len(_of_model(c, key)) for key in ("sigma_scale", "joint_updates")) > 1,
+)
 METHODS = _in_model(
     "corrected and uncorrected in model.methods", "methods", "corrected", "uncorrected"
 )
@@ -159,7 +162,7 @@ PARTS: dict[str, Part] = {
     "classifier-table": Part(scores.classifier_table, (DATA, CLASSES, TESTS)),
     "differences-table": Part(scores.differences_table, (DATA, CLASSES, TESTS)),
     "quadrature-table": Part(scores.quadrature_table, (DATA, SELECTION, NAIVE, RULES, TESTS)),
-    "timing-table": Part(scores.timing_table),
+    "timing-table": Part(scores.timing_table, (DATA, TESTS)),
     "diagnostics-table": Part(chains.diagnostics_table, (DATA, SELECTION, MIXTURE)),
     "exact-table": Part(chains.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
     "group-scores": Part(divisions.group_scores, (DATA, SELECTION, GROUPS, TESTS)),
@@ -208,7 +211,9 @@ PARTS: dict[str, Part] = {
     "chain-table": Part(chains.sampler_table, (LOGISTIC, SLICE)),
     "reached-table": Part(stages.reached_table, (DATA, UNTIL)),
     "autocorrelation-figure": Part(chains.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)),
-    "scale-figure": Part(chains.scale_figure, (LOGISTIC, SLICE, COMPRESSED, ORDERS, SCALES)),
+    "sampler-figure": Part(
+        chains.sampler_figure, (LOGISTIC, CLASSES, SLICE, COMPRESSED, ORDERS, SAMPLERS)
+    ),
     "median-scatter": Part(chains.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
     "rank-figure": Part(ranks.rank_figure, (DATA, RANKS)),
     "ecdf-figure": Part(ranks.ecdf_figure, (DATA, RANKS)),

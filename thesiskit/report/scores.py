@@ -314,23 +314,21 @@ def _integrals(record: Record, arm: Arm) -> tuple[float, float]:
 
 
 def timing_table(record: Record) -> list[Table]:
-    """Seconds spent on each arm, the thesis's beside ours."""
+    """Processor seconds spent on each arm, the thesis's beside ours."""
     frame = pd.DataFrame(record.timings())
-    thesis = record.thesis.get("seconds", {})
-    if thesis:
-        known = {(str(k), m): s for m, column in thesis.items() for k, s in column.items()}
-        frame["thesis"] = [
-            known.get((row.features, "corrected" if row.method == "complete" else row.method))
-            if getattr(row, record.variant_name) != "collapsed"
-            else None
-            for row in frame.itertuples()
-        ]
+    if record.logistic:
+        caption = (
+            "Processor seconds to train, of all chains together, and to predict the test cases"
+            + (f", means over {record.n_blocks:,} divisions" if record.n_blocks > 1 else "")
+            + ". A method of others trains as it predicts."
+        )
+        return [Table("timings", "Computation time", frame, caption, long=len(frame) > 25)]
     each = [*record.tables.values()] or [record]
     sets, cases = sum(one.n_sets for one in each), sum(len(one.response) for one in each)
     caption = (
-        f"Seconds on this machine, for {counted(sets, 'training set')} and {cases:,} test cases. "
-        "Selection serves all methods; fit and "
-        "predict each compute the tables of integrals they need, and the first arm of each "
+        f"Processor seconds for {counted(sets, 'training set')} and {cases:,} test cases. "
+        "Selection serves all methods; fit and predict each compute the tables of integrals they "
+        "need, and the first arm of each "
         f"{record.variant_name} pays for the tables that later ones share. Of a peer, only the "
         "total is known, selection included." + record.thesis.get("seconds_note", "")
     )

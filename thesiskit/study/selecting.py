@@ -182,9 +182,9 @@ def select(
                 made.append(found)
                 seconds.append(took)
                 continue
-            started = time.perf_counter()
+            started = time.process_time()
             made.append(select_one(config, split, chosen, takes))
-            seconds.append(time.perf_counter() - started)
+            seconds.append(time.process_time() - started)
         takes_bits = not config.takes_reals and not config.of_patterns
         if first and not arrays and config.scheme == "test-set" and takes_bits:
             arrays = _both_correlations(split)
@@ -667,11 +667,11 @@ class SelectionWork(Work):
         posteriors: list[Any] = []
         seconds, softened, promised = [], [], []
         for split, selection in self.pairs(arm, block):
-            started = time.perf_counter()
+            started = time.process_time()
             mine = self._training(arm, split, selection)
             posteriors.append(model.fit(mine))
             softened.append(self.temperature(arm, split, posteriors[-1], mine))
-            seconds.append(time.perf_counter() - started)
+            seconds.append(time.process_time() - started)
             if self.config.screened is not None and self.config.scheme == "none":
                 # no errors are seen
                 rng = generator(self.config.seed, "promise", split.replicate)
@@ -770,7 +770,7 @@ class SelectionWork(Work):
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
             temperature = Temperature(1.0, np.zeros(split.classes))
             table = split.values(selection.selected, split.test, self.kind.takes)
-            started = time.perf_counter()
+            started = time.process_time()
             if fitted is not None:
                 temperature = Temperature(*(fitted[name][s] for name in SOFTENED))
                 posterior = self.posterior(fitted, s, arm, (split, selection), block)
@@ -781,7 +781,7 @@ class SelectionWork(Work):
                 k = len(selection.selected)
                 answer, promise = self._predict_peer(arm.method, split, k)
                 promised.append(promise)
-            seconds.append(time.perf_counter() - started)
+            seconds.append(time.process_time() - started)
             probability.append(answer)
             softened.append(temperature)
             if self.config.evaluation.ranks and fitted is not None:
