@@ -15,7 +15,7 @@ from PIL import Image
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results, read_record, replacing, write_record
-from thesiskit.report.layout import Figure, canvas, csv_text
+from thesiskit.report.layout import Figure, Table, canvas, csv_text, display
 from thesiskit.report.page import write_index
 
 NULL = ROOT / "configs/chapter2/null.yaml"
@@ -182,6 +182,18 @@ def test_a_spreadsheet_runs_no_cell():
 def test_tables_of_whole_numbers_and_gaps_stay_as_they_were():
     frame = pd.DataFrame({"a": pd.Series([3, None, 10**18], dtype=object), "b": [0.1, 2.0, 1e-9]})
     assert csv_text(frame) == frame.to_csv(index=False)
+
+
+def test_integers_next_to_missing_values_stay_integers():
+    mixed = [1346.0, None, 2.0]
+    frame = pd.DataFrame({"n": mixed, "real": [0.5, None, 2.0], "huge": [1e300, None, 1.0],
+                          "none": [None] * 3, "whole": [1.0, 2.0, 3.0]}, dtype=float)  # fmt: skip
+    assert csv_text(frame).splitlines() == [
+        "n,real,huge,none,whole", "1346,0.5,1e+300,,1.0", ",,,,2.0", "2,2.0,1.0,,3.0"
+    ]  # fmt: skip
+    cells = display(pd.DataFrame({"n": [2_500_000.0, None, 7.0]}))
+    assert [row[0] for row in cells] == ["2,500,000", "–", "7"]
+    assert frame["n"].tolist()[0] == 1346.0  # the frame itself is left as it was
 
 
 def test_a_probe_of_the_folder_leaves_nothing(tmp_path):

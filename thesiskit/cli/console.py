@@ -1,5 +1,6 @@
 """What commands share: what they print, their arguments and options, the experiment they mean."""
 
+import re
 import sys
 import threading
 import time
@@ -14,7 +15,15 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from thesiskit.errors import INTERRUPTED, ThesiskitError, UserError, brief, cut
+from thesiskit.errors import (
+    INTERRUPTED,
+    ConfigError,
+    ThesiskitError,
+    UserError,
+    brief,
+    cut,
+    quoted,
+)
 from thesiskit.registry import find, folders, name_of, shipped
 
 PATIENCE = 2.0  # seconds before a progress bar appears
@@ -204,7 +213,7 @@ class Named(click.ParamType):
 
 
 class ConfigType(Named):
-    """A config: a path, or the name of one that comes with thesiskit.
+    """A config: a path, the name of one that comes with thesiskit, or of what it remakes.
 
     many : the name of a folder stands for the configs in it; a value becomes a list of paths.
     results : a folder of results may stand in its place.
@@ -218,7 +227,7 @@ class ConfigType(Named):
         """Return the path, or the paths; raise ConfigError where there is none of that name."""
         del param, ctx
         whole = isinstance(value, Path) or (self.results and Path(value).is_dir())
-        paths = [Path(value)] if whole else find(value)
+        paths = [Path(value)] if whole else _exhibit(value) or find(value)
         if self.many:
             return paths
         if len(paths) > 1:
@@ -231,6 +240,29 @@ class ConfigType(Named):
         """Return the names that begin so, and let the shell offer files."""
         offered = super().shell_complete(ctx, param, incomplete)
         return [*offered, CompletionItem(incomplete, type="file")]
+
+
+def _exhibit(name: str) -> list[Path]:
+    """Return the config that remakes a figure or table of the thesis; nothing for other names.
+
+    Raises
+    ------
+    ConfigError: the thesis has no such figure or table, or none that is computed.
+    """
+    slug = re.sub(r"[ _-]+", "-", name.strip().lower())
+    if not re.fullmatch(r"(figure|table)-[\d.]+", slug) or Path(name).exists():
+        return []
+    from thesiskit.report.page import exhibits  # pandas: only where a figure or table is named
+
+    known = {one.slug: one for one in exhibits()}
+    remade = [one.name for one in known.values() if one.part]
+    fix = "Fix: choose one of " + ", ".join(remade)
+    if slug not in known:
+        raise ConfigError(f"the thesis has no {quoted(name)}\n{fix}")
+    if not known[slug].part:
+        raise ConfigError(f"{known[slug].name} is not remade: {known[slug].why}\n{fix}")
+    click.echo(f"{known[slug].name}: {known[slug].experiment}", err=True)
+    return [shipped()[known[slug].experiment]]
 
 
 def _keys() -> list[str]:

@@ -30,6 +30,7 @@ OURS = ("first division", "fit and predict")  # beside a column that is called "
 # before the name of a class, which is no term
 CLASSES = ("probability: ", "said to be: ", "with it: ", "known: ")
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
+MOST_WHOLE = 1e15  # up to which a float that is whole is shown as an integer
 SMALL, LEAST_DPI = np.array([300, 200]), 20  # of thumbnails: pixels at most; letters need some
 LOSSY = {"quality": 55, "method": 6}
 RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
@@ -204,10 +205,19 @@ class Page:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """Return a table as CSV; text that looks like a formula gets a leading apostrophe."""
+    """Return a table as CSV; text that looks like a formula gets a leading apostrophe.
+
+    Whole numbers beside missing ones, which pandas keeps as floats, are written as integers.
+    """
     inert = frame.copy()
     for place, dtype in enumerate(frame.dtypes):
-        if not pd.api.types.is_numeric_dtype(dtype):
+        if dtype.kind == "f":
+            column = frame.iloc[:, place]
+            known = column.dropna()
+            whole = ((known % 1 == 0) & (abs(known) < MOST_WHOLE)).all()
+            if whole and len(known) < len(column):
+                inert.isetitem(place, column.astype("Int64"))
+        elif not pd.api.types.is_numeric_dtype(dtype):
             cells = [_inert(value) for value in frame.iloc[:, place]]
             inert.isetitem(place, pd.Series(cells, index=frame.index, dtype=object))
     inert.columns = [_inert(name) for name in frame.columns]
@@ -255,7 +265,7 @@ def _cell(value: Any) -> str:
             return f"{value:,}"
         case float():
             size = abs(value)
-            if size < 1e6 and value == int(value):
+            if size < MOST_WHOLE and value == int(value):
                 return f"{int(value):,}"
             return f"{value:.3f}" if 0.01 <= size < 1e4 else f"{value:.2g}"
     return str(value)

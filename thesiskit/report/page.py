@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -40,11 +40,14 @@ def write_report(record: Record, key: str, *, watch: Callable) -> None:
     wanted = wanted_parts(record.config)
     made = {name: PARTS[name].make(record) for name in watch(wanted, len(wanted), "report")}
     parts = list(chain.from_iterable(made.values()))
-    names = [name for part in parts for name in part.files]
+    numbered = _numbered(record.config["experiment"], made)
+    names = [*numbered, *(name for part in parts for name in part.files)]
     names += [THUMBNAIL, "report.html", "numbers.tex", "timings.csv", CRATE]
     outputs, told = Outputs(record.results, names), answer(record)
     for part in parts:
         part.write(outputs)
+    for second, name in numbered.items():
+        outputs.repeat(name, second)
     first = next((part for part in parts if isinstance(part, Figure)), None)
     if first is not None:
         with outputs.writing(THUMBNAIL) as temporary:
@@ -161,7 +164,8 @@ class Exhibit:
         `why` says why.
     numbers : keys of its numbers in `thesiskit verify`, in which * stands for any text. The list
         is empty if the thesis prints no values.
-    link, verdict : in a results folder, where its remake is, and how its numbers compare.
+    link, file, verdict : in a results folder, where its remake is, the file of its number, and how
+        its numbers compare.
     """
 
     label: str
@@ -173,12 +177,33 @@ class Exhibit:
     why: str = ""
     numbers: list[str] = field(default_factory=list)
     link: str = ""
+    file: str = ""
     verdict: str = ""
+
+    @property
+    def slug(self) -> str:
+        """The name in letters of files, such as figure-2.7."""
+        return self.name.lower().replace(" ", "-")
 
 
 def exhibits() -> list[Exhibit]:
     """Return all tables and figures, in the order of the thesis."""
     return [Exhibit(**entry) for entry in read_yaml(THESIS / "exhibits.yaml")]
+
+
+def _numbered(experiment: str, made: dict[str, list]) -> dict[str, str]:
+    """Return the files named by numbers of the thesis, and those of the parts with their content.
+
+    Where a part has several figures or tables, the first has the number.
+    """
+    found: dict[str, str] = {}
+    for one in exhibits():
+        kind = Figure if one.name.startswith("Figure") else Table
+        several = made.get(one.part, []) if one.experiment == experiment else []
+        for name in next((part.files for part in several if isinstance(part, kind)), ()):
+            path = PurePosixPath(name)
+            found[str(path.with_name(one.slug + path.suffix))] = name
+    return found
 
 
 def exhibits_found(root: Path) -> list[Exhibit]:
@@ -195,7 +220,11 @@ def exhibits_found(root: Path) -> list[Exhibit]:
         there = config and one.part in config["report"]["parts"]
         there = there and (root / one.experiment / "report.html").exists()
         link = f"{one.experiment}/report.html#part-{one.part}" if there else ""
-        found.append(replace(one, link=link, verdict=_verdict(one, verified)))
+        own = ("figures", "pdf") if one.name.startswith("Figure") else ("tables", "csv")
+        file = f"{one.experiment}/{own[0]}/{one.slug}.{own[1]}"
+        there = there and (root / file).exists()
+        verdict = _verdict(one, verified)
+        found.append(replace(one, link=link, file=file if there else "", verdict=verdict))
     return found if verified is not None or any(one.link for one in found) else []
 
 
