@@ -15,15 +15,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from thesiskit.errors import (
-    INTERRUPTED,
-    ConfigError,
-    ThesiskitError,
-    UserError,
-    brief,
-    cut,
-    quoted,
-)
+from thesiskit.errors import INTERRUPTED, ConfigError, ThesiskitError, UserError, brief, cut
 from thesiskit.registry import find, folders, name_of, shipped
 
 PATIENCE = 2.0  # seconds before a progress bar appears
@@ -255,14 +247,19 @@ def _exhibit(name: str) -> list[Path]:
     from thesiskit.report.page import exhibits  # pandas: only where a figure or table is named
 
     known = {one.slug: one for one in exhibits()}
-    remade = [one.name for one in known.values() if one.part]
-    fix = "Fix: choose one of " + ", ".join(remade)
-    if slug not in known:
-        raise ConfigError(f"the thesis has no {quoted(name)}\n{fix}")
-    if not known[slug].part:
-        raise ConfigError(f"{known[slug].name} is not remade: {known[slug].why}\n{fix}")
-    click.echo(f"{known[slug].name}: {known[slug].experiment}", err=True)
-    return [shipped()[known[slug].experiment]]
+    entry = known.get(slug)
+    if entry is None or not entry.part:
+        remade = [one.name.split() for one in known.values() if one.part]
+        choice = " or ".join(
+            f"{kind} {', '.join(number for other, number in remade if other == kind)}"
+            for kind in ("Table", "Figure")
+        )
+        wrong = f"the thesis has no {cut(name)}"
+        if entry:
+            wrong = f"{entry.name} of the thesis is not remade ({entry.why})"
+        raise ConfigError(f"{wrong}. Fix: choose {choice}")
+    click.echo(f"{entry.name}: {entry.experiment}", err=True)
+    return [shipped()[entry.experiment]]
 
 
 def _keys() -> list[str]:
