@@ -77,7 +77,9 @@ def test_a_figure_of_the_thesis_stands_for_its_config(mine, name):
 
 def test_figures_that_no_config_remakes_are_refused(mine):
     must_fail(invoke("run", "Table 9.9"), "has no Table 9.9. Fix: choose Table 2.1, 2.2, 2.3")
-    must_fail(invoke("run", "Figure 2.1"), "Figure 2.1 of the thesis is not remade (a drawing", "Fix:")
+    must_fail(
+        invoke("run", "Figure 2.1"), "Figure 2.1 of the thesis is not remade (a drawing", "Fix:"
+    )
     must_fail(invoke("batch", "submit", "figure 0"), "the thesis has no figure 0. Fix: choose")
     must_fail(invoke("run", "Figure"), "'Figure' is no file")
     shutil.copy(mine, "table-2.1")  # a file is what it is

@@ -34,12 +34,13 @@ MOST_WHOLE = 1e15  # up to which a float that is whole is shown as an integer
 SMALL, LEAST_DPI = np.array([300, 200]), 20  # of thumbnails: pixels at most; letters need some
 LOSSY = {"quality": 55, "method": 6}
 RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
-# pages of LaTeX's class article, in points: the widths of its text, upright and turned, by the size
-# of letters; of tables the space between columns, and the mean width of a letter in em
-UPRIGHT, COLUMN_GAP, LETTER = 345, 12, 0.5
-PAGES = (("normalsize", 10, UPRIGHT), ("small", 9, 550), ("footnotesize", 8, 550),
-         ("scriptsize", 7, 550), ("tiny", 5, 550))  # fmt: skip
-BROKEN = (60, 40, 30, 20, 12)  # characters of a line in a column whose texts are broken
+# of LaTeX's class article: the size of letters, and in points the width of a digit, the space
+# between columns, and the width of the text, upright or turned
+UPRIGHT, TURNED = 345, 550
+PAGES = (("normalsize", 5.0, 12, UPRIGHT), ("small", 4.63, 12, TURNED),
+         ("footnotesize", 4.25, 8, TURNED), ("scriptsize", 3.98, 6, TURNED),
+         ("tiny", 3.65, 4, TURNED))  # fmt: skip
+BROKEN = (60, 40, 30, 20, 12, 6)  # characters of a line in a column whose texts are broken
 MOST_LINES = 40  # of a table on one page
 INK, GREY, PALE, SHADE = "#1f1f1f", "#b4b4b4", "#e6e6e6", "#f6ede4"
 GREEN, RED, BLUE = "#00785a", "#c44e00", "#2f6fb0"
@@ -100,29 +101,40 @@ class Table:
         outputs.write(tex, self._latex(names, cells))
 
     def _latex(self, names: list[str], cells: list[list[str]]) -> str:
-        """Return the table in LaTeX, on a page of its own orientation and size of letters."""
-        texts = [[name, *column] for name, *column in zip(names, *cells, strict=True)]
-        size, turned, widths = page_widths(texts)
+        """Return the table in LaTeX, on an upright page or a turned one, in letters that fit."""
+        groups, short = header(names)
+        above = [(group, width) for group, width in groups for _ in range(width)]
+        texts = [  # the share of a column in the header of its group is text that does not break
+            [name, "x" * -(-len(group) // width), *column]
+            for name, (group, width), *column in zip(short, above, *cells, strict=True)
+        ]
+        (size, letter, gap, page), widths = page_of(texts)
         columns = [
-            "l" if max(map(len, text)) <= width else f"p{{{LETTER * width:g}em}}"
+            "l" if max(map(len, text)) <= width else f"p{{{letter * width:.0f}pt}}"
             for text, width in zip(texts, widths, strict=True)
         ]
         lines = sum(
             max(-(-len(cell) // width) for cell, width in zip(row, widths, strict=True))
             for row in cells
         )
-        latex = pd.DataFrame(cells, columns=names).to_latex(
+        heads = pd.MultiIndex.from_arrays([[group for group, _ in above], short])
+        turned = page > UPRIGHT
+        caption = re.sub("[#%&_$]", r"\\\g<0>", self.whole_caption)
+        latex = pd.DataFrame(cells, columns=heads if any(heads.get_level_values(0)) else names)
+        text = latex.to_latex(
             index=False,
             escape=True,
-            caption=re.sub("[#%&_$]", r"\\\g<0>", self.whole_caption),
+            caption=caption.replace("^", r"\textasciicircum{}"),
             label=f"tab:{self.name}",
             column_format="".join(columns),
+            multicolumn_format="l",
             longtable=turned or lines > MOST_LINES,
         )
         if turned:
-            latex = f"\\begin{{landscape}}\n{{\\{size}\n{latex}}}\n\\end{{landscape}}\n"
+            spaces = f"\\{size}\\setlength{{\\tabcolsep}}{{{gap / 2:g}pt}}"
+            text = f"\\begin{{landscape}}{spaces}\n{text}\\end{{landscape}}\n"
         packages = "booktabs, longtable" + (", pdflscape" if turned else "")
-        return f"% packages: {packages}\n" + latex.replace("–", "--")
+        return f"% packages: {packages}\n" + text.replace("–", "--")
 
     def item(self) -> dict[str, Any]:
         """Return what the templates need to show it."""
@@ -259,24 +271,24 @@ def _inert(value: object) -> object:
     return value
 
 
-def page_widths(columns: list[list[str]]) -> tuple[str, bool, list[int]]:
-    """Return how a table fits a page of LaTeX: size of letters, whether turned, and widths.
+def page_of(columns: list[list[str]]) -> tuple[tuple[str, float, float, float], list[int]]:
+    """Return the first of PAGES that a table fits, and widths of its columns in characters.
 
-    columns : the header and the cells of each; a width is a number of characters, beyond which a
-        text goes on in the next line, at spaces.
-    An upright page has letters of full size and lines that are not broken; a turned one breaks
-    the widest columns first, and then takes smaller letters.
+    columns : the header and the cells of each; a text that is longer than the width of its column
+        goes on in the next line, at a space.
+    On an upright page no line is broken; a turned one breaks those of the widest columns first, and
+    then has smaller letters.
     """
     natural = [max(map(len, texts)) for texts in columns]
     word = [max(len(part) for text in texts for part in text.split(" ")) for texts in columns]
-    widths = natural
-    for size, points, page in PAGES:
-        room = (page - COLUMN_GAP * len(columns)) / (LETTER * points)
-        for most in (max(natural), *BROKEN) if page > UPRIGHT else (max(natural),):
+    for page in PAGES:
+        _, letter, gap, width = page
+        room = (width - gap * len(columns)) / letter
+        for most in (max(natural), *BROKEN) if width > UPRIGHT else (max(natural),):
             widths = [min(n, max(w, most)) for n, w in zip(natural, word, strict=True)]
             if sum(widths) <= room:
-                return size, page > UPRIGHT, widths
-    return size, True, widths
+                return page, widths
+    return page, widths
 
 
 def markdown(names: list[str], cells: list[list[str]]) -> list[str]:
