@@ -374,7 +374,7 @@ def test_links_lead_to_parts(tmp_path):
         page, anchor = one.link.split("#")
         assert (tmp_path / page).read_text().count(f'id="{anchor}"') == 1
         assert f'href="{one.link}"' in index
-        assert f'href="{one.file}"' in index
+        assert f'href="{one.copy}"' in index
     folder = tmp_path / "naive-simulation"
     written = recorded(Results(tmp_path, "naive-simulation"))
     for name, part in {

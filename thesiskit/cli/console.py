@@ -246,7 +246,7 @@ def _exhibit(name: str) -> list[Path]:
         return []
     from thesiskit.report.page import exhibits  # pandas: only where a figure or table is named
 
-    known = {one.slug: one for one in exhibits()}
+    known = {one.file.split("/")[1]: one for one in exhibits()}
     entry = known.get(slug)
     if entry is None or not entry.part:
         remade = [one.name.split() for one in known.values() if one.part]

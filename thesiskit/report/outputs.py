@@ -9,7 +9,6 @@ differs is written again.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from shutil import copyfile
 
 from thesiskit.files import Results, remove, replacing, sha256, sweep
 
@@ -43,11 +42,6 @@ class Outputs:
         """Write a text file."""
         with self.writing(name) as temporary:
             temporary.write_text(text, encoding="utf-8")
-
-    def repeat(self, name: str, second: str) -> None:
-        """Write a file that is written under a second name, too."""
-        with self.writing(second) as temporary:
-            copyfile(self.results.folder / name, temporary)
 
     def finish(self, key: str, headline: str = "") -> None:
         """Remove what an earlier report wrote and this one did not, and keep the record."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path, PurePosixPath
+from shutil import copyfile
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -47,7 +48,8 @@ def write_report(record: Record, key: str, *, watch: Callable) -> None:
     for part in parts:
         part.write(outputs)
     for second, name in numbered.items():
-        outputs.repeat(name, second)
+        with outputs.writing(second) as temporary:
+            copyfile(record.results.folder / name, temporary)
     first = next((part for part in parts if isinstance(part, Figure)), None)
     if first is not None:
         with outputs.writing(THUMBNAIL) as temporary:
@@ -164,8 +166,9 @@ class Exhibit:
         `why` says why.
     numbers : keys of its numbers in `thesiskit verify`, in which * stands for any text. The list
         is empty if the thesis prints no values.
-    link, file, verdict : in a results folder, where its remake is, the file of its number, and how
-        its numbers compare.
+    file : the name of its files without ending, such as figures/figure-2.7.
+    link, copy, verdict : in a results folder, where its remake is, the file with its number, and
+        how its numbers compare.
     """
 
     label: str
@@ -177,18 +180,16 @@ class Exhibit:
     why: str = ""
     numbers: list[str] = field(default_factory=list)
     link: str = ""
+    copy: str = ""
     file: str = ""
     verdict: str = ""
-
-    @property
-    def slug(self) -> str:
-        """The name in letters of files, such as figure-2.7."""
-        return self.name.lower().replace(" ", "-")
 
 
 def exhibits() -> list[Exhibit]:
     """Return all tables and figures, in the order of the thesis."""
-    return [Exhibit(**entry) for entry in read_yaml(THESIS / "exhibits.yaml")]
+    entries = read_yaml(THESIS / "exhibits.yaml")
+    names = [re.sub("(.*) (.*)", r"\1s/\1-\2", entry["name"].lower()) for entry in entries]
+    return [Exhibit(**entry, file=name) for entry, name in zip(entries, names, strict=True)]
 
 
 def _numbered(experiment: str, made: dict[str, list]) -> dict[str, str]:
@@ -198,11 +199,11 @@ def _numbered(experiment: str, made: dict[str, list]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for one in exhibits():
-        kind = Figure if one.name.startswith("Figure") else Table
         several = made.get(one.part, []) if one.experiment == experiment else []
-        for name in next((part.files for part in several if isinstance(part, kind)), ()):
-            path = PurePosixPath(name)
-            found[str(path.with_name(one.slug + path.suffix))] = name
+        folder = PurePosixPath(one.file).parent
+        alike = (part.files for part in several if PurePosixPath(part.files[0]).parent == folder)
+        for name in next(alike, ()):
+            found[one.file + PurePosixPath(name).suffix] = name
     return found
 
 
@@ -220,11 +221,9 @@ def exhibits_found(root: Path) -> list[Exhibit]:
         there = config and one.part in config["report"]["parts"]
         there = there and (root / one.experiment / "report.html").exists()
         link = f"{one.experiment}/report.html#part-{one.part}" if there else ""
-        own = ("figures", "pdf") if one.name.startswith("Figure") else ("tables", "csv")
-        file = f"{one.experiment}/{own[0]}/{one.slug}.{own[1]}"
-        there = there and (root / file).exists()
-        verdict = _verdict(one, verified)
-        found.append(replace(one, link=link, file=file if there else "", verdict=verdict))
+        copy = f"{one.experiment}/{one.file}.{'csv' if one.name.startswith('Table') else 'pdf'}"
+        copy = copy if there and (root / copy).exists() else ""
+        found.append(replace(one, link=link, copy=copy, verdict=_verdict(one, verified)))
     return found if verified is not None or any(one.link for one in found) else []
 
 

@@ -12,7 +12,6 @@ from thesiskit.errors import ConfigError
 from thesiskit.report import (
     chains,
     divisions,
-    examples,
     orders,
     posteriors,
     predicted,
@@ -157,7 +156,7 @@ PARTS: dict[str, Part] = {
     "screened-answers": Part(
         predicted.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
     ),
-    "predictions": Part(scores.prediction_table, (DATA, TESTS)),
+    "predictions": Part(stages.prediction_table, (DATA, TESTS)),
     "selection-table": Part(scores.selection_table, (DATA, SELECTION)),
     "calibration-table": Part(scores.calibration_table),
     "score-table": Part(scores.score_table),
@@ -196,9 +195,9 @@ PARTS: dict[str, Part] = {
     "performance-scatter": Part(divisions.performance_scatter, _GROUPS),
     "division-figure": Part(divisions.division_figure, (*_GROUPS, DIVISIONS)),
     "reduction-statements": Part(reduction.reduction_statements, (REDUCTION,)),
-    "sequence-groups": Part(examples.sequence_groups, (REDUCTION,)),
-    "feature-groups": Part(examples.feature_groups, (REDUCTION,)),
-    "hidden-markov": Part(examples.hidden_markov, (HMM,)),
+    "sequence-groups": Part(reduction.sequence_groups, (REDUCTION,)),
+    "feature-groups": Part(reduction.feature_groups, (REDUCTION,)),
+    "hidden-markov": Part(reduction.hidden_markov, (HMM,)),
     "reduction-figure": Part(reduction.reduction_figure, (REDUCTION,)),
     "reduction-table": Part(reduction.reduction_table, (REDUCTION,)),
     "parameter-table": Part(orders.parameter_table, (LOGISTIC,)),
@@ -281,9 +280,9 @@ def stage_rows(record: Record, stage: str) -> pd.DataFrame | None:
         if config["drawn"] and every > 1:
             frame.insert(0, f"data set, 1 of {every:,}", 1)
         return frame
-    blocks = max(1, MOST_ROWS // (len(first.arms) * len(first.response)))
+    blocks = -(-MOST_ROWS // (len(first.arms) * len(first.response)))
     several = Record(record.results, min(folds * blocks, record.n_blocks), config)
-    frame = scores.prediction_table(several)[0].frame
+    frame = stages.prediction_table(several)[0].frame
     sets = int(several.predictions["replicate"].max()) + 1
     kept = min(sets, max(1, MOST_ROWS * sets // len(frame)))
     if kept < every:
