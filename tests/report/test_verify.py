@@ -18,6 +18,7 @@ from thesiskit.files import Results
 from thesiskit.models import mixture
 from thesiskit.report import metrics
 from thesiskit.report import verify as thesis
+from thesiskit.report.outputs import recorded
 from thesiskit.report.page import exhibits, exhibits_found, write_index
 from thesiskit.report.record import THESIS, Arm, Record, thesis_numbers
 from thesiskit.report.verify import (
@@ -573,6 +574,17 @@ def test_links_lead_to_parts(tmp_path):
         page, anchor = one.link.split("#")
         assert (tmp_path / page).read_text().count(f'id="{anchor}"') == 1
         assert f'href="{one.link}"' in index
+        assert f'href="{one.copy}"' in index
+    folder = tmp_path / "naive-simulation"
+    written = recorded(Results(tmp_path, "naive-simulation"))
+    for name, part in {
+        "figures/figure-2.7.pdf": "figures/log-alpha.pdf",
+        "figures/figure-2.7.png": "figures/log-alpha.png",
+        "tables/table-2.1.csv": "tables/calibration.csv",
+        "tables/table-2.1.tex": "tables/calibration.tex",
+    }.items():
+        assert (folder / name).read_bytes() == (folder / part).read_bytes()
+        assert written[name] == written[part]
     assert all(one.verdict in ("", "values not printed") for one in found)
     lattice = CONFIGS["correlation-lattice"]
     assert invoke("verify", lattice, "--results", tmp_path).exit_code == 0
