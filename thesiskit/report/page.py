@@ -186,20 +186,33 @@ def exhibits_found(root: Path) -> list[Exhibit]:
 
     The list is empty if root has neither a remake nor verified numbers.
     """
-    results, verified = Results(root, "verify"), None
+    results, verified, claims = Results(root, "verify"), None, None
     if changed(results, "verify") == []:  # else there is no page of `verify`, or a changed one
-        verified = pd.read_csv(results.folder / "verify.csv", keep_default_na=False)
+        verified, claims = (
+            pd.read_csv(results.folder / f"{name}.csv", keep_default_na=False)
+            for name in ("verify", "claims")
+        )
     found = []
     for one in exhibits():
         config = Results(root, one.experiment).provenance().get("config") if one.part else None
         there = config and one.part in config["report"]["parts"]
         there = there and (root / one.experiment / "report.html").exists()
         link = f"{one.experiment}/report.html#part-{one.part}" if there else ""
-        found.append(replace(one, link=link, verdict=_verdict(one, verified)))
+        found.append(replace(one, link=link, verdict=_verdict(one, verified, claims)))
     return found if verified is not None or any(one.link for one in found) else []
 
 
-def _verdict(exhibit: Exhibit, verified: pd.DataFrame | None) -> str:
+def _verdict(exhibit: Exhibit, verified: pd.DataFrame | None, claims: pd.DataFrame | None) -> str:
+    """Return a phrase on the numbers of an exhibit, and on the claims about it."""
+    phrase = _of_numbers(exhibit, verified)
+    if claims is not None:
+        mine = claims["verdict"][(claims["exhibit"] == exhibit.name) & (claims["experiment"] != "")]
+        if len(mine):
+            phrase += f"; {(mine == 'found').sum()} of {len(mine)} claims found"
+    return phrase
+
+
+def _of_numbers(exhibit: Exhibit, verified: pd.DataFrame | None) -> str:
     """Return a phrase that says how the numbers of an exhibit compare."""
     if not exhibit.numbers:
         return "values not printed" if exhibit.part else ""

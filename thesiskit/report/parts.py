@@ -9,6 +9,7 @@ from thesiskit.defaults import TEMPERED as TEMPERATURES
 from thesiskit.errors import ConfigError
 from thesiskit.report import (
     chains,
+    claims,
     divisions,
     orders,
     posteriors,
@@ -57,6 +58,7 @@ def _in_model(words: str, key: str, *values: Any) -> Need:
     return Need(words, met)
 
 
+PRINTED = Need("report.thesis", lambda c: bool(c["report"].get("thesis")))
 DATA = Need("data", lambda c: c["data"] is not None)
 LATTICE = Need("a lattice", lambda c: c["lattice"] is not None)
 REDUCTION = Need("a reduction", lambda c: c["reduction"] is not None)
@@ -189,12 +191,11 @@ PARTS: dict[str, Part] = {
     "error-scatter": Part(divisions.error_scatter, _GROUPS),
     "performance-scatter": Part(divisions.performance_scatter, _GROUPS),
     "division-figure": Part(divisions.division_figure, (*_GROUPS, DIVISIONS)),
-    "reduction-statements": Part(reduction.reduction_statements, (REDUCTION,)),
     "reduction-figure": Part(reduction.reduction_figure, (REDUCTION,)),
     "reduction-table": Part(reduction.reduction_table, (REDUCTION,)),
     "parameter-table": Part(orders.parameter_table, (LOGISTIC,)),
     "parameter-figure": Part(orders.parameter_figure, (LOGISTIC,)),
-    "statement-table": Part(orders.statement_table, (LOGISTIC, CLASSES, SLICE, ORDERS)),
+    "statement-table": Part(claims.statement_table, (CLASSES, PRINTED)),
     "order-figure": Part(orders.performance_figure, (LOGISTIC, CLASSES)),
     "order-table": Part(orders.score_table, (LOGISTIC, CLASSES)),
     "model-table": Part(orders.model_table, (LOGISTIC, CLASSES)),
