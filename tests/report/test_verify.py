@@ -307,6 +307,20 @@ def test_no_number_is_forgotten(verified):
             assert (key in keys) == (not pd.isna(getattr(cell, name))), key
 
 
+def test_every_claim_has_a_row_and_each_experiment_tests_some(finished):
+    rows = pd.read_csv(finished.root / "verify-smoke/claims.csv", keep_default_na=False)
+    assert rows["id"].tolist() == [claim.id for claim in claims()]
+    tested = rows[rows["experiment"] != ""]
+    assert set(tested["part"]) == {claim.of for claim in claims()} - {"introduction"}
+    assert set(tested["experiment"]) == {
+        f"{name}-smoke" for name in (*STUDIES, *SINGLES, "colon") if name != "correlation-lattice"
+    }
+    page = (finished.root / "verify-smoke" / "verify.html").read_text()
+    assert "Claims of the thesis" in page
+    assert rows["claim"][rows["id"] == "hmm-groups-stop"].item() in page
+    assert "claims of the thesis: " in finished.line
+
+
 def test_every_row_has_a_verdict_and_the_line_counts_them(verified, finished):
     counts = verified["verdict"].value_counts()
     assert set(counts.index) <= {

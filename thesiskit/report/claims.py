@@ -133,13 +133,10 @@ def interval(
 
     Without units, each value is independent.  NaN is left out.  A single unit has no interval.
     """
-    values = np.asarray(values, dtype=float)
     known = ~np.isnan(values)
-    if unit is not None:
-        _, place = np.unique(unit[known], return_inverse=True)
-        means = np.bincount(place, values[known]) / np.bincount(place)
-    else:
-        means = values[known]
+    units = np.arange(len(values)) if unit is None else unit
+    _, place = np.unique(units[known], return_inverse=True)
+    means = np.bincount(place, values[known]) / np.bincount(place)
     n, mean = len(means), float(np.mean(means)) if len(means) else np.nan
     if n < 2:
         return Estimate(words, mean, np.nan, np.nan, sure)

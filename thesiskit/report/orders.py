@@ -98,7 +98,7 @@ def parameter_figure(record: Record) -> list[Figure]:
 
 def performance_figure(record: Record) -> list[Figure]:
     """Error rate and AMLP by order (fig-hmm500-error, fig-text-error)."""
-    priors = _priors(record)
+    priors = [prior for prior in PRIORS if any(arm.prior == prior for arm in record.own)]
     figure, axes = canvas(len(priors), 2, height=2.9 * len(priors) + 0.2, sharey="col")
     for row, prior in zip(axes, priors, strict=True):
         for words, line in record.lines([arm for arm in record.own if arm.prior == prior]).items():
@@ -268,7 +268,3 @@ def response_figure(record: Record) -> list[Figure]:
         "which should cross the diagonal for nine cases in ten."
     )
     return [Figure("responses", title, figure, caption)]
-
-
-def _priors(record: Record) -> list[str]:
-    return [prior for prior in PRIORS if any(arm.prior == prior for arm in record.own)]

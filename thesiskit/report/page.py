@@ -206,9 +206,9 @@ def _verdict(exhibit: Exhibit, verified: pd.DataFrame | None, claims: pd.DataFra
     """Return a phrase on the numbers of an exhibit, and on the claims about it."""
     phrase = _of_numbers(exhibit, verified)
     if claims is not None:
-        mine = claims["verdict"][(claims["exhibit"] == exhibit.name) & (claims["experiment"] != "")]
-        if len(mine):
-            phrase += f"; {(mine == 'found').sum()} of {len(mine)} claims found"
+        tested = claims[(claims["exhibit"] == exhibit.name) & (claims["experiment"] != "")]
+        if len(tested):
+            phrase += f"; {(tested['verdict'] == 'found').sum()} of {len(tested)} claims found"
     return phrase
 
 
