@@ -8,6 +8,7 @@ from commands import ROOT
 
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
+from thesiskit.registry import shipped
 
 GOOD = """\
 experiment: trial
@@ -49,6 +50,22 @@ def test_numbers_and_defaults(write):
         "simpson-21"
     ]
     assert load_config(write(GOOD), seed=9).seed == 9
+
+
+@pytest.mark.parametrize(
+    ("config", "most"),
+    [
+        ("hmm", "the length of the histories, 20. Fix: use at most 20, or longer histories"),
+        ("text", "the length of the histories, 20. Fix: use at most 20, or longer histories"),
+        ("cauchy-replicates", "the number of features, 7. Fix: use at most 7, or more features"),
+    ],
+)
+@pytest.mark.parametrize("key", ["orders", "original_orders"])
+def test_orders_beyond_the_states_are_refused_before_data_are_read(config, most, key):
+    with pytest.raises(ConfigError) as caught:
+        load_config(shipped()[config], settings=(f"model.{key}=[1, 25, all]",))
+    origin = f"--set model.{key}=[1, 25, all]"
+    assert str(caught.value) == f"{origin}: model.{key}: order 25 is above {most}"
 
 
 def test_every_shipped_config_is_valid():

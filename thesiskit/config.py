@@ -794,6 +794,8 @@ def _misfits_of_patterns(config: Config) -> Iterator[str | None]:
         yield f"model.response: gaussian needs data.source: {real}; {data.source} has classes"
     yield data.misfit(model.kind, continuous=model.continuous)
     sequences = data.family == "sequences"
+    width = data.sizes.width if data.sizes else getattr(data, "history", None)
+    yield model.order_beyond(width, data.family) if width else None
     yield _misfit_of_loci(config)
     if getattr(data, "covariates", ()):
         yield "data.covariates: is for model.kind: naive-bayes, with a selection; leave it out"

@@ -71,7 +71,7 @@ def folders() -> dict[str, list[Path]]:
 
 
 def find(text: str) -> list[Path]:
-    """Return the configs that a path, a name or the name of a folder stands for.
+    """Return the configs that a path, a name, or a folder or its name stands for.
 
     Raises
     ------
@@ -81,6 +81,9 @@ def find(text: str) -> list[Path]:
     with suppress(OSError, ValueError):  # a name that no file can have
         if path.is_file():
             return [path]
+        configs = sorted(path.glob("*.yaml"))  # none where it is no folder
+        if configs and text not in (*shipped(), *folders()):
+            return configs
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         return [path]
     if text in shipped():

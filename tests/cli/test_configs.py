@@ -190,7 +190,7 @@ def test_a_dry_run_makes_nothing(mine):
 def test_a_dry_run_that_fails_makes_nothing_either(mine):
     drawn = "{ source: naive-bayes, features: 20, alpha: 3, train: [10, 10], test: [5, 5] }"
     lost = MINE.replace(drawn, "{ source: file, path: lost.csv, response: y }")
-    mine.with_name("lost.yaml").write_text(lost)
+    mine.with_name("lost.yaml").write_text(lost.replace("experiment: mine", "experiment: lost"))
     result = invoke("run", mine, "lost.yaml", "--dry-run", "--results", "r")
     must_fail(result, "lost.csv: there is no such file")
     assert "simulate: 1 of 1 cells to make" in result.output

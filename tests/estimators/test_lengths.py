@@ -73,7 +73,7 @@ def test_chains_run_until_they_agree_unless_a_length_is_given(name):
     with np.testing.suppress_warnings() as quiet:
         quiet.filter(UserWarning)
         assert "reached" not in fixed.fit(X, y).diagnostics_
-    with pytest.raises(ValueError, match="leave out burn_in"):
+    with pytest.raises(ValueError, match="Fix: remove burn_in, or remove until"):
         clone(easy).set_params(burn_in=5).fit(X, y)
     with pytest.raises(ValueError, match="R-hat compares chains"):
         clone(easy).set_params(chains=1).fit(X, y)

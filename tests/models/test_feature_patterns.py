@@ -439,7 +439,7 @@ def test_what_cannot_be_an_order():
     assert compress_features(X, "all").order == 7
     assert compress_features(X, np.int64(3)).order == 3
     for order, message in [
-        (8, "order 8 is above the number of features, 7; use at most 7, or more features"),
+        (8, "order 8 is above the number of features, 7. Fix: use at most 7, or more features"),
         (-1, "order must not be negative, got -1"),
         (2.0, "order must be a whole number or 'all', got 2.0"),
         (True, "order must be a whole number or 'all', got True"),

@@ -93,7 +93,7 @@ def test_interruptions_change_nothing(monkeypatch):
         ({"until": (1.08, 400)}, "at most 1.05"),
         ({"until": (1.01, 50)}, "at least 100"),
         ({"until": TARGETS, "chains": 1}, "R-hat compares chains"),
-        ({"until": TARGETS, "burn_in": 3}, "leave out burn_in"),
+        ({"until": TARGETS, "burn_in": 3}, "Fix: remove burn_in, or remove until"),
         ({"until": TARGETS, "sampler": "thesis"}, "for the collapsed sampler"),
     ],
 )

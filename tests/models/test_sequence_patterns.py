@@ -228,7 +228,11 @@ def test_what_cannot_be_an_order():
     assert compress_sequences(histories, "all").order == 7
     assert compress_sequences(histories, np.int64(3)).order == 3
     for order, message in [
-        (8, "order 8 is above the length of the histories, 7; use at most 7, or longer histories"),
+        (
+            8,
+            "order 8 is above the length of the histories, 7. "
+            "Fix: use at most 7, or longer histories",
+        ),
         (-1, "order must not be negative, got -1"),
         (2.0, "order must be a whole number or 'all', got 2.0"),
         (True, "order must be a whole number or 'all', got True"),

@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -400,6 +401,132 @@ def test_submit_and_script_write_the_same(tmp_path, commands):
     assert "Slurm refuses the job: sbatch: no" in run(
         "batch", "submit", tmp_path / "c.yaml", *asked, "--no-probe", code=2)  # fmt: skip
     assert sorted(path.name[:4] for path in jobs.iterdir()) == ["0001"] * 3 + ["0002"] * 3
+
+
+# ---- several experiments ----
+
+SLURM = {"scontrol": "echo 'MaxArraySize = 1001'", "squeue": "true"}
+
+
+@pytest.fixture
+def chapter(tmp_path):
+    """Write a folder of two experiments and a third that refuses to begin; return the folder."""
+    folder = tmp_path / "chapter"
+    folder.mkdir()
+    for name in ("a", "b"):
+        text = CONFIG.replace("clustered", name).replace("cluster:\n", "")
+        (folder / f"{name}.yaml").write_text(text)
+    damaged = KINDS["logistic"].replace("experiment: small", "experiment: aa")
+    (folder / "aa.yaml").write_text(
+        re.sub(r"source:.*", "source: sequences, path: no.txt }", damaged)
+    )
+    return folder
+
+
+def test_a_folder_is_submitted_and_a_failure_stops_nothing(tmp_path, commands, chapter):
+    commands(**SLURM, sbatch=f'[ "$1" = --parsable ] && echo "$2" >> {tmp_path}/given; echo 12')
+    results = ("--results", tmp_path / "r")
+    text = run("batch", "submit", chapter, *results, "--no-probe", "--time", 7, code=2)
+    assert re.search(r"== a: T\n1 job of 1 .*\n== aa: ", text)
+    assert re.search(r"Error: aa: .*no.txt", text)
+    assert re.search(r"== b: T\n1 job of 1 ", text)
+    scripts = [tmp_path / f"r/{name}/batch/jobs/0001-1.sh" for name in ("a", "b")]
+    assert (tmp_path / "given").read_text().split() == list(map(str, scripts))
+    assert all("--time=7\n" in path.read_text() for path in scripts)
+
+
+def test_a_table_shows_the_state_of_several(tmp_path, commands, chapter):
+    commands(**SLURM | {"squeue": "echo '12_1|PENDING|Priority'"}, sbatch="echo 12")
+    results = ("--results", tmp_path / "r")
+    run("batch", "submit", chapter, *results, "--no-probe", code=2)
+    run("run", chapter / "b.yaml", *results)
+    text = run("batch", "status", chapter, *results, code=2)
+    lines = {line.split()[0]: line.split()[1:] for line in text.splitlines()}
+    assert lines["experiment"] == [*batches.STATES[:-1], "to", "do", "jobs"]
+    assert lines["a"][:7] == ["0", "0", "0", "0", "0", "1", "1"]
+    assert "PENDING" in lines["a"][7]
+    assert lines["b"][:6] == ["1", "0", "0", "0", "0", "0"]
+    assert lines["aa"][:7] == ["–"] * 6 + ["Error:"]
+
+
+def test_watching_ends_when_all_cells_of_all_are_done(tmp_path, monkeypatch, chapter):
+    (chapter / "aa.yaml").unlink()
+    results, waited = ("--results", tmp_path / "r"), []
+    run("run", chapter / "a.yaml", *results)
+
+    def sleep(seconds):
+        waited.append(seconds)
+        run("run", chapter / "b.yaml", *results)
+
+    monkeypatch.setattr(sys.modules["thesiskit.cli.batch"], "time", SimpleNamespace(sleep=sleep))
+    text = run("batch", "status", chapter, *results, "--watch")
+    assert waited == [4.0]
+    assert [line.split()[1] for line in text.splitlines() if line[:2] == "b "] == ["0", "1"]
+
+
+def test_several_are_collected(tmp_path, chapter):
+    results = ("--results", tmp_path / "r")
+    run("batch", "cell", chapter / "b.yaml", *results, "--share", "1/1")
+    text = run("batch", "collect", chapter / "a.yaml", chapter / "b.yaml", *results, code=1)
+    assert "== a: T\n1 cells are not done" in text
+    assert not (tmp_path / "r/a/report.html").exists()
+    assert (tmp_path / "r/b/report.html").exists()
+
+
+def test_the_script_of_several_submits_each(tmp_path, commands, chapter):
+    """It runs where there is no Python, and goes on where Slurm refuses."""
+    (chapter / "aa.yaml").unlink()
+    text = run("batch", "script", chapter, "--results", tmp_path / "r r")
+    commands(sbatch=f'echo "$1" >> {tmp_path}/given; [[ "$1" != */a/* ]]')
+    done = subprocess.run(["sh"], input=text, text=True)
+    paths = [tmp_path / f"r r/{name}/batch/jobs/0001-1.sh" for name in ("a", "b")]
+    assert (tmp_path / "given").read_text() == "".join(f"{path}\n" for path in paths)
+    assert all("batch cell" in path.read_text() for path in paths)
+    assert done.returncode == 1
+
+
+def test_several_are_cancelled_and_retried(tmp_path, commands, chapter):
+    commands(**SLURM | {"squeue": "echo '12_1|PENDING|Priority'"}, scancel="true", sbatch="echo 12")
+    (chapter / "aa.yaml").unlink()
+    results = ("--results", tmp_path / "r")
+    assert run("batch", "retry", chapter, *results).count("no cell has failed") == 2
+    assert "no cell has failed" in run("batch", "retry", chapter / "a.yaml", *results, code=2)
+    run("batch", "submit", chapter / "a.yaml", *results, "--no-probe")
+    text = run("batch", "cancel", chapter, *results)
+    assert text == "== a: T\n1 jobs cancelled\n== b: T\n0 jobs cancelled\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            ["submit", "--executor", "local", "--name", "x"],
+            "--name is for one experiment, not for 3",
+        ),
+        (["status", "--all"], "--all lists the cells of one experiment, not of 3. Fix: "),
+        (["status", "{}/../c.yaml"], "a: 2 configs have this name, .* Fix: change `experiment`"),
+    ],
+)
+def test_what_several_cannot_have_is_refused(tmp_path, chapter, command, words):
+    (tmp_path / "c.yaml").write_text((chapter / "a.yaml").read_text())
+    command = [part.format(chapter) for part in command]
+    text = run("batch", *command, chapter, "--results", tmp_path / "r", code=2)
+    assert re.search(words, text)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_chapter_has_a_script_without_a_cluster_block(tmp_path):
+    text = run("batch", "script", "chapter2", "null", "--smoke", "--results", tmp_path / "r")
+    assert text.count("sbatch ") == text.count("/null-smoke/") + 6 == 7
+
+
+def test_a_probe_is_not_repeated_for_the_same_block(tmp_path, commands, chapter, monkeypatch):
+    commands(**SLURM, sbatch="echo 12")
+    (chapter / "aa.yaml").unlink()
+    probed = []
+    monkeypatch.setattr(batches, "probe", lambda folder, _: probed.append(folder) or ("here", 0))
+    run("batch", "submit", chapter, "--results", tmp_path / "r")
+    assert [folder.name for folder in probed] == ["a"]
 
 
 def test_a_retry_submits_the_failed_cells_alone(tmp_path, commands):

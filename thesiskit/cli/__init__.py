@@ -23,7 +23,6 @@ from thesiskit.cli.console import (
     opens_experiment,
     run_stage,
     run_up_to,
-    show_error,
     write_report,
 )
 from thesiskit.cli.data import check, data, export, fetch_data, init, predict
@@ -263,32 +262,19 @@ def run(configs, asked, force, executor, dry_run) -> None:
     """
     from thesiskit.report.page import write_index
 
-    if asked.name is not None and len(configs) > 1:
-        raise click.UsageError(f"--name is for one experiment, not for {len(configs)}")
-    # all configs are read before any work begins
-    opening = replace(asked, yes=None, jobs=asked.jobs if executor == "local" else 0)
-    experiments = [opening.open(config) for config in configs]
-    failed = 0  # the exit code of the last that did
-    for experiment in experiments:
-        if len(experiments) > 1:
-            click.echo(f"== {experiment.config.title}")
-        try:
-            experiment.check_needs(yes=asked.yes)
-            if dry_run:
-                for line in experiment.plan(force=force):
-                    click.echo(line)
-                continue
-            if executor == "slurm":
-                run_on_cluster(experiment, force=force)
-            for stage in experiment.stages:
-                run_stage(experiment, stage, force and executor == "local")
-            write_report(experiment, force)
-        except Exception as error:
-            if len(experiments) == 1:
-                raise
-            failed = show_error(error)  # the other experiments still run
-        finally:
-            experiment.close()
+    def run_all_stages(experiment) -> None:
+        if dry_run:
+            for line in experiment.plan(force=force):
+                click.echo(line)
+            return
+        if executor == "slurm":
+            run_on_cluster(experiment, force=force)
+        for stage in experiment.stages:
+            run_stage(experiment, stage, force and executor == "local")
+        write_report(experiment, force)
+
+    asked = replace(asked, jobs=asked.jobs if executor == "local" else 0)
+    failed = asked.for_each(configs, run_all_stages)
     if not dry_run:
         but = " but those that failed" if failed else ""
         click.echo(f"All reports{but}: {write_index(asked.results)}")

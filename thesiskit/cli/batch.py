@@ -1,5 +1,6 @@
 """The commands that make cells on a cluster, or some cells by hand."""
 
+import shlex
 import sys
 import time
 from dataclasses import replace
@@ -8,6 +9,7 @@ from pathlib import Path
 import click
 
 from thesiskit.cli.console import (
+    MANY_CONFIGS,
     ONE_CONFIG,
     Asked,
     executor_option,
@@ -16,14 +18,16 @@ from thesiskit.cli.console import (
     tell_notes,
     write_report,
 )
-from thesiskit.errors import MOST_LINES, ResultsError, brief
+from thesiskit.errors import MOST_LINES, ResultsError, UserError, brief
 
 WATCH_SECONDS = 2.0  # between two looks at a batch
 
 
 @click.group()
 def batch() -> None:
-    """Make the cells of an experiment on a cluster, or some of them by hand, and show their state.
+    """Make the cells of experiments on a cluster, or some of them by hand, and show their state.
+
+    All these commands but `cell` take several configs, and folders such as chapter2.
 
     A cell is the smallest piece of work: a stage, for one arm (and chain) and one block of
     replicates. A cell is complete when its result file is written; there is no other record. So
@@ -47,20 +51,26 @@ def _cluster_options(command):
     return command
 
 
-def _open_batch(config: Path, asked: Asked, **cluster):
-    """Return the batch of a config; cluster : keys of its `cluster` block, None where not given."""
-    from thesiskit.study.batch import Batch
+def _batch(experiment):
+    """Return the batch of an experiment, with the `cluster` block of its config."""
+    from thesiskit.study.batch import Batch  # slow to import
 
-    given = [f"cluster.{name}={value}" for name, value in cluster.items() if value is not None]
-    experiment = asked.open(config, *given)
     return Batch(experiment, experiment.config.cluster)
 
 
-def _check_local(cluster) -> None:
-    """Refuse options of jobs where there are none."""
-    for name, value in cluster.items():
-        if value is not None:
+def _with_jobs(asked: Asked, cluster, executor: str = "") -> Asked:
+    """Return what was asked for with the options of jobs, which --executor local does not have."""
+    from thesiskit.study.slurm import call
+
+    given = {name: value for name, value in cluster.items() if value is not None}
+    if executor == "local":
+        for name in given:
             raise click.UsageError(f"--{name} is for jobs of a cluster, not for --executor local")
+        return asked
+    if executor == "slurm":
+        call("sbatch", "--version")  # where it is missing, no experiment need be opened
+    settings = (f"cluster.{name}={value}" for name, value in given.items())
+    return replace(asked, jobs=0, settings=(*asked.settings, *settings))
 
 
 PROBE = click.option(
@@ -72,9 +82,7 @@ PROBE = click.option(
 
 def run_on_cluster(experiment, *, force: bool) -> None:
     """Submit the cells of an experiment, and wait until no job is left."""
-    from thesiskit.study.batch import Batch
-
-    opened = Batch(experiment, experiment.config.cluster)
+    opened = _batch(experiment)
     click.echo(opened.submit(force=force))
     try:
         while opened.alive():
@@ -91,88 +99,119 @@ def run_on_cluster(experiment, *, force: bool) -> None:
 
 
 @batch.command()
-@ONE_CONFIG
+@MANY_CONFIGS
 @opens_experiment()
 @_cluster_options
 @executor_option("slurm")
 @PROBE
-def submit(config, asked, force, executor, probe, **cluster) -> None:
+def submit(configs, asked, force, executor, probe, **cluster) -> None:
     """Submit the cells that are not done as job arrays of Slurm, and return at once.
 
     With --executor local the cells are computed on this machine.
 
-    Example:  thesiskit batch submit naive-replicates
+    Example:  thesiskit batch submit chapter2
     """
-    if executor == "local":
-        _check_local(cluster)
-        experiment = asked.open(config)
-        for stage in experiment.stages:
-            run_stage(experiment, stage, force)
-    else:
-        opened = _open_batch(config, replace(asked, jobs=0), **cluster)
-        click.echo(opened.submit(check=probe, force=force))
-        tell_notes(opened.experiment)
+    probed: list[object] = []  # a probe job says the same of all that ask for the same
+
+    def submit_cells(experiment) -> None:
+        if executor == "local":
+            for stage in experiment.stages:
+                run_stage(experiment, stage, force)
+            return
+        opened = _batch(experiment)
+        click.echo(opened.submit(check=probe and opened.block not in probed, force=force))
+        probed.append(opened.block)
+        tell_notes(experiment)
+
+    sys.exit(_with_jobs(asked, cluster, executor).for_each(configs, submit_cells))
 
 
 @batch.command()
-@ONE_CONFIG
+@MANY_CONFIGS
 @opens_experiment(force=False, jobs=False)
 @click.option("--watch", is_flag=True, help="Repeat until all cells are done.")
 @click.option("--all", "every", is_flag=True, help="List every cell.")
-def status(config, asked, watch, every) -> None:
+def status(configs, asked, watch, every) -> None:
     """Show the state of the cells, and the time, memory and host of those that ran.
+
+    Each of several experiments has one line.
 
     Example:  thesiskit batch status naive-replicates --watch
     """
-    opened = _open_batch(config, asked)
+    from thesiskit.study.batch import overview
+
+    batches, code = [_batch(experiment) for experiment in asked.open_all(configs)], 0
+    if every and len(batches) > 1:
+        raise click.UsageError(
+            f"--all lists the cells of one experiment, not of {len(batches)}. Fix: give one config"
+        )
     while True:
-        finished, lines = opened.status(every=every)
+        if len(batches) == 1:
+            batches[0].experiment.check_needs(yes=asked.yes)
+            finished, lines = batches[0].status(every=every)
+        else:
+            finished, lines, code = overview(batches, yes=asked.yes)
         if watch and sys.stdout.isatty():
             click.clear()
-        tell_notes(opened.experiment)
+        for opened in batches:
+            tell_notes(opened.experiment)
         click.echo("\n".join(lines))
         if finished or not watch:
             break
-        time.sleep(WATCH_SECONDS)
+        time.sleep(WATCH_SECONDS * len(batches))  # each asks Slurm
+    sys.exit(code)
 
 
 @batch.command()
-@ONE_CONFIG
+@MANY_CONFIGS
 @opens_experiment(jobs=False)
-def collect(config, asked, force) -> None:
+def collect(configs, asked, force) -> None:
     """Join the cells of each complete block; when all cells are done, write the report.
 
     Example:  thesiskit run naive-replicates && thesiskit batch collect naive-replicates
     """
-    opened = _open_batch(config, asked)
-    left = opened.collect()
-    if left:
-        click.echo(
-            f"{left:,} cells are not done; `thesiskit batch status CONFIG` shows them", err=True
-        )
-        raise click.exceptions.Exit(1)
-    write_report(opened.experiment, force)
+
+    def join_cells(experiment) -> None:
+        left = _batch(experiment).collect()
+        if left:
+            click.echo(
+                f"{left:,} cells are not done; `thesiskit batch status CONFIG` shows them", err=True
+            )
+            raise click.exceptions.Exit(1)
+        write_report(experiment, force)
+
+    sys.exit(asked.for_each(configs, join_cells))
 
 
 @batch.command()
-@ONE_CONFIG
+@MANY_CONFIGS
 @opens_experiment(force=False)
 @_cluster_options
 @executor_option("slurm")
 @PROBE
-def retry(config, asked, executor, probe, **cluster) -> None:
+def retry(configs, asked, executor, probe, **cluster) -> None:
     """Make only those cells again that failed, were interrupted or are damaged.
 
     Example:  thesiskit batch retry naive-replicates
     """
-    if executor == "local":
-        _check_local(cluster)
-        opened = _open_batch(config, asked)
-        _make(opened.experiment, opened.to_retry())
-    else:
-        opened = _open_batch(config, replace(asked, jobs=0), **cluster)
-        click.echo(opened.submit(opened.to_retry(), check=probe))
-        tell_notes(opened.experiment)
+
+    def retry_cells(experiment) -> None:
+        opened = _batch(experiment)
+        cells = opened.to_retry()
+        if not cells:
+            nothing = (
+                "no cell has failed; `thesiskit batch submit CONFIG` makes those that are to do"
+            )
+            if len(configs) == 1:
+                raise UserError(nothing)
+            click.echo(nothing)
+        elif executor == "local":
+            _make(experiment, cells)
+        else:
+            click.echo(opened.submit(cells, check=probe))
+            tell_notes(experiment)
+
+    sys.exit(_with_jobs(asked, cluster, executor).for_each(configs, retry_cells))
 
 
 @batch.command()
@@ -201,7 +240,7 @@ def cell(config, asked, share, listed, ids) -> None:
     """
     if listed is not None and not share:
         raise click.UsageError("--cells needs --share I/N, which says the line")
-    opened = _open_batch(config, asked)
+    opened = _batch(asked.open(config))
     _make(opened.experiment, opened.share(share, listed) if share else opened.find(ids))
 
 
@@ -227,25 +266,36 @@ def _make(experiment, cells) -> None:
 
 
 @batch.command()
-@ONE_CONFIG
+@MANY_CONFIGS
 @opens_experiment(force=False, jobs=False, yes=False)
-def cancel(config, asked) -> None:
+def cancel(configs, asked) -> None:
     """Cancel the jobs that wait or run; the cells that are done are kept.
 
     Example:  thesiskit batch cancel naive-replicates
     """
-    cancelled = _open_batch(config, asked).cancel()
-    click.echo(f"{len(cancelled):,} jobs cancelled")
+    sys.exit(
+        asked.for_each(configs, lambda e: click.echo(f"{len(_batch(e).cancel()):,} jobs cancelled"))
+    )
 
 
 @batch.command()
-@ONE_CONFIG
+@MANY_CONFIGS
 @opens_experiment(force=False, jobs=False)
 @_cluster_options
-def script(config, asked, **cluster) -> None:
+def script(configs, asked, **cluster) -> None:
     """Print an sbatch script that makes all cells, for sites where Python cannot submit jobs.
+
+    Of several experiments, a shell script is printed that submits the sbatch script of each.
 
     Example:  thesiskit batch script naive-replicates > study.sbatch
     """
-    opened = _open_batch(config, asked, **cluster)
-    click.echo(opened.script(), nl=False)
+    paths: list[Path] = []
+    code = _with_jobs(asked, cluster).for_each(
+        configs, lambda experiment: paths.append(_batch(experiment).script()), headings=False
+    )
+    if len(configs) == 1:
+        click.echo(paths[0].read_text(encoding="utf-8"), nl=False)
+    else:
+        lines = [f"sbatch {shlex.quote(str(path))} || failed=1" for path in paths]
+        click.echo("\n".join(["#!/bin/sh", "failed=0", *lines, "exit $failed"]))
+    sys.exit(code)

@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -61,13 +61,18 @@ def _shortened() -> Iterator[None]:
         raise
 
 
-def show_error(error: Exception) -> int:
-    """Print an error, its first lines, or with -v all of it and its traceback; return its code."""
+def show_error(error: Exception, name: str = "") -> int:
+    """Print an error, its first lines, or with -v all of it and its traceback; return its code.
+
+    name : the experiment that failed, printed before the error where several run.
+    """
     verbose = click.get_current_context().find_root().meta.get("thesiskit.verbose")
     if verbose:
         traceback.print_exc()
     code = 1
     match error:
+        case click.exceptions.Exit():  # the command has printed what is wrong
+            return error.exit_code
         case ThesiskitError():
             text, code = str(error), error.exit_code
         case OSError():
@@ -80,7 +85,7 @@ def show_error(error: Exception) -> int:
             if verbose:  # the traceback has it
                 return code
     for line in (text if verbose else brief(text)).splitlines():
-        click.echo(f"Error: {line}", err=True)
+        click.echo(f"Error: {name and f'{name}: '}{line}", err=True)
     return code
 
 
@@ -271,7 +276,10 @@ MANY_CONFIGS = click.argument(
     type=ConfigType(many=True),
     nargs=-1,
     required=True,
-    callback=lambda _, __, values: [path for paths in values for path in paths],
+    # a config that its folder and its name both stand for is there once
+    callback=lambda _, __, values: list(
+        {p.resolve(): p for paths in values for p in paths}.values()
+    ),
 )
 COMMON = [
     click.option(
@@ -365,6 +373,50 @@ class Asked:
         if self.yes is not None:
             experiment.check_needs(yes=self.yes)
         return experiment
+
+    def open_all(self, configs: list[Path]) -> list[Any]:
+        """Return the experiments of configs; all are read before any work begins.
+
+        Raises UserError where two of them would share a results folder.
+        """
+        if self.name is not None and len(configs) > 1:
+            raise click.UsageError(
+                f"--name is for one experiment, not for {len(configs)}. Fix: remove --name"
+            )
+        experiments = [replace(self, yes=None).open(config) for config in configs]
+        names = [experiment.config.experiment for experiment in experiments]
+        for name in names:
+            if names.count(name) > 1:
+                raise UserError(
+                    f"{name}: {names.count(name)} configs have this name, and would share a "
+                    "results folder. Fix: change `experiment` in the configs"
+                )
+        return experiments
+
+    def for_each(
+        self, configs: list[Path], act: Callable[[Any], object], *, headings: bool = True
+    ) -> int:
+        """Call a function with the experiment of each config; return the worst exit code.
+
+        Of several experiments, each has a heading, and a failure does not stop the others.  The
+        failure of a single experiment is raised.
+        """
+        experiments, worst = self.open_all(configs), 0
+        for experiment in experiments:
+            name = experiment.config.experiment
+            if headings and len(experiments) > 1:
+                click.echo(f"== {name}: {experiment.config.title}")
+            try:
+                if self.yes is not None:
+                    experiment.check_needs(yes=self.yes)
+                act(experiment)
+            except Exception as error:
+                if len(experiments) == 1:
+                    raise
+                worst = max(worst, show_error(error, name))
+            finally:
+                experiment.close()
+        return worst
 
     @property
     def options(self) -> list[str]:

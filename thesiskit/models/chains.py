@@ -168,13 +168,19 @@ def check_run(
     With `until`, iterations is a limit, and burn_in 0 and thin 1 stand for themselves.
     block : the block of a config that has these settings, with a point at its end.
     """
-    if burn_in + thin > iterations:
-        raise UserError(
-            f"of {iterations} iterations none is kept after burn_in {burn_in}"
-            f"{f' with thin {thin}' * (thin > 1)}; use more iterations"
-        )
     if until is None:
+        if burn_in + thin > iterations:
+            raise UserError(
+                f"of {iterations} iterations none is kept after burn_in {burn_in}"
+                f"{f' with thin {thin}' * (thin > 1)}; use more iterations"
+            )
         return
+    fixed = {f"{block}burn_in": burn_in != 0, f"{block}thin": thin != 1}
+    if keys := " and ".join(key for key in fixed if fixed[key]):
+        raise UserError(
+            f"until: the second half of the iterations is kept, whatever {keys}. Fix: remove "
+            f"{keys}, or remove until"
+        )
     if chains < 2:
         raise UserError(
             f"until: R-hat compares chains, and there is one; set {block}chains to 2 or more, or "
@@ -184,14 +190,6 @@ def check_run(
         raise UserError(
             f"until: chains are first compared after {until.least} iterations, and the limit is "
             f"{iterations}; set {block}iterations to {until.least} or more, or leave out until"
-        )
-    if burn_in:
-        raise UserError(
-            f"until: leave out {block}burn_in: the first half of the iterations does not count"
-        )
-    if thin != 1:
-        raise UserError(
-            f"until: leave out {block}thin: the draws that are kept are spread over the second half"
         )
 
 

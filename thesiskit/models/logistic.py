@@ -78,7 +78,7 @@ from thesiskit.models.chains import (
     run,
     states,
 )
-from thesiskit.models.patterns import Groups, Shared, one_by_one
+from thesiskit.models.patterns import Groups, Shared, check_order, one_by_one
 from thesiskit.models.ranks import Ranks, compare_last, spaced
 from thesiskit.models.splitting import (
     Response,
@@ -242,6 +242,19 @@ class LogisticBlock(Block):
         names = ("sigma_0", "sigma_shape", "sigma_mode", *real)
         priors = {name: getattr(self, name) for name in names}
         return {"order": self.orders[0], "prior": self.priors[0], **priors}
+
+    def order_beyond(self, most: int, patterns: str) -> str:
+        """Return the key of an order that is not possible and what is wrong, "" without such.
+
+        most, patterns : as of `check_order`.
+        """
+        for key in ("orders", "original_orders"):
+            for order in getattr(self, key) or ():
+                try:
+                    check_order(order, most, patterns)
+                except UserError as error:
+                    return f"model.{key}: {error}"
+        return ""
 
     @model_validator(mode="before")
     @classmethod

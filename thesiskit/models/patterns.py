@@ -229,7 +229,9 @@ def check_order(order, most: int, patterns: str) -> int:
         raise UserError(f"order must not be negative, got {order}")
     if order > most:
         what, more = MOST_ORDER[patterns]
-        raise UserError(f"order {order} is above {what}, {most}; use at most {most}, or {more}")
+        raise UserError(
+            f"order {order} is above {what}, {most}. Fix: use at most {most}, or {more}"
+        )
     return int(order)
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from thesiskit.config import ClusterBlock
-from thesiskit.errors import ThesiskitError, UserError, counted, cut, memory_text, quoted
+from thesiskit.errors import ThesiskitError, UserError, brief, counted, cut, memory_text, quoted
 from thesiskit.study.cells import HOST, Cell, Graph
 from thesiskit.study.experiment import Experiment
 from thesiskit.study.slurm import GONE, Entry, Slurm, clock_warning, probe, read_cells, submissions
@@ -89,13 +89,12 @@ class Batch:
             "CONFIG"
         )
 
-    def script(self) -> str:
-        """Write what `submit` would for all cells, done or not, and return the script."""
+    def script(self) -> Path:
+        """Write what `submit` would for all cells, done or not, and return the script's path."""
         self.experiment.results.prepare()
         jobs = self._jobs(first_cells(self.graph, done=True))
         config, command = self._kept()
-        path = self.slurm.write(f"{config.stem}-1", jobs, command, self.name)
-        return path.read_text(encoding="utf-8")
+        return self.slurm.write(f"{config.stem}-1", jobs, command, self.name)
 
     def _jobs(self, cells: Sequence[Cell]) -> list[list[str]]:
         """Return the ids of the cells of each job.
@@ -173,14 +172,9 @@ class Batch:
             return {}, str(error).splitlines()[0]
 
     def to_retry(self) -> list[Cell]:
-        """Return the cells that failed or were interrupted."""
+        """Return the cells that failed, were interrupted or are damaged."""
         rows = board(self.experiment, self._seen()[0])
-        cells = [row.cell for row in rows if row.state in ("failed", "interrupted", "damaged")]
-        if not cells:
-            raise UserError(
-                "no cell has failed; `thesiskit batch submit CONFIG` makes those that are to do"
-            )
-        return cells
+        return [row.cell for row in rows if row.state in ("failed", "interrupted", "damaged")]
 
     # ---- some cells ----
 
@@ -452,6 +446,28 @@ def table(rows: list[Row], *, every: bool = False) -> list[str]:
         lines += ["", f"{row.cell.id} ({row.cell}), attempt {attempt}: {reason}"]
         lines += [f"    {line}" for line in row.about.get("log", "").splitlines()[-LOG_LINES:]]
     return lines
+
+
+def overview(batches: Sequence[Batch], *, yes: bool) -> tuple[bool, list[str], int]:
+    """Return whether no cell is left, a table with a line for each batch, and the worst exit code.
+
+    A batch that cannot be read has its error in the table, and no cell.
+    """
+    lines, left, code = [["experiment", *STATES, "jobs"]], 0, 0
+    for batch in batches:
+        try:
+            batch.experiment.check_needs(yes=yes)
+            states, jobs = batch._seen()
+            counts = Counter(row.state for row in board(batch.experiment, states))
+        except ThesiskitError as error:
+            lines.append([batch.name, *"–" * len(STATES), f"Error: {brief(str(error))}"])
+            code = max(code, error.exit_code)
+            continue
+        left += counts.total() - counts["done"]
+        alive = Counter(state for state in states.values() if state != GONE)
+        jobs = jobs or ", ".join(f"{n:,} {state}" for state, n in alive.items()) or "–"
+        lines.append([batch.name, *(f"{counts[state]:,}" for state in STATES), jobs])
+    return not left, _aligned(lines), code
 
 
 def _fields(row: Row) -> list[str]:

@@ -29,7 +29,7 @@ from thesiskit.models import MODELS, peers, ranks
 from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
 from thesiskit.models.interactions import select_patterns
-from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared, check_order
+from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared
 from thesiskit.models.peers import Task
 from thesiskit.models.planes import Planes, features_of
 from thesiskit.models.temperature import numbered, together
@@ -201,11 +201,9 @@ class PatternDesign:
     def check_sizes(self) -> None:
         """Raise ConfigError for sizes that there cannot be; nothing is drawn for it."""
         sizes, wrong = self.sizes, self.config.wrong  # reads the data: not the orders' faults
-        for order in self.model.orders:
-            try:
-                check_order(order, sizes.width, self.data.family)
-            except UserError as error:
-                raise wrong("model.orders", str(error)) from None
+        key, _, problem = self.model.order_beyond(sizes.width, self.data.family).partition(": ")
+        if problem:
+            raise wrong(key, problem)
         folds = self.config.evaluation.folds
         if self.config.scheme == "k-fold" and folds > sizes.train:
             raise wrong(

@@ -229,7 +229,9 @@ def test_own_sequences(tmp_path, config):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (("model.orders=[4, 9]",), "model.orders: order 9 is above the length of the histories, 6"),
+        (("model.orders=[4, 9]",), "model.orders: order 9 is above the length of the histories, 6"
+         ". Fix: use at most 6, or longer histories"),
+        (("model.original_orders=[4, 9]",), "model.original_orders: order 9 is above the length"),
         (("model.engine=gp", "model.priors=cauchy"), "engine: gp needs Gaussian priors"),
         (("model.engine=gp",), "engine: gp needs Gaussian priors"),
         (("model.iterations=20",), "none is kept after burn_in 20"),

@@ -230,8 +230,16 @@ def test_chains_that_do_not_support_predictions_are_warned_of(config, tmp_path):
     ("settings", "words"),
     [
         (["model.chains=1"], "R-hat compares chains, and there is one; set model.chains to 2"),
-        (["model.burn_in=20"], "leave out model.burn_in: the first half"),
-        (["model.thin=2"], "leave out model.thin"),
+        (
+            ["model.burn_in=20"],
+            "until: the second half of the iterations is kept, whatever "
+            "model.burn_in. Fix: remove model.burn_in, or remove until",
+        ),
+        (["model.thin=2"], "Fix: remove model.thin, or remove until"),
+        (
+            ["model.thin=2", "model.burn_in=99999"],  # not: of 10000 iterations none is kept
+            "Fix: remove model.burn_in and model.thin, or remove until",
+        ),
         (["model.until.rhat=1"], "model.until.rhat: must be greater than 1, got 1"),
         (["model.until.rhat=1.2"], "model.until.rhat: must be at most 1.1, got 1.2"),
         (["model.until.ess=0"], "model.until.ess: must be at least 40, got 0"),

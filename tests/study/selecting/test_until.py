@@ -96,7 +96,7 @@ def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeyp
     ("change", "words"),
     [
         ("model.collapsed.chains=1", ["set model.collapsed.chains to 2 or more"]),
-        ("model.collapsed.burn_in=5", ["leave out model.collapsed.burn_in"]),
+        ("model.collapsed.burn_in=5", ["Fix: remove model.collapsed.burn_in, or remove until"]),
         ("model.samplers=[collapsed, thesis]", ["leave out thesis in model.samplers"]),
         ("model.samplers=[enumeration]", ["add collapsed in model.samplers"]),
         ("model.until.rhat=1.08", ["rhat at most 1.05 and ess at least 100"]),
