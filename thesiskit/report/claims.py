@@ -26,7 +26,7 @@ from thesiskit.report.reduction import sweeps
 
 FOUND, DIRECTION, NOT_FOUND, UNTESTED = "found", "found in direction", "not found", "not tested"
 VERDICTS = (FOUND, DIRECTION, NOT_FOUND, UNTESTED)
-LEVEL, TAIL = 0.99, 0.005
+TAIL = 0.005  # on each side of an interval of 99 %
 LEAST = 0.0001  # that is written as a number
 ESTIMATES = "estimates with 99 % intervals"
 SHOWN = ("exhibit", "claim", "criterion", ESTIMATES, "verdict")
