@@ -443,7 +443,9 @@ def test_run_with_other_settings_or_in_part(tmp_path):
     assert "not printed" in set(found["thesis"])
     text = (tmp_path / "r" / "verify" / "verify.html").read_text()
     assert "These are left out, because their configs were not given" in text
-    refused(invoke("verify", path, path, *where), "mine is given twice", "give it once")
+    (tmp_path / "copy.yaml").write_text(path.read_text())
+    again = invoke("verify", path, tmp_path / "copy.yaml", *where)
+    refused(again, "mine is given twice", "give it once")
 
 
 def test_not_the_thesis_s(tmp_path):
