@@ -213,12 +213,12 @@ print(time.perf_counter() - started, peak() - before)
 
 
 def mixture_rows():
-    thesis = mixture.Mixture(sampler="thesis")
+    thesis = mixture.Mixture(sampler="gibbs")
     plain = min(sampled(mixture_target(1_000, False, thesis))[0] for _ in range(3))
     yield "mixture: thesis sampler, 50 iterations, uncorrected, k = 1,000", plain, 2.0
     for k in (100, 1_000):
         data = mixture_data(k)
-        for name in ("thesis", "as-printed", "collapsed"):
+        for name in ("gibbs", "approximate", "collapsed"):
             settings = mixture.Mixture(sampler=name)
             one, other = (
                 min(sampled(mixture_target(k, correct, settings, data))[0] for _ in range(2))

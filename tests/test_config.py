@@ -9,6 +9,7 @@ from commands import ROOT
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
 from thesiskit.registry import shipped
+from thesiskit.report.record import thesis_numbers
 
 GOOD = """\
 experiment: trial
@@ -66,6 +67,34 @@ def test_orders_beyond_the_states_are_refused_before_data_are_read(config, most,
         load_config(shipped()[config], settings=(f"model.{key}=[1, 25, all]",))
     origin = f"--set model.{key}=[1, 25, all]"
     assert str(caught.value) == f"{origin}: model.{key}: order 25 is above {most}"
+
+
+@pytest.mark.parametrize("name", ["hmm", "text", "cauchy-classification"])
+def test_chapter_3_has_the_settings_of_the_thesis(name):
+    """The sampler, orders and models are those of "Specifications of the Priors"."""
+    model = load_config(ROOT / f"configs/chapter3/{name}.yaml").model
+    printed, numbers = (
+        thesis_numbers()[of] for of in ("logistic_sampling", name.replace("-", "_"))
+    )
+    assert model.orders == numbers["orders"]
+    assert max(numbers["shown_sigmas"]) == max(model.orders)  # with both kinds of parameters:
+    assert (model.compress, model.original_orders) == ([True, False], None)
+    assert model.priors == ["cauchy", "gaussian"]
+    assert model.until is None
+    for key, of in (
+        ("iterations", "iterations"), ("burn_in", "burn_in"), ("thin", "thinning"),
+        ("sigma_updates", "sigma_updates_per_iteration"), ("most_steps", "slice_max_steps"),
+    ):  # fmt: skip
+        assert getattr(model, key) == printed[of], key
+    assert model.sigma_step == printed["slice_width"]["sigma"]
+    assert (model.joint_updates, model.sigma_scale) == ([0], ["natural"])
+
+
+@pytest.mark.parametrize("name", ["hmm-replicates", "cauchy-replicates"])
+def test_replicates_of_chapter_3_have_its_sampler(name):
+    model = load_config(ROOT / f"configs/studies/{name}.yaml").model
+    assert (model.joint_updates, model.sigma_scale) == ([0], ["natural"])
+    assert (model.iterations, model.burn_in, model.thin) == (2000, 750, 5)
 
 
 def test_every_shipped_config_is_valid():
@@ -293,6 +322,24 @@ def test_the_small_form_has_a_name_of_its_own(write):
 def test_a_missing_file(tmp_path):
     with pytest.raises(ConfigError, match="no such config"):
         load_config(tmp_path / "none.yaml")
+
+
+def test_old_names_of_samplers_are_read():
+    config = load_config(ROOT / "configs/chapter2/mixture-simulation.yaml")
+    assert config.model.samplers == ["approximate", "gibbs", "collapsed"]
+    for given, names in (
+        ("[as-printed, thesis, collapsed]", ["approximate", "gibbs", "collapsed"]),
+        ("[thesis]", ["gibbs"]),
+    ):
+        found = load_config(
+            ROOT / "configs/chapter2/mixture-simulation.yaml", settings=(f"model.samplers={given}",)
+        )
+        assert found.model.samplers == names
+    with pytest.raises(ConfigError, match="samplers"):
+        load_config(
+            ROOT / "configs/chapter2/mixture-simulation.yaml",
+            settings=("model.samplers=[thesis, gibbs]",),
+        )
 
 
 def test_the_old_name_of_groups_of_features_is_read(write):

@@ -38,6 +38,9 @@ MOST_VALUES = 255  # of a feature, or states of a sequence: a byte each
 
 # ---- models of chapter 2 ----
 
+# names of samplers up to version 0.2; random streams keep them, so that no number moves
+OLD_SAMPLERS = {"thesis": "gibbs", "as-printed": "approximate"}
+
 TABLE_CASES = 600  # cases up to which counts are tabulated: beyond, the recurrences underflow
 MOST_POINTS = 10_000  # for alpha
 

@@ -1,5 +1,6 @@
 import hashlib
 import os
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statistical import assert_proportions
 
+from thesiskit.config import load_config
 from thesiskit.datasets import sequences
 from thesiskit.datasets.sequences import (
+    PermutedMarkovData,
     draw_hidden_markov,
+    draw_transition,
     encode_text,
     read_sequences,
     read_text,
@@ -20,6 +24,7 @@ from thesiskit.datasets.sequences import (
     windows,
 )
 from thesiskit.errors import DataError
+from thesiskit.study.patterns import PatternDesign
 
 # the reconstruction of the thesis's figure: arrows 2-3-8-6-4-2 and 1-5-7-1
 NEXT = {2: 3, 3: 8, 8: 6, 6: 4, 4: 2, 1: 5, 5: 7, 7: 1}
@@ -86,6 +91,99 @@ def test_what_is_drawn_is_described():
     assert one.states == one.classes == ["1", "2"]
     assert one.digest == two.digest != other.digest
     assert len(one.digest) == 64
+
+
+# ---- all hidden Markov models that agree with the thesis's text ----
+
+
+@pytest.fixture(scope="module")
+def reconstructions():
+    return load_config(ROOT / "configs/studies/hmm-reconstructions.yaml").data
+
+
+def test_the_models_are_all_permutations_that_agree_with_the_text(reconstructions):
+    agree = [
+        arrows
+        for arrows in permutations(range(1, 9))
+        # 2 -> 3 is the only arrow from an even state to an odd state, 3 -> 8 is an arrow
+        if [(h, to) for h, to in enumerate(arrows, 1) if h % 2 == 0 and to % 2] == [(2, 3)]
+        and arrows[3 - 1] == 8
+    ]
+    assert sorted(map(tuple, reconstructions.arrows)) == agree
+    assert len(agree) == 36
+    shipped = load_config(ROOT / "configs/chapter3/hmm.yaml").data
+    assert [int(np.argmax(row)) + 1 for row in shipped.transition] in reconstructions.arrows
+    assert reconstructions.emission == shipped.emission
+    # up to the names of states that emit the same symbol they are 12
+    names = [
+        (*odd, *even) for odd in permutations((1, 3, 5, 7)) for even in permutations((2, 4, 6, 8))
+    ]
+    old = (1, 3, 5, 7, 2, 4, 6, 8)
+    renamed = [dict(zip(old, new, strict=True)) for new in names]
+    kinds = {
+        min(
+            tuple(sorted((to[h], to[after]) for h, after in enumerate(arrows, 1))) for to in renamed
+        )
+        for arrows in agree
+    }
+    assert len(kinds) == 12
+
+
+def test_transitions_are_drawn_by_the_definition(rng):
+    arrows = (2, 3, 1, 4)
+    drawn = np.array([draw_transition(rng, arrows, 0.8) for _ in range(4000)])
+    np.testing.assert_allclose(drawn.sum(axis=2), 1, rtol=1e-12)
+    likely = np.zeros((4, 4), dtype=bool)
+    likely[np.arange(4), np.array(arrows) - 1] = True
+    assert (drawn[:, likely] == 0.8).all()
+    weak = drawn[:, ~likely].reshape(-1, 4, 3)
+    assert (weak > 0).all()
+    # uniform numbers over their sum: the largest share of three, by direct simulation
+    direct = rng.random((100_000, 3))
+    direct = 0.2 * direct / direct.sum(axis=1, keepdims=True)
+    for take in (np.min, np.max):
+        mean = take(direct, axis=1).mean()
+        assert take(weak, axis=2).mean() == pytest.approx(mean, abs=0.001)
+    assert len(np.unique(weak)) == weak.size  # different in each row and each data set
+    assert abs(np.corrcoef(weak[:, 0, 0], weak[:, 1, 0])[0, 1]) < 0.08
+
+
+def test_a_permuted_model_starts_uniform_and_moves_along_its_arrows(rng):
+    model = PermutedMarkovData(
+        source="permuted-hidden-markov", arrows=[[2, 3, 1]], emission=np.eye(3).tolist(),
+        history=2, train=20_000, test=10_000, arrow_probability=0.9,
+    )  # fmt: skip
+    drawn, truth = model.draw(rng, None)
+    assert truth == {}
+    assert_proportions(np.bincount(drawn.histories[:, 0], minlength=3), np.full(3, 1 / 3))
+    along = (drawn.histories[:, 0] + 1) % 3 == drawn.histories[:, 1]
+    assert_proportions(np.bincount(along), np.array([0.1, 0.9]))
+
+
+def test_each_model_has_its_data_sets(tmp_path):
+    settings = ("replicates=2", "data.history=3", "data.arrow_probability=1.0")
+    config = load_config(
+        ROOT / "configs/studies/hmm-reconstructions.yaml", smoke=True, settings=(
+            *settings, "model.orders=[1]", "data.arrows=[[3, 4, 2, 1], [1, 4, 3, 2]]",
+            "data.emission=[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]",
+        ),
+    )  # fmt: skip
+    design, moves = PatternDesign(config, tmp_path), []
+    assert config.divisions == 4
+    for division in range(4):
+        cases = design.cases(division)
+        moves.append({tuple(row) for row in np.vstack([cases.train, cases.test])[:, :2].tolist()})
+    first, second = {(0, 2), (1, 3), (2, 1), (3, 0)}, {(0, 0), (1, 3), (2, 2), (3, 1)}
+    assert moves == [first, first, second, second]
+    one, other = (design.cases(division).train for division in (0, 1))
+    assert (one != other).any()
+
+
+@pytest.mark.parametrize("arrows", [[[1]], [[1, 1]], [[2, 3]], [[1, 2, 3], [2, 1]]])
+def test_arrows_that_are_no_permutation(arrows):
+    keys = {"history": 1, "train": 1, "test": 1, "emission": [[1.0]]}
+    with pytest.raises(ValueError, match=r"entry \d is no permutation\. Fix: name each state"):
+        PermutedMarkovData(source="permuted-hidden-markov", arrows=arrows, **keys)
 
 
 def change(matrix, **cells):

@@ -351,7 +351,7 @@ def test_the_mixture_takes_the_thesis_sampler_and_priors():
     X, y, new = binary_data()
     taken = MixtureClassifier(
         5,
-        sampler="thesis",
+        sampler="gibbs",
         chains=2,
         iterations=200,
         class_prior=(2.0, 3.0),
@@ -376,9 +376,9 @@ def test_the_mixture_takes_the_thesis_sampler_and_priors():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"sampler": "gibbs"}, "unknown sampler"),
-        ({"sampler": ["thesis"]}, "unknown sampler"),
-        ({"sampler": "as-printed"}, "samples no posterior"),
+        ({"sampler": "gibs"}, "unknown sampler"),
+        ({"sampler": ["gibbs"]}, "unknown sampler"),
+        ({"sampler": "approximate"}, "draws from no posterior. Fix: use collapsed or gibbs"),
         ({"class_prior": 1.0}, "class_prior must be a pair"),
         ({"correct": "no"}, "correct must be True or False"),
         ({"alpha_points": 10**6}, "alpha_points must be at most"),
@@ -465,7 +465,7 @@ def test_logs_of_probabilities_go_on_where_probabilities_end():
 
 
 @pytest.mark.filterwarnings("ignore::thesiskit.errors.UnreliableWarning")
-@pytest.mark.parametrize("model", [NaiveBayesClassifier(3), mixture(), mixture(sampler="thesis")])
+@pytest.mark.parametrize("model", [NaiveBayesClassifier(3), mixture(), mixture(sampler="gibbs")])
 def test_logs_of_probabilities(model):
     X, y, new = binary_data()
     model = clone(model).fit(X, y)

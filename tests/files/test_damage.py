@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from thesiskit.study.cells import Unfinished
 def whole(request, tmp_path_factory):
     """The folder of a finished experiment with draws."""
     folder = tmp_path_factory.mktemp("whole")
-    text = {"mixture": MIXTURE.replace("[collapsed, thesis]", "[collapsed]"), "logistic": LOGISTIC}
+    text = {"mixture": MIXTURE.replace("[collapsed, gibbs]", "[collapsed]"), "logistic": LOGISTIC}
     (folder / "small.yaml").write_text(text[request.param])
     run("run", folder / "small.yaml", "--results", folder, "--jobs", "0")
     return folder
@@ -89,6 +90,20 @@ def test_damaged_unfinished_work_is_discarded(tmp_path):
     np.savez(path, key="unfinished key", format=1)
     assert Unfinished(path, "key").running == {}
     assert not stopping
+
+
+def test_seconds_of_a_fit_are_of_the_processor(tmp_path):
+    path = tmp_path / "unfinished" / "x.npz"
+    first = Unfinished(path, "key").begin(0, seconds=5.0)
+    time.sleep(0.5)  # waiting costs nothing
+    waited = float(first.seconds)
+    assert 5 <= waited < 5.4
+    end = time.process_time() + 0.3
+    while time.process_time() < end:  # work does, and is counted on after a stop
+        pass
+    first.save({"state": np.arange(3.0)})
+    again = Unfinished(path, "key").begin(0)
+    assert waited + 0.3 <= float(again.seconds) < waited + 0.7
 
 
 def test_an_array_must_be_what_it_says(tmp_path):

@@ -18,7 +18,7 @@ from thesiskit.report.page import CRATE
 SEED = 20070712
 TIMED = re.compile(r"second|\bms\b|factor table")  # columns that no two runs have the same
 LOGISTIC = TWO_ORDERS.replace("[1, 3]", "[3]").replace("[true, false]", "[true]")
-MIXTURE = BOTH_SAMPLERS.replace("[collapsed, thesis]", "[collapsed]")
+MIXTURE = BOTH_SAMPLERS.replace("[collapsed, gibbs]", "[collapsed]")
 TABLE = """
 experiment: small
 title: Small

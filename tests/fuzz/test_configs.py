@@ -226,8 +226,8 @@ KEYS = {
         "model.alpha_points": Whole(1, (5, 30)),
         "model.alpha_quadrature": Word(("midpoint", "adaptive")),
         "model.quadrature": either(
-            Word(("exact", "simpson-21")),
-            Listed(Word(("exact", "simpson-21")), good=(["exact"],)),
+            Word(("exact", "simpson-21", "simpson-21-transformed")),
+            Listed(Word(("exact", "simpson-21", "simpson-21-transformed")), good=(["exact"],)),
         ),
         "model.methods": Listed(
             Word(("corrected", "uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated")),
@@ -247,7 +247,7 @@ KEYS = {
         "model.collapsed.burn_in": Whole(0, (0, 5), most=11),
         "model.collapsed.replicas": Whole(1, (1, 2)),
         "model.collapsed.alpha_points": Whole(1, (20, 50), most=10_000),
-        "model.samplers": Listed(Word(("collapsed", "thesis", "as-printed", "enumeration"))),
+        "model.samplers": Listed(Word(("collapsed", "gibbs", "approximate", "enumeration"))),
     },
     "normal": {
         "data.features": Whole(1, (20, 30)),
@@ -273,7 +273,7 @@ KEYS = {
         "model.burn_in": Whole(0, (0, 5), most=7),
         "model.thin": Whole(1, (1, 5), most=10),
         "model.sigma_updates": Whole(1, (1, 3)),
-        "model.joint_updates": Whole(0, (0, 1)),
+        "model.joint_updates": either(Whole(0, (0, 1)), Listed(Whole(0), good=([0], [0, 1]))),
         "model.sigma_0": WIDTH,
         "model.sigma_mode": WIDTH,
         "model.sigma_shape": Number(0.2, 1e6, with_least=True),

@@ -388,6 +388,20 @@ def test_chains_number_by_number(name, n_classes, prior, scale):
 
 
 @pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("n_classes", CLASSES)
+@pytest.mark.parametrize("name", ["compressed", "original", "features"])
+def test_the_sampler_of_the_thesis_number_by_number(name, n_classes, prior):
+    """Single slice updates, each sigma ten times on its own scale (section 3.4.4)."""
+    rng = np.random.default_rng([4, n_classes, NAMES.index(name)])
+    groups = groups_named(name, rng)
+    response = rng.integers(0, n_classes, groups.n_cases)
+    compare_chains(
+        groups, response, n_classes, 16, prior=prior, sigma_scale="natural", joint_updates=0,
+        iterations=4,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("most_steps", [1, 3])
 def test_chains_of_few_steps_and_other_settings(n_classes, prior, most_steps):

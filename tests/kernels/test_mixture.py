@@ -539,7 +539,7 @@ def test_log_posterior_of_the_collapsed_sampler(rng, dropped, points, monkeypatc
 @pytest.mark.parametrize("dropped", [0, 5])
 def test_log_posterior_of_the_thesis_sampler(rng, dropped):
     """Equations like-part-mix and dir."""
-    target = some_target(rng, dropped=dropped, sampler="thesis")
+    target = some_target(rng, dropped=dropped, sampler="gibbs")
     tables = Tables(target.n, target.settings.alpha)
     discards = tables.discards(target.class_counts, target.left_out) if dropped else None
     labels, point = np.zeros(9, dtype=np.uint8), np.zeros(2, dtype=np.intp)

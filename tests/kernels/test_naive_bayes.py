@@ -146,6 +146,67 @@ def test_simpson_is_off_as_the_errata_say():
     assert change[1] == pytest.approx(1.90, abs=0.01)
 
 
+@pytest.mark.parametrize("counts", [(5, 8), (30, 41), (0, 12), (100, 100)])
+def test_transformed_simpson_against_a_sum_point_by_point(counts, rng):
+    """Equations pxj-b and eq-jfact."""
+    pairs = pairs_of(*counts)
+    pairs = pairs[rng.permutation(len(pairs))[:60]]
+    alpha = np.array([0.5, 20.0, 300.0])
+    log_marginal, theta, complement = model.pair_integrals(
+        pairs, counts, alpha, "simpson-21-transformed"
+    )
+    for d, (ones0, ones1) in enumerate(pairs.tolist()):
+        for k, a in enumerate(alpha):
+            value, mean = reference.simpson_transformed(ones0, ones1, *counts, a)
+            assert log_marginal[d, k] == pytest.approx(np.log(value), abs=1e-9)
+            # the reference puts its ends at 0 and 1 with rounding only
+            assert theta[d, k] == pytest.approx(mean, rel=1e-9, abs=1e-12)
+            assert complement[d, k] == pytest.approx(1 - mean, rel=1e-9, abs=1e-12)
+
+
+def test_transformed_simpson_is_near_the_exact_integral():
+    alpha = model.InverseGamma(0.5, 5.0).midpoints(30)
+    pairs = pairs_of(100, 100)
+    pairs = pairs[np.abs(pairs[:, 0] - pairs[:, 1]) <= 40]
+    exact = model.pair_integrals(pairs, (100, 100), alpha)
+    errors = {}
+    for rule in ("simpson-21", "simpson-21-transformed"):
+        found = model.pair_integrals(pairs, (100, 100), alpha, rule)
+        errors[rule] = np.abs(np.exp(found.log_marginal - exact.log_marginal) - 1).max(axis=1)
+    assert errors["simpson-21-transformed"].max() < 0.036
+    assert np.median(errors["simpson-21-transformed"]) < 0.01
+    assert errors["simpson-21"].max() > 1
+    ratio = np.exp(
+        model.pair_integrals(np.array([(0, 3)]), (100, 100), np.array([300.0]),
+                             "simpson-21-transformed").log_marginal
+        - model.pair_integrals(np.array([(0, 3)]), (100, 100), np.array([300.0])).log_marginal
+    )  # fmt: skip
+    assert ratio == pytest.approx(1.006, abs=5e-4)
+
+
+def test_transformed_simpson_leaves_the_adjustment_factor_to_the_plain_rule():
+    """Equation adj-fact-H2, and the same where a feature ties with the cut."""
+    alpha, gamma = np.array([0.5, 300.0]), Fraction(1, 9)
+    for probability in (model.log_discard_probability, model.log_tied_probability):
+        plain, transformed = (
+            probability(6, 6, gamma, alpha, quadrature=rule)
+            for rule in ("simpson-21", "simpson-21-transformed")
+        )
+        np.testing.assert_array_equal(plain, transformed)
+        assert np.isfinite(plain).all()
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e-3, 0.3, 0.5, 1.0])
+def test_the_transform_maps_the_unit_interval_to_itself(mean):
+    rule = model.transformed_rule(mean)
+    assert rule.theta[0] == rule.complement[-1] == 0
+    assert rule.theta[-1] == pytest.approx(1, abs=1e-15)
+    assert (np.diff(rule.theta) >= 0).all()
+    np.testing.assert_allclose(rule.theta + rule.complement, 1, atol=1e-15)
+    # the derivative of the transform is a parabola, which Simpson's rule integrates exactly
+    assert rule.weight.sum() == pytest.approx(1, abs=1e-14)
+
+
 def test_count_probabilities_are_beta_binomial():
     theta = np.array([0.0, 0.03, 0.5, 0.97, 1.0])
     alpha, n = np.array([0.2, 40.0]), 9

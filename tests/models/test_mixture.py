@@ -163,7 +163,7 @@ def statistics(draws, sampler):
         "alpha, n^[1] by class": (a, (z & y).sum(1), (z & (1 - y)).sum(1)),
         "labels": tuple(z.T),
     }
-    if sampler == "thesis":
+    if sampler == "gibbs":
         bins, bins0 = (draws["theta"][:, [0, -1]] * 6).astype(int).T
         code["theta, alpha, ones"] = (bins, a, x.sum(1))
         code["theta, size, ones in component 1"] = (bins, z.sum(1), (z & x).sum(1))
@@ -194,7 +194,7 @@ def tied_draws():
 
 SWEEPS = {
     "collapsed": ("labels", "alpha", "response_alpha", "all"),
-    "thesis": ("labels", "theta", "alpha", "response_alpha", "all"),
+    "gibbs": ("labels", "theta", "alpha", "response_alpha", "all"),
 }
 
 
@@ -320,7 +320,7 @@ def test_updates_of_theta_where_data_say_much(monkeypatch):
     x = np.stack([np.arange(n) < ones for ones in (0, 1, 4, 6)], axis=1).astype(np.uint8)
     y = (np.arange(n) < 2).astype(np.uint8)
     settings = mixture.Mixture(
-        sampler="thesis", alpha_points=2, alpha_prior=(5.0, 300.0), response_alpha_prior=(5.0, 40.0)
+        sampler="gibbs", alpha_points=2, alpha_prior=(5.0, 300.0), response_alpha_prior=(5.0, 40.0)
     )
     target = mixture.Target(x, y, settings)
     rng = np.random.default_rng(63)
@@ -480,9 +480,9 @@ RUNS = [
     ("collapsed", 4, 6, 10, {WITHIN: 8}, 24_000, 6),
     ("collapsed", 4, 6, 2, {BELOW: 8, AT: 3}, 24_000, 6),
     ("collapsed", 1, 6, 2, {LOT: 20}, 45_000, 15),
-    ("thesis", 1, 7, 2, {WITHIN: 20}, 36_000, 30),
-    ("thesis", 1, 6, 10, {WITHIN: 8}, 10_000, 8),
-    ("thesis", 1, 6, 2, {BELOW: 8, AT: 3}, 20_000, 16),
+    ("gibbs", 1, 7, 2, {WITHIN: 20}, 36_000, 30),
+    ("gibbs", 1, 6, 10, {WITHIN: 8}, 10_000, 8),
+    ("gibbs", 1, 6, 2, {BELOW: 8, AT: 3}, 20_000, 16),
 ]
 
 
@@ -531,7 +531,7 @@ def test_samplers_against_enumeration(
 
 
 @pytest.mark.parametrize("counts", [{WITHIN: 30}, {BELOW: 27, AT: 3}])
-@pytest.mark.parametrize("sampler", ["collapsed", "thesis"])
+@pytest.mark.parametrize("sampler", ["collapsed", "gibbs"])
 def test_samplers_against_counts(sampler, counts, monkeypatch):
     quick_thesis(monkeypatch)
     n, cut = 20, Fraction(1, 25)
@@ -623,7 +623,7 @@ def assert_same(one, other):
     assert one.starts == other.starts
 
 
-@pytest.mark.parametrize("sampler", ["collapsed", "thesis"])
+@pytest.mark.parametrize("sampler", ["collapsed", "gibbs"])
 def test_a_run_goes_on_from_any_saved_state(sampler, monkeypatch, tmp_path):
     target = random_target(sampler=sampler, chains=3)
     monkeypatch.setattr(chains, "SAVE_SECONDS", 1e9)
@@ -657,7 +657,7 @@ def test_a_run_goes_on_from_any_saved_state(sampler, monkeypatch, tmp_path):
     assert sum(whole.table) > 0
 
 
-@pytest.mark.parametrize("sampler", ["collapsed", "thesis"])
+@pytest.mark.parametrize("sampler", ["collapsed", "gibbs"])
 def test_draws_do_not_depend_on_threads(sampler):
     target = random_target(sampler=sampler, chains=5)
     draws = draws_of(target, 6)
@@ -702,7 +702,7 @@ def test_starts():
     assert abs(half - 0.75) < 5 * np.sqrt(0.75 * 0.25 / 28_000)
 
 
-@pytest.mark.parametrize("sampler", ["collapsed", "thesis"])
+@pytest.mark.parametrize("sampler", ["collapsed", "gibbs"])
 @pytest.mark.parametrize("case", ["constant", "identical", "nothing dropped", "n = 2", "k = 0"])
 def test_degenerate_data(sampler, case):
     rng = np.random.default_rng(12)
@@ -731,7 +731,7 @@ def test_degenerate_data(sampler, case):
     assert (sum(draws.table) > 0) == (dropped > 0)
 
 
-@pytest.mark.parametrize("sampler", ["collapsed", "thesis"])
+@pytest.mark.parametrize("sampler", ["collapsed", "gibbs"])
 def test_components_may_empty(sampler):
     target = random_target(n=4, k=1, dropped=0, sampler=sampler, chains=1, iterations=3000)
     draws = draws_of(target, 14)
@@ -795,7 +795,7 @@ def test_diagnostics_of_independent_draws_and_of_one_chain():
         assert one.quantities[0, d, 3] == pytest.approx(expected[0], rel=1e-12)
 
 
-@pytest.mark.parametrize("sampler", ["collapsed", "thesis"])
+@pytest.mark.parametrize("sampler", ["collapsed", "gibbs"])
 def test_a_single_chain_has_diagnostics(sampler):
     target = random_target(sampler=sampler, chains=1, iterations=300, burn_in=51)
     draws = draws_of(target, 15)
@@ -823,7 +823,7 @@ def test_very_few_draws_are_not_reliable():
         ({"alpha_prior": (1.0,)}, "alpha_prior must be a pair"),
         ({"response_alpha_prior": ("a", 1.0)}, r"response_alpha_prior\[0\]"),
         ({"response_alpha_prior": (1.0, float("nan"))}, r"response_alpha_prior\[1\]"),
-        ({"sampler": "gibbs"}, "unknown sampler 'gibbs'; choose one of collapsed, thesis"),
+        ({"sampler": "gibs"}, "unknown sampler 'gibs'; choose one of collapsed, gibbs"),
         ({"burn_in": 400}, "of 400 iterations none is kept after burn_in 400;"),
         ({"iterations": 5, "burn_in": 9}, "of 5 iterations none is kept after burn_in 9;"),
         ({"burn_in": -1}, "burn_in must be a whole number from 0, got -1"),
@@ -848,7 +848,7 @@ def test_bad_settings(options, words):
 
 @pytest.mark.parametrize(
     ("n", "options", "replicas"),
-    [(20, {}, 4), (300, {}, 1), (300, {"replicas": 3}, 3), (20, {"sampler": "thesis"}, 1)],
+    [(20, {}, 4), (300, {}, 1), (300, {"replicas": 3}, 3), (20, {"sampler": "gibbs"}, 1)],
 )
 def test_powers_fall_from_one(n, options, replicas):
     y = np.arange(n) % 2
@@ -859,12 +859,18 @@ def test_powers_fall_from_one(n, options, replicas):
     assert (np.diff(target.powers) < 0).all()
 
 
+def test_old_names_of_samplers_are_read():
+    for old, new in (("thesis", "gibbs"), ("as-printed", "approximate")):
+        assert mixture.Mixture(sampler=old) == mixture.Mixture(sampler=new)
+        assert mixture.Mixture(sampler=old).sampler == new
+
+
 def test_defaults_follow_the_sampler():
     settings = mixture.Mixture()
     assert (settings.chains, settings.iterations, settings.burn_in) == (4, 400, 100)
     assert settings.kept == 300
     assert len(settings.alpha) == len(settings.response_alpha) == 200
-    thesis = mixture.Mixture(sampler="thesis")
+    thesis = mixture.Mixture(sampler="gibbs")
     assert (thesis.chains, thesis.iterations, thesis.burn_in) == (1, 50, 10)
     assert len(thesis.alpha) == 10
     assert mixture.Mixture(iterations=12).burn_in == 3

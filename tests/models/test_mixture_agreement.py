@@ -94,7 +94,7 @@ def test_interruptions_change_nothing(monkeypatch):
         ({"until": (1.01, 50)}, "at least 100"),
         ({"until": TARGETS, "chains": 1}, "R-hat compares chains"),
         ({"until": TARGETS, "burn_in": 3}, "Fix: remove burn_in, or remove until"),
-        ({"until": TARGETS, "sampler": "thesis"}, "for the collapsed sampler"),
+        ({"until": TARGETS, "sampler": "gibbs"}, "for the collapsed sampler"),
     ],
 )
 def test_what_cannot_be_is_refused(options, words):

@@ -97,8 +97,9 @@ def drawn(folder, name, arm):
 
 
 ARMS = {
-    "two": "5-cauchy-compressed", "three": "8-gaussian-compressed", "alone": "5-cauchy-original",
-    "real": "3-cauchy-compressed", "odd": "2-gaussian-compressed",
+    "two": "5-cauchy-compressed-single", "three": "8-gaussian-compressed-single",
+    "alone": "5-cauchy-original-single", "real": "3-cauchy-compressed-single",
+    "odd": "2-gaussian-compressed-single",
 }  # fmt: skip
 
 

@@ -137,6 +137,23 @@ def test_a_line_keeps_its_numbers_limits_and_words():
     assert np.allclose(found, wanted, atol=0.02)
 
 
+def test_a_symmetric_log_scale_is_what_the_script_has():
+    figure, axes = canvas()
+    x = [-300.0, -2.0, 0.5, 40.0]
+    axes[0, 0].plot(x, [1, 2, 3, 4], "o", color=INK, label="some")
+    axes[0, 0].set_xscale("symlog", linthresh=2)
+    root, values = drawn(figure)
+    panel = values["panels"][0]
+    assert panel["x"]["symlog"] == 2
+    (left, _, right, _), (start, end) = panel["box"], panel["x"]["ends"]
+    scaled = [  # as figures.js has it
+        np.sign(v) * 2 * (1 + 0.9 * np.log10(abs(v) / 2)) if abs(v) > 2 else v for v in x
+    ]
+    found = [float(one.get("x")) for one in named(root)[panel["marks"][0]["id"]].iter(f"{SVG}use")]
+    wanted = left + (np.array(scaled) - start) / (end - start) * (right - left)
+    assert np.allclose(found, wanted, atol=0.02)
+
+
 def test_what_the_axes_say_is_how_values_are_written():
     _, values = drawn(every_mark())
     axes = [(panel["x"], panel["y"]) for panel in values["panels"]]
@@ -287,6 +304,6 @@ def test_words_without_mathtext(text, words):
 def test_the_script_is_small_and_asks_for_nothing():
     script = Path(thesiskit.report.__file__).parent / "templates" / "figures.js"
     text = script.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 157
+    assert len(text.splitlines()) <= 159
     assert not re.search(r"fetch|XMLHttp|import|eval|innerHTML", text)
     assert max(map(len, text.splitlines())) <= 120

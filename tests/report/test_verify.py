@@ -20,7 +20,7 @@ from thesiskit.report import metrics
 from thesiskit.report import verify as thesis
 from thesiskit.report.claims import claims
 from thesiskit.report.page import exhibits, exhibits_found, write_index
-from thesiskit.report.record import THESIS, Record, thesis_numbers
+from thesiskit.report.record import THESIS, Arm, Record, thesis_numbers
 from thesiskit.report.verify import (
     BEYOND,
     COLUMNS,
@@ -125,7 +125,7 @@ def made_up(root, rng, shift=0.0, n=300, cases=2000):
         {
             "probability": np.array([p[:-1].ravel()]), "response": y[:-1].ravel(),
             "replicate": np.repeat(np.arange(n), cases), "label": np.array(["10"]),
-            "method": np.array(["corrected"]), "variant": np.array(["simpson-21"]),
+            "method": np.array(["corrected"]), "variant": np.array(["exact"]),
             "relevant": np.array(["all"]),
             "temperature": np.array(["none"]),
             **dict.fromkeys(("group", "fold", "case", "seconds"), np.zeros(n * cases)),
@@ -161,11 +161,103 @@ def test_a_table_of_the_same_distribution_is_inside_and_a_shifted_one_is_not(tmp
     assert {row["reason"] for row in explained if row["verdict"] == OUTSIDE} == {UNKNOWN}
 
 
+# ---- all numbers of a table together ----
+
+
+def counted_outside(cells):
+    """Literally: each data set in turn against all others, cell by cell."""
+    counts = []
+    for d in range(cells.shape[1]):
+        rows = [thesis.spread(row[d], np.delete(row, d)) for row in cells if row[d] == row[d]]
+        counts.append(sum(row.get("verdict") in (OUTSIDE, BEYOND) for row in rows))
+    return counts
+
+
+@pytest.mark.parametrize("data_sets", [2, 9, 199, 200, 420])
+def test_numbers_outside_are_counted_as_the_rows_have_them(data_sets, rng):
+    cells = np.round(rng.normal(size=(4, data_sets)), 1)
+    cells[1] = rng.integers(0, 3, data_sets)  # many are equal
+    cells[2, rng.random(data_sets) < 0.5] = np.nan
+    cells[3, 1:] = np.nan  # only the first has a number
+    assert thesis.outside(cells).tolist() == counted_outside(cells)
+
+
+def frame_of(cells, kind="calibration"):
+    """Rows of numbers whose first column is the thesis's."""
+    rows = [
+        thesis.row("naive_simulation.x", f"{i}", kind, one[0], exhibit="Table 9", values=one)
+        for i, one in enumerate(cells)
+    ]
+    return pd.DataFrame(rows)
+
+
+def dependent(rng, data_sets, cells=40):
+    """Cells that go together within a data set, with few values and some missing ones."""
+    shared = rng.standard_t(3, data_sets)
+    x = np.round(0.8 * shared + 0.6 * rng.normal(size=(cells, data_sets)), 1)
+    x[: cells // 4][x[: cells // 4] < -1] = np.nan
+    return x
+
+
+def test_p_of_a_table_is_uniform_however_its_cells_depend(rng):
+    p = []
+    for _ in range(1000):
+        found = thesis.omnibus(frame_of(dependent(rng, 100)))
+        assert found["numbers of"].tolist() == ["Table 9", "naive Bayes, all that varies"]
+        p.append(found["p"][0])
+    p = np.array(p)
+    for level in (0.02, 0.05, 0.1, 0.2):  # at most the level, as ties make p larger
+        error = np.sqrt(level * (1 - level) / len(p))
+        assert (p <= level + 1e-9).mean() < level + 3.5 * error
+    for level in (0.02, 0.05):  # and hardly less
+        assert (p <= level + 1e-9).mean() > level / 3
+
+
+def test_p_of_a_shifted_table_is_small_and_says_so(rng):
+    p = []
+    for _ in range(40):
+        cells = rng.normal(size=(40, 200))
+        same = thesis.omnibus(frame_of(cells)).iloc[0]
+        cells[:, 0] += 3.0
+        shifted = thesis.omnibus(frame_of(cells)).iloc[0]
+        p.append(same["p"])
+        assert shifted["p"] == pytest.approx(1 / 200)
+        assert shifted[""] == "not compatible"
+        assert shifted["outside"] > 3 > 1.5 > shifted["by chance"]
+    assert np.mean(np.array(p) <= 0.01) <= 0.1
+    few = thesis.omnibus(frame_of(cells[:, :50])).iloc[0]
+    assert few[""] == "too few data sets"
+    (line, _) = thesis.omnibus_words(thesis.omnibus(frame_of(cells)))
+    assert re.fullmatch(
+        r"Table 9: \d+ of 40 outside, \d\.\d by chance, p = 0\.005 \(not compatible\)", line
+    )
+
+
+def test_cells_that_the_thesis_leaves_empty_count_for_replicates(tmp_path, rng):
+    record = made_up(tmp_path, rng, n=120, cases=40)
+    table = record.thesis_calibration
+    table.loc[3, ["mean_predicted", "fraction_actual"]] = np.nan
+    table.loc[3, "cases"] = 0
+    rows = pd.DataFrame(list(calibration_rows(record, "naive_simulation")))
+    blank = rows["kind"] == thesis.BLANK
+    assert set(rows["key"][blank].str.rpartition(".")[2]) == {"mean_predicted", "fraction_actual"}
+    found = thesis.omnibus(rows)
+    assert found["numbers"].tolist() == [(~blank).sum()] * len(found)
+    counts = thesis.outside(np.stack(rows["values"][rows["values"].map(len) > 0]))
+    told = rows["verdict"].isin([OUTSIDE, BEYOND])
+    assert counts[0] == told.sum() == found["outside"][0]
+    assert found["by chance"][0] == pytest.approx(counts[1:].mean())
+    without = thesis.outside(np.stack(rows["values"][~blank & (rows["values"].map(len) > 0)]))
+    assert counts[1:].sum() > without[1:].sum()
+
+
 # ---- what is shipped ----
 
+THESIS_SAMPLER = ("model.joint_updates=0", "model.sigma_scale=[natural]", "model.chains=1")
 
-def described(name):
-    config = load_config(CONFIGS[name])
+
+def described(name, *settings):
+    config = load_config(CONFIGS[name], settings=settings)
     return config.model_dump(mode="json") | {"scheme": config.scheme}
 
 
@@ -175,11 +267,95 @@ def described(name):
      ("correlation-lattice", "lattice"), ("hmm-replicates", "logistic_sampling")],
 )  # fmt: skip
 def test_the_configs_have_the_settings_of_the_thesis(name, of):
-    source = Record(Results("nowhere", name), 0, described(name))
+    settings = () if of != "logistic_sampling" else THESIS_SAMPLER
+    source = Record(Results("nowhere", name), 0, described(name, *settings))
     numbers = thesis_numbers()["naive_simulation" if of == "lattice" else of]
     found = thesis.setting_rows(source, of, numbers)
     assert found
     assert [row for row in found if row["verdict"] != PRINTED] == []
+
+
+def sampling(*settings):
+    """The rows of sampling settings that are not as printed, by key."""
+    source = Record(Results("nowhere", "x"), 0, described("hmm-replicates", *settings))
+    (of, numbers) = "logistic_sampling", thesis_numbers()["logistic_sampling"]
+    found = thesis.setting_rows(source, of, numbers)
+    return {row["key"].partition(".")[2]: row["here"] for row in found if row["verdict"] != PRINTED}
+
+
+def test_another_sampler_is_not_the_one_that_is_printed():
+    assert sampling(*THESIS_SAMPLER) == {}
+    assert sampling(*THESIS_SAMPLER, "model.joint_updates=1") == {
+        "joint_updates": 1, "beta_updates_per_iteration": 2,
+    }  # fmt: skip
+    assert sampling(*THESIS_SAMPLER, "model.sigma_scale=[log]") == {
+        "sigma_scale": "log", "slice_width.sigma": "1.0 on another scale",
+    }  # fmt: skip
+    assert sampling(*THESIS_SAMPLER, "model.chains=3") == {"chains": 3}
+    until = sampling(*THESIS_SAMPLER, "model.chains=2", "model.until={rhat: 1.1, ess: 40}")
+    assert set(until) == {"chains", "iterations", "burn_in", "thinning"}
+    assert set(sampling(*THESIS_SAMPLER, "model.priors=[cauchy]")) == {
+        "sigma0.gaussian", "slice_width.beta_gaussian",
+    }  # fmt: skip
+
+
+def test_settings_are_as_printed_only_where_all_experiments_have_them():
+    sources = [
+        Record(Results("nowhere", "x"), 0, described(name, *THESIS_SAMPLER, *more))
+        for name, *more in [("hmm-replicates",), ("cauchy-replicates", "model.joint_updates=1")]
+    ]
+    both = {row["key"].partition(".")[2]: row for row in thesis.sampling_rows(sources)}
+    assert both["joint_updates"]["verdict"] == DIFFERS
+    assert both["joint_updates"]["here"] == "0 (hmm-replicates); 1 (cauchy-replicates)"
+    assert both["iterations"]["verdict"] == both["sigma_scale"]["verdict"] == PRINTED
+    alone = {row["key"].partition(".")[2]: row for row in thesis.sampling_rows(sources[:1])}
+    assert alone["joint_updates"]["verdict"] == PRINTED
+
+
+ORIGINALS = ("model.compress=[true, false]", "model.original_orders=null")
+FIGURE = "report.parts=[autocorrelation-figure, median-scatter]"
+
+
+@pytest.mark.parametrize(
+    ("settings", "shown", "orders", "enlarged"),
+    [
+        (("model.orders=[1, 2, 3, 4, 5, 6, 7]", FIGURE, *ORIGINALS), PRINTED, PRINTED, PRINTED),
+        (("model.orders=[1, 2, 4, 7]", FIGURE, *ORIGINALS), PRINTED, DIFFERS, PRINTED),
+        # originals up to order 4 alone: the figure would show sigmas 1 to 4
+        (("model.orders=[1, 2, 3, 4, 5, 6, 7]", FIGURE, ORIGINALS[0],
+          "model.original_orders=[1, 2, 4]"), DIFFERS, DIFFERS, PRINTED),
+        # nothing to compare with
+        (("model.orders=[1, 7]", FIGURE), DIFFERS, DIFFERS, PRINTED),
+        # no figure
+        (("model.orders=[1, 7]", *ORIGINALS), NOT_COMPARABLE, DIFFERS, NOT_COMPARABLE),
+    ],
+)  # fmt: skip
+def test_sigmas_are_as_printed_only_where_the_figure_shows_them(settings, shown, orders, enlarged):
+    config = described("cauchy-replicates", *settings)
+    model, of = config["model"], "cauchy_classification"
+    source = Record(Results("nowhere", "x"), 0, config)
+    original = model["original_orders"] or model["orders"]
+    source.__dict__["own"] = [
+        Arm(0, order=order, prior="cauchy", compress=compress, engine="slice")
+        for compress in model["compress"]
+        for order in (model["orders"] if compress else original)
+    ]
+    rows = {
+        row["key"].partition(".")[2]: row
+        for row in thesis.setting_rows(source, of, thesis_numbers()[of])
+    }
+    found = [rows[name]["verdict"] for name in ("shown_sigmas", "orders", "enlarged")]
+    assert found == [shown, orders, enlarged]
+    if enlarged == NOT_COMPARABLE:
+        assert rows["shown_sigmas"]["here"] == rows["enlarged"]["here"] == thesis.NOT_SHOWN
+
+
+def test_what_figures_show_explains_no_other_number():
+    row = thesis.row("hmm.shown_sigmas", "w", "setting", [1], [2], verdict=DIFFERS)
+    assert thesis.explain(row)["reason"] == "the config given says so"
+    number = thesis.replicated("hmm.x", "w", 5.0, np.arange(3.0), 2)
+    assert thesis.explain(number)["reason"].startswith("arrows lost")
+    assert thesis.explain(number, "training cases")["reason"] == "other settings: training cases"
 
 
 def test_other_settings_are_told():
@@ -207,7 +383,7 @@ def test_reasons_fit_numbers_and_their_way():
         )
     key = "mixture_simulation.calibration.10.corrected.3.cases"
     assert thesis.reason(key, "collapsed").startswith("sampler: ")
-    assert thesis.reason(key, "as-printed") == ""
+    assert thesis.reason(key, "approximate") == ""
     assert thesis.reason("hmm.orders", "").startswith("study: ")
     assert thesis.reason("hmm.helps.cauchy.better", "").startswith("arrows lost: ")
 
@@ -321,6 +497,31 @@ def test_every_claim_has_a_row_and_each_experiment_tests_some(finished):
     assert "claims of the thesis: " in finished.line
 
 
+def test_every_number_has_the_name_of_its_table_or_figure(verified):
+    named = verified.set_index("key")["exhibit"]
+    assert set(named[named.index.str.contains("naive_simulation.calibration")]) == {"Table 2.1"}
+    assert set(named[named.index.str.contains("mixture_simulation.seconds")]) == {"Table 2.4"}
+    assert named["naive_simulation.gamma.10"] == "Figure 2.4"
+    assert named["hmm.compressed_over_original_at_order_20"] == "Figure 3.7"
+    assert named["hmm.fig-hmm500-acf"] == "Figure 3.8"
+    assert named["logistic_sampling.iterations"] == ""
+
+
+def test_tests_of_tables_are_on_the_page_in_the_files_and_in_the_line(finished):
+    folder = finished.root / "verify-smoke"
+    _, *lines = finished.line.split("\n")
+    assert [line.partition(":")[0] for line in lines][:2] == [
+        "Table 2.1", "naive Bayes, all that varies",
+    ]  # fmt: skip
+    assert any(line.startswith("Table 2.3: ") for line in lines)
+    assert all(line.endswith("(too few data sets)") for line in lines)
+    for name in ("verify.html", "verify.md"):
+        text = (folder / name).read_text()
+        assert "All numbers of a table together" in text
+        for line in lines:
+            assert line.partition(":")[0] in text
+
+
 def test_every_row_has_a_verdict_and_the_line_counts_them(verified, finished):
     counts = verified["verdict"].value_counts()
     assert set(counts.index) <= {
@@ -346,7 +547,7 @@ def test_the_page_says_it_all(verified, finished):
     assert len(anchors) > 8
     for anchor in anchors:
         assert html.count(f'id="{anchor}"') == 1
-    assert finished.line in html
+    assert finished.line.partition("\n")[0] in html
     shown = re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
     assert "nan" not in shown.lower().split()
     assert len(re.findall(r"<tr", html)) > len(verified)

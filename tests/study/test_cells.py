@@ -143,7 +143,7 @@ def test_a_cell_has_its_own_settings_only(config, tmp_path):
         return {(c.stage, c.block, c.arm, c.chain): c.id for c in found if c.arm}
 
     before = ids()
-    for more in ("model.samplers=[thesis, collapsed]", "model.methods=[corrected]",
+    for more in ("model.samplers=[gibbs, collapsed]", "model.methods=[corrected]",
                  "selection.features=[all, 7, 2]", "replicates=3", "report.parts=[timing-table]",
                  "cluster.partition=x"):  # fmt: skip
         after = ids(more)

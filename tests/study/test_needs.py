@@ -39,7 +39,7 @@ data: {source: mixture, features: 100, alpha: 300, response: [0.1, 0.9], train: 
 selection: {features: [2, 20, all]}
 model:
   kind: mixture
-  samplers: [collapsed, thesis]
+  samplers: [collapsed, gibbs]
   methods: [corrected, bernoulli-nb]
   collapsed: {chains: 2, iterations: 400, burn_in: 20}
   thesis: {chains: 3, iterations: 220, burn_in: 20}

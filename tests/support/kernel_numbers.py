@@ -54,7 +54,7 @@ def of_mixtures() -> Iterator[tuple[str, Any]]:
     events = {
         "True": {WITHIN: 195}, "False": {}, "ties": {BELOW: 193, AT: 2}, "lot": {LOT: 195},
     }  # fmt: skip
-    for sampler, correct in product(("collapsed", "thesis", "as-printed"), events):
+    for sampler, correct in product(("collapsed", "gibbs", "approximate"), events):
         left_out = LeftOut.of(events[correct], (25, 25), selection.gamma_squared, 2)
         settings = mixture.Mixture(
             sampler=sampler, iterations=12, burn_in=2, chains=2, alpha_points=9

@@ -34,7 +34,7 @@ model: { quadrature: [exact, simpson-21], methods: [corrected, uncorrected, bern
 selection: { features: [3] }
 model:
   kind: mixture
-  samplers: [collapsed, thesis]
+  samplers: [collapsed, gibbs]
   methods: [corrected, uncorrected, naive-corrected]
   collapsed: { chains: 2, iterations: 40, burn_in: 10, alpha_points: 20 }
   thesis: { chains: 1, iterations: 6, burn_in: 2 }

@@ -241,3 +241,32 @@ def predictive_some(
         for c, n in enumerate((n0, n1)):
             joint[c] += weight * given[c] * (class_prior[c] + n)
     return joint[1] / (joint[0] + joint[1]), [one / whole for one in relevant]
+
+
+def simpson_transformed(ones0: int, ones1: int, n0: int, n1: int, alpha: float) -> tuple:
+    """Return P(I0, I1 given alpha) and E(theta given the same) by Simpson's rule with 21 points.
+
+    theta = m + ((u - v) / s)^3 with m the fraction of ones; v and s are searched for, so that u = 0
+    and u = 1 become theta = 0 and theta = 1, and the rule is summed point by point.
+    """
+    m = (ones0 + ones1) / (n0 + n1)
+    low, high = 0.0, 1.0  # v is where (u - v)^3 takes the fraction m of its range below 0
+    for _ in range(200):
+        v = (low + high) / 2
+        below = v**3 / (v**3 + (1 - v) ** 3)
+        low, high = (v, high) if below < m else (low, v)
+    scale = v**3 + (1 - v) ** 3  # s^3
+    total = first = 0.0
+    for i in range(21):
+        u = i / 20
+        theta = min(max(m + (u - v) ** 3 / scale, 0.0), 1.0)
+        slope = 3 * (u - v) ** 2 / scale
+        weight = (1 if i in (0, 20) else 4 if i % 2 else 2) / 60
+        value = float(comb(n0, ones0) * comb(n1, ones1))
+        for ones, n in ((ones0, n0), (ones1, n1)):
+            for j in range(n):
+                factor = alpha * theta + j if j < ones else alpha * (1 - theta) + j - ones
+                value *= factor / (alpha + j)
+        total += weight * slope * value
+        first += weight * slope * value * theta
+    return total, first / total

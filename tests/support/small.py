@@ -17,7 +17,7 @@ data: { source: mixture, features: 60, alpha: 300, response: [0.1, 0.9], train: 
 selection: { features: [2, all] }
 model:
   kind: mixture
-  samplers: [collapsed, thesis]
+  samplers: [collapsed, gibbs]
   methods: [corrected, uncorrected, bernoulli-nb]
   collapsed: { chains: 2, iterations: 60, burn_in: 20 }
   thesis: { chains: 2, iterations: 12, burn_in: 2 }
@@ -68,7 +68,7 @@ KINDS = {"mixture": MIXTURE, "naive": NAIVE, "normal": NORMAL, "logistic": LOGIS
 # as MIXTURE, but a chain takes seconds
 LONG = (
     MIXTURE.replace("iterations: 60", "iterations: 4000")
-    .replace("[collapsed, thesis]", "[collapsed]")
+    .replace("[collapsed, gibbs]", "[collapsed]")
     .replace("[2, all]", "[2]")
 )
 

@@ -21,6 +21,7 @@ SOURCES = Registry(
         "breast-cancer": "published:BreastCancerData",
         "file": "tables:FileData",
         "hidden-markov": "sequences:HiddenMarkovData",
+        "permuted-hidden-markov": "sequences:PermutedMarkovData",
         "logistic": "sequences:LogisticData",
         "text": "sequences:TextData",
         "sequences": "sequences:SequenceFileData",

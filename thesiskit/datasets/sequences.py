@@ -12,7 +12,7 @@ import csv
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field, StrictBool, model_validator
+from pydantic import Field, StrictBool, field_validator, model_validator
 
 from thesiskit.blocks import AtLeastTwo, Positive, Probability, Text
 from thesiskit.datasets.reading import LINE_END, load_arrays, shown, utf8
@@ -69,12 +69,9 @@ class _DrawnHistories(Source):
     """Number of test cases."""
 
 
-class HiddenMarkovData(_DrawnHistories):
+class _HiddenMarkov(_DrawnHistories):
     """Sequences drawn from a hidden Markov model."""
 
-    source: Literal["hidden-markov"]
-    transition: list[list[Probability]]
-    """The probability of moving from each hidden state to each other; rows sum to 1."""
     emission: list[Annotated[list[Probability], Field(max_length=MOST_VALUES)]]
     """The probability of each observed state in each hidden state; rows sum to 1."""
 
@@ -83,16 +80,63 @@ class HiddenMarkovData(_DrawnHistories):
         states = len(self.emission[0]) if self.emission else 0
         return Sizes(self.train, self.test, self.history, states, states)
 
+
+class HiddenMarkovData(_HiddenMarkov):
+    """Sequences drawn from a hidden Markov model."""
+
+    source: Literal["hidden-markov"]
+    transition: list[list[Probability]]
+    """The probability of moving from each hidden state to each other; rows sum to 1."""
+
     def draw(
         self, rng: np.random.Generator, priors: LogisticPriors
     ) -> tuple[Sequences, dict[str, np.ndarray]]:
+        model: dict[str, Any] = {"transition": self.transition, "emission": self.emission}
         cases = self.train + self.test
-        by_name = {"transition": self.transition, "emission": self.emission}
         try:
-            return draw_hidden_markov(rng, **by_name, length=self.history, cases=cases), {}
+            return draw_hidden_markov(rng, **model, length=self.history, cases=cases), {}
         except DataError as error:
             name = "emission" if str(error).startswith("emission") else "transition"
             raise WrongKeyError(name, str(error)) from None
+
+
+class PermutedMarkovData(_HiddenMarkov):
+    """Sequences drawn from hidden Markov models whose likely moves are a permutation.
+
+    The other probabilities are drawn for each data set, and the first hidden state is uniform, as
+    the author of the thesis draws hidden Markov models (gen_hmm of his R package BPHO).
+    """
+
+    several: ClassVar = "arrows"
+
+    source: Literal["permuted-hidden-markov"]
+    arrows: Annotated[list[list[Positive]], Field(min_length=1)]
+    """For each model the state, from 1, that each hidden state is most likely to move to: a
+    permutation. `replicates` data sets of each model."""
+    arrow_probability: Probability = 0.95
+    """The probability of that move. Those of all other moves from a hidden state are uniform random
+    numbers, scaled to sum to the rest."""
+
+    @field_validator("arrows")
+    @classmethod
+    def _permutations(cls, value):
+        states = max(2, len(value[0]))
+        for number, arrows in enumerate(value, start=1):
+            if sorted(arrows) != list(range(1, states + 1)):
+                raise ValueError(
+                    f"entry {number} is no permutation. Fix: name each state from 1 to {states} "
+                    "once"
+                )
+        return value
+
+    def draw(
+        self, rng: np.random.Generator, priors: LogisticPriors
+    ) -> tuple[Sequences, dict[str, np.ndarray]]:
+        """Return sequences of the first model."""
+        transition = draw_transition(rng, self.arrows[0], self.arrow_probability)
+        start, cases = np.full(len(transition), 1 / len(transition)), self.train + self.test
+        model: Any = {"transition": transition, "emission": self.emission, "start": start}
+        return draw_hidden_markov(rng, **model, length=self.history, cases=cases), {}
 
 
 class LogisticData(_DrawnHistories):
@@ -136,19 +180,41 @@ class LogisticData(_DrawnHistories):
         return Sequences(histories, response, states, classes), truth
 
 
+def draw_transition(
+    rng: np.random.Generator, arrows: Sequence[int], probability: float
+) -> np.ndarray:
+    """Draw a transition matrix (H, H) with a large probability in each row and others at random.
+
+    arrows : (H,) columns of the large ones, from 1; the others are uniform, scaled to the rest.
+    """
+    row, column = np.arange(len(arrows)), np.asarray(arrows) - 1
+    transition = rng.random((len(arrows), len(arrows)))
+    transition[row, column] = 0
+    transition *= (1 - probability) / transition.sum(axis=1, keepdims=True)
+    transition[row, column] = probability
+    return transition
+
+
 def draw_hidden_markov(
-    rng: np.random.Generator, *, transition: ArrayLike, emission: ArrayLike, length: int, cases: int
+    rng: np.random.Generator,
+    *,
+    transition: ArrayLike,
+    emission: ArrayLike,
+    length: int,
+    cases: int,
+    start: np.ndarray | None = None,
 ) -> Sequences:
     """Draw sequences of `length` + 1 states from a hidden Markov model (section sec-sim-blsm).
 
     Parameters
     ----------
-    transition : (H, H) probabilities of the next hidden state; the chain starts stationary.
+    transition : (H, H) probabilities of the next hidden state.
     emission : (H, M) probabilities of the observable states, whose symbols are 1 to M.
     length, cases : states in a history, and sequences.
+    start : (H,) probabilities of the first hidden state, the stationary ones if None.
     """
     at_least_one(length=length, cases=cases)
-    start = stationary(transition)
+    start = stationary(transition) if start is None else start
     transition = _distributions(transition, "transition")
     emission = _distributions(emission, "emission")
     if len(emission) != len(transition):

@@ -245,7 +245,7 @@ class SequenceClassifier(PatternClassifier, without=("noise", "min_cases")):
         Without `until` the first burn_in (750) of 2000 iterations are not kept, of the others
         every thin-th (5th) is, of one chain; with it, leave burn_in and thin out.
     sigma : None to sample the widths of the priors, or their values for orders 0 to `order`.
-    sigma_scale : "log", or "natural" to update sigma on its own scale, as the thesis does.
+    sigma_scale : "log", or "natural" to update sigma on its own scale, as the thesis implies.
     n_jobs : how many chains run at the same time, in threads; None or -1 for one on each core.
         It changes no draw.
     random_state : seeds the chains and the predictions.

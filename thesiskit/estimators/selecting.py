@@ -374,7 +374,9 @@ class NaiveBayesClassifier(
     class_prior : (f_0, f_1), the Beta prior of the class probability, by class.
     alpha_prior : (shape, rate) of the Inverse-Gamma prior of alpha.
     alpha_points : number of prior quantiles of alpha to average over.
-    quadrature : "exact", or "simpson-21" to replicate the thesis.
+    quadrature : "exact"; "simpson-21", Simpson's rule as the thesis prints it; or
+        "simpson-21-transformed", the same after a transform of theta, as in the author's program
+        predbayescor.
     temperature : log odds are divided by tau >= 1, because features that go together are counted
         as so much evidence each, and each class gets an offset.  "residual": they are fitted to
         cases that are imitated with the residuals of the training cases.  "cv": they are fitted to
@@ -663,7 +665,8 @@ class MixtureClassifier(
     temperature : None, or "cv" as of NaiveBayesClassifier; the chains then run for each of the
         inner folds as well.
     correct : condition on the selection.
-    sampler : "collapsed", or "thesis" to replicate the thesis.
+    sampler : "collapsed", or "gibbs", the sampler that the thesis describes ("thesis" up to
+        version 0.2).
     until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400), of the
         collapsed sampler.  Chains are compared after 200, 300, 450, ... iterations, of which the
         second half counts, and stop when log alpha, the log posterior, the agreement of labels with
@@ -722,8 +725,10 @@ class MixtureClassifier(
         return self
 
     def _as_model(self, **others: Any) -> Model:
-        if self.sampler == "as-printed":
-            raise UserError("sampler as-printed samples no posterior; use collapsed or thesis")
+        if self.sampler in ("approximate", "as-printed"):
+            raise UserError(
+                f"sampler: {self.sampler} draws from no posterior. Fix: use collapsed or gibbs"
+            )
         given = {name: getattr(self, name) for name in ("chains", "iterations", "burn_in")}
         usual, judged = dict.fromkeys(given), self.sampler == "collapsed"
         length = run_length(self.until, given, usual, judged=judged)

@@ -169,7 +169,8 @@ class LogisticBlock(Block):
     """The sampler: `slice`, or `gp`, a Gaussian process, for Gaussian priors; its memory grows with
     the square of the number of distinct cases."""
     sigma_scale: Each[Literal["log", "natural"]] = [defaults.SIGMA_SCALE]
-    """The scale on which sigma is updated: `log`, or `natural` as in the thesis."""
+    """The scale on which sigma is updated: `log`, or `natural`, as the thesis implies: its text has
+    a slice width of 1 for sigma_o. The author's later program, BPHO, updates log sigma."""
     peers: Once[Text] = []
     """Other classifiers for the same cases. For sequences: `vlmc`, `ppm`, `context-tree` (these
     three need `pip install "thesiskit[peers]"`), `n-gram`, `logistic-regression`,
@@ -195,11 +196,12 @@ class LogisticBlock(Block):
     """Of the iterations after `burn_in`, every so many-th is kept."""
     sigma_updates: Positive = defaults.SIGMA_UPDATES
     """How often an iteration updates each sigma, with the coefficients held fixed."""
-    joint_updates: Count = defaults.JOINT_UPDATES
+    joint_updates: Each[Count] = [defaults.JOINT_UPDATES]
     """How often an iteration also moves all coefficients and sigmas together; 0 gives the sampler
-    of the thesis. For sequences with two classes, all coefficients are drawn at once, and the
-    sigmas move with the coefficients integrated out. For features, and for sequences with three or
-    more classes, all of them move along Hamiltonian trajectories."""
+    of the thesis. A list gives models of each number. For sequences with two classes, all
+    coefficients are drawn at once, and the sigmas move with the coefficients integrated out. For
+    features, and for sequences with three or more classes, all of them move along Hamiltonian
+    trajectories."""
     sigma_0: Width | None = None
     """Width of the prior of the coefficient of order 0; unless given, 5 for Cauchy and 10 for
     Gaussian priors."""
@@ -420,6 +422,7 @@ class Logistic:
                 "prior": block.priors,
                 "compress": block.compress,
                 "sigma_scale": block.sigma_scale,
+                "joint_updates": block.joint_updates,
                 **model.only,
                 "order": orders,
             }
@@ -438,7 +441,10 @@ class Logistic:
     def name(self) -> str:
         """What files and tables call it."""
         how = "compressed" if self.compress else "original"
-        return f"{self.order}-{self.prior}-{how}" + "-natural" * (self.sigma_scale == "natural")
+        name = f"{self.order}-{self.prior}-{how}" + "-natural" * (self.sigma_scale == "natural")
+        if self.joint_updates == defaults.JOINT_UPDATES:
+            return name
+        return f"{name}-joint-{self.joint_updates}" if self.joint_updates else f"{name}-single"
 
     @property
     def cauchy(self) -> bool:

@@ -16,6 +16,21 @@ What chains have to agree in does not change if the components are exchanged: lo
 posterior, the agreement of labels with responses (the larger of the number of cases whose label is
 their response, and whose is not), and predictive probabilities of class 1 given a draw.
 
+Two samplers have theta as part of their state, as in the section "A Simulation Experiment"
+(mixture).  `gibbs` is the sampler that the text describes: post-zi and post-phi-mix, each times the
+factor adjust-factor-mix.  `approximate` leaves the factor out of the update of the labels only, so
+that its draws have no posterior as their distribution.  The manual of the author's later program
+predmixcor (1.1-1, man/train_predict_mix.Rd, argument `approxim`, TRUE unless given) describes this,
+to save computation: strong evidence, not proof, of the sampler behind Table 2.3.  The thesis does
+not state the following; here
+
+- the first 10 of the 50 iterations are dropped;
+- the labels start as a random half of the samples, theta uniform, alpha and alpha_0 at random
+  points of their grids (predmixcor: independent labels, theta in (.1, .9), alpha = alpha_0 = 10);
+- a round updates first the labels, then each theta (predmixcor: theta, then labels);
+- a Metropolis proposal for theta is uniform within .1 of its value (as predmixcor's width.theta),
+  and rejected outside (0, 1) (predmixcor: (.01, .99)).
+
 With one feature the posterior can be enumerated, with which samplers are compared: cases with the
 same feature and response are exchangeable, so the posterior depends on the labels only through four
 counts (n_y^[z] by value of the feature), and is summed over these.
@@ -28,10 +43,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import local
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import field_validator, model_validator
+from pydantic import BeforeValidator, field_validator, model_validator
 from scipy import special
 
 from thesiskit._kernels.mixture import Collapsed, LogOdds, WithTheta
@@ -42,6 +57,7 @@ from thesiskit.defaults import (
     MIXTURE_ESS,
     MIXTURE_RHAT,
     MOST_POINTS,
+    OLD_SAMPLERS,
     UNTIL_ITERATIONS,
 )
 from thesiskit.errors import DataError, UserError
@@ -91,9 +107,8 @@ from thesiskit.models.selection import LeftOut
 from thesiskit.models.temperature import Temperature
 
 COLLAPSED = {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200}
-# section "A Simulation Experiment", mixture; how many are dropped it does not say
 THESIS = {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": 10}
-SAMPLERS = {"collapsed": COLLAPSED, "thesis": THESIS, "as-printed": THESIS}  # defaults of each
+SAMPLERS = {"collapsed": COLLAPSED, "gibbs": THESIS, "approximate": THESIS}  # defaults of each
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
 REPLICAS, MOST_TEMPERED = 4, 250  # so many up to that many training cases, then 1
 EXACT = "enumeration"  # the sampler that draws nothing
@@ -129,7 +144,7 @@ class CollapsedBlock(Block):
 
 
 class ThesisBlock(Block):
-    """How the thesis's sampler runs."""
+    """How the thesis's samplers run."""
 
     chains: Positive = THESIS["chains"]
     """Number of chains."""
@@ -142,6 +157,12 @@ class ThesisBlock(Block):
     """Number of points of the grids of alpha and alpha_0."""
     quadrature: Literal["exact", "simpson-11"] = "simpson-11"
     """The rule for theta in the adjustment factor: `simpson-11` as in the thesis, or `exact`."""
+
+
+Sampler = Annotated[
+    Literal["collapsed", "gibbs", "approximate", "enumeration"],
+    BeforeValidator(lambda name: OLD_SAMPLERS.get(str(name), name)),
+]
 
 
 class MixtureBlock(SelectingBlock):
@@ -161,10 +182,12 @@ class MixtureBlock(SelectingBlock):
     `bernoulli-nb-calibrated` and `l2-logistic` (of all features, tuned in each training set)."""
     response_alpha_prior: Pair = ALPHA_PRIOR
     """Shape and rate of the prior of alpha_0, which belongs to the response."""
-    samplers: Some[Literal["collapsed", "thesis", "as-printed", "enumeration"]] = ["collapsed"]
-    """`collapsed`; `thesis`, the thesis's sampler; `as-printed`, the same without the adjustment
-    factor in its label update, which gives the numbers the thesis prints but samples no posterior;
-    `enumeration`, the exact posterior, for one feature and few cases."""
+    samplers: Some[Sampler] = ["collapsed"]
+    """`collapsed` integrates theta out; `gibbs` is the sampler that the text of the thesis
+    describes; `approximate` leaves the adjustment factor out of its label update: it gives the
+    numbers that the thesis prints, but has no posterior distribution; `enumeration` is the exact
+    posterior, for one feature and few cases. Up to version 0.2, `gibbs` was called `thesis`, and
+    `approximate` was called `as-printed`; the old names are still read."""
     collapsed: CollapsedBlock = CollapsedBlock()
     """How the collapsed sampler runs."""
     until: UntilBlock | None = None
@@ -174,7 +197,7 @@ class MixtureBlock(SelectingBlock):
     `collapsed.iterations` is the limit, 10000 unless given, and `collapsed.burn_in` is left out. At
     most 1,000 draws are kept. It needs two chains or more."""
     thesis: ThesisBlock = ThesisBlock()
-    """How the samplers `thesis` and `as-printed` run."""
+    """How the samplers `gibbs` and `approximate` run."""
 
     @model_validator(mode="before")
     @classmethod
@@ -201,7 +224,7 @@ class MixtureBlock(SelectingBlock):
     def _agreement(self):
         if self.until is None:
             return self
-        others = [name for name in self.samplers if name in ("thesis", "as-printed")]
+        others = [name for name in self.samplers if name in OLD_SAMPLERS.values()]
         if others or "collapsed" not in self.samplers:
             which = f"leave out {', '.join(others)}" if others else "add collapsed"
             raise ValueError(f"until: is for the sampler `collapsed`; {which} in model.samplers")
@@ -235,8 +258,7 @@ class Mixture(TwoClasses):
     iterations is the limit; burn_in is then 0, for the first half of a run does not count.
 
     exact: nothing is sampled; the posterior is enumerated (one feature and few cases).
-    `as-printed` is the thesis's sampler without the adjustment factor in the label update: what
-    the thesis must have run, for it gives the numbers it prints, but it samples no posterior.
+    `gibbs` and `approximate` are the samplers of the thesis (above); their old names are read.
     """
 
     kind, variant = "mixture", "sampler"
@@ -262,6 +284,7 @@ class Mixture(TwoClasses):
         check_counts("class_prior", self.class_prior)
         for name in ("alpha_prior", "response_alpha_prior"):
             check_alpha_prior(name, getattr(self, name))
+        object.__setattr__(self, "sampler", OLD_SAMPLERS.get(str(self.sampler), self.sampler))
         if not (isinstance(self.sampler, str) and self.sampler in SAMPLERS):
             raise UserError(
                 f"unknown sampler {self.sampler!r}; choose one of {', '.join(SAMPLERS)}"
@@ -605,7 +628,7 @@ class Fitted:
 
 def _enumerated(target: Target) -> Arrays:
     """Return the exact posterior's predictions and means."""
-    started = time.perf_counter()
+    started = time.process_time()
     exact = enumerate_posterior(target)
     means = [
         exact.alpha @ np.log(target.settings.alpha), exact.agreement @ np.arange(target.n + 1)
@@ -614,7 +637,7 @@ def _enumerated(target: Target) -> Arrays:
         "predictive": exact.predictive,
         "means": np.array(means),
         "errors": np.zeros(2),
-        "seconds": np.array(time.perf_counter() - started),
+        "seconds": np.array(time.process_time() - started),
     }
 
 
@@ -807,7 +830,7 @@ class Probe:
         return quantities(target, drawn, self.features, block=1)
 
 
-ROUNDS, THETA_UPDATES = 5, 20  # of an iteration of the thesis's sampler
+ROUNDS, THETA_UPDATES = 5, 20  # of an iteration of the thesis's samplers
 THETA_STEP = 0.1  # half-width of its Metropolis proposal
 STARTS = ("random", "responses", "one component", "half the responses")
 SUMS = ("table", "exchanged")  # counts: over blocks of iterations they add up
@@ -1011,9 +1034,10 @@ def collapsed(target: Target, tables: Tables, discards, labels, point, holder) -
 
 
 def with_theta(target: Target, discards, labels, theta, point) -> WithTheta:
-    """Return the thesis's sampler; it changes labels, theta and point in place.
+    """Return a sampler of the thesis; it changes labels, theta and point in place.
 
-    Equations post-zi and post-phi-mix, each times the factor adjust-factor-mix.
+    Equations post-zi and post-phi-mix, each times the factor adjust-factor-mix; `approximate`
+    has no factor in post-zi.
     """
     settings = target.settings
     return WithTheta(
@@ -1022,7 +1046,7 @@ def with_theta(target: Target, discards, labels, theta, point) -> WithTheta:
         settings.alpha,
         settings.response_alpha,
         discards,
-        settings.sampler == "thesis",
+        settings.sampler == "gibbs",
         THETA_STEP,
         target.log_prior,
         labels,

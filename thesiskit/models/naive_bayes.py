@@ -163,8 +163,10 @@ class NaiveBayes(TwoClasses, SomeRelevant):
     )
     quadrature: str = key(
         "exact",
-        Literal["exact", "simpson-21"],
-        "The rules for theta; `simpson-21` is the rule of the thesis.",
+        Literal["exact", "simpson-21", "simpson-21-transformed"],
+        "The rules for theta. `simpson-21` is Simpson's rule with 21 points, as the thesis prints "
+        "it; `simpson-21-transformed` the same after a cubic transform of theta about each "
+        "feature's mean, as in the author's later program predbayescor.",
         several=True,
     )
     relevant: str = key(

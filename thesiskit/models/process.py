@@ -691,7 +691,9 @@ class GaussianProcess(Logistic):
     """A logistic model with Gaussian priors, as a Gaussian process: it has no groups."""
 
     engine, grouped = "gp", False
-    only = {"prior": ["gaussian"], "compress": [False], "sigma_scale": ["log"]}
+    only = {
+        "prior": ["gaussian"], "compress": [False], "sigma_scale": ["log"], "joint_updates": [1],
+    }  # fmt: skip
     saved_from = staticmethod(saved_from)
 
     @property

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
+from thesiskit.errors import counted
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, kept_words
 from thesiskit.report.record import EXACT, PRIORS, Arm, Record
 from thesiskit.report.stages import enough
@@ -15,6 +16,8 @@ LAGS = 50
 SHOWN_GROUPS = 20  # on the page
 MOST_GROUPS = 2000  # in the file
 ENDS = [0.05, 0.5, 0.95]
+_STYLES = ("-o", "--s", ":^", "-.x")  # of samplers
+_SHADES = (INK, "#b0b0b0", "#707070", "#d0d0d0")
 
 
 # ---- samplers of the mixture model ----
@@ -174,16 +177,11 @@ def sampler_table(record: Record) -> list[Table]:
                 "reliable": "yes" if record.reliable[j] else "NO",
             }
         )
-    side_by_side = (
-        "chains run side by side"
-        if record.config["model"]["until"] is None
-        else "the time of a fit, in which chains run side by side, divided by all their iterations"
-    )
     caption = (
         f"Effective draws of {_counted(record)}. Reliable: R-hat at most "
         f"{RELIABLE_RHAT:g} and {RELIABLE_ESS:g} effective draws of the log likelihood; sigmas "
-        "of orders that matter little may wander without harm to predictions. Milliseconds of "
-        f"one chain's iteration; {side_by_side}."
+        "of orders that matter little may wander without harm to predictions. Milliseconds are "
+        "processor time."
     )
     return [Table("sampler", "The chains", pd.DataFrame(rows), caption, long=len(rows) > 25)]
 
@@ -208,13 +206,17 @@ def autocorrelation(x: np.ndarray, lags: int = LAGS) -> np.ndarray:
 
 
 def autocorrelation_figure(record: Record) -> list[Figure]:
-    """Autocorrelations of log sigma at a large order (fig-hmm500-acf, fig-text-acf)."""
+    """Autocorrelations of the sigmas at a large order (fig-hmm500-acf, fig-text-acf)."""
     largest, wanted = record.widest_order, record.shown_sigmas
     arms = [arm for arm in record.own if arm.order == largest and arm.engine == "slice"]
+    own_scale = {arm for arm in arms if arm.scale == "natural"}  # as the chain moves
     traces = {arm: record.log_sigma_trace(arm) for arm in arms}
+    traces |= {arm: np.exp(traces[arm]) for arm in own_scale}
     figure, axes = canvas(
         len(arms), len(wanted), height=1.5 * len(arms) + 0.6, sharex=True, sharey=True
     )
+    rhat = max(np.nanmax(_of_sigmas(record, "rhat", arm)) for arm in arms)
+    ess = min(np.nanmin(_of_sigmas(record, "ess", arm)) for arm in arms)
     for row, arm in enumerate(arms):
         lags = min(LAGS, traces[arm].shape[1] - 1)
         for column, o in enumerate(wanted):
@@ -223,13 +225,30 @@ def autocorrelation_figure(record: Record) -> list[Figure]:
                 range(lags + 1), 0, autocorrelation(traces[arm][:, :, o], lags), color=INK, lw=0.9
             )
             axis.axhline(0, color=GREY, linewidth=0.6)
-            if row == 0:
-                axis.set_title(rf"$\sigma_{{{o}}}$", fontsize=10)
-            if column == 0:
-                axis.set_ylabel(arm.words.replace(", ", ",\n"), fontsize=8)
+            name = rf"$\sigma_{{{o}}}$" if arm in own_scale else rf"$\log\,\sigma_{{{o}}}$"
+            axis.text(0.97, 0.97, name, ha="right", va="top", transform=axis.transAxes)
+        axes[row, 0].set_title(arm.words, loc="left", fontsize=9)
+    axes[0, 0].set_ylim(top=1.35)  # room for the names of the sigmas
     figure.supxlabel("lag, in iterations", fontsize=10)
-    title = f"Autocorrelations of the logarithms of the sigmas, order {largest}"
-    return [Figure("autocorrelations", title, figure, f"Computed from {_counted(record)}.")]
+    figure.supylabel("autocorrelation", fontsize=10)
+    title = f"Autocorrelations of the sigmas, order {largest}"
+    converged = (
+        "These chains have not converged: the figure shows how slowly they move, and varies with "
+        "the seed."
+        if rhat > RELIABLE_RHAT
+        else "These chains have converged."
+    )
+    caption = (
+        f"Computed from {_counted(record)}, means over {counted(len(traces[arms[0]]), 'chain')}. "
+        f"Over all sigmas of these models, the largest R-hat is {rhat:.2f}, and the smallest "
+        f"number of effective draws is {ess:.0f}. {converged}"
+    )
+    return [Figure("autocorrelations", title, figure, caption)]
+
+
+def _of_sigmas(record: Record, name: str, arm: Arm) -> np.ndarray:
+    """Return R-hat or effective draws (`name`) of sigma_1, ..., sigma_O, (O,), the worst fit's."""
+    return record.worst[name][record.own.index(arm), 2 : 2 + arm.order]
 
 
 def median_scatter(record: Record) -> list[Figure]:
@@ -245,8 +264,13 @@ def median_scatter(record: Record) -> list[Figure]:
     near = float(f"{far / 5:.1g}") if record.continuous else record.thesis.get("enlarged", 2.0)
     figure, axes = canvas(1, 2, height=3.8)
     for axis, limit in zip(axes.flat, (far, near), strict=True):
-        axis.axline((0, 0), slope=1, color=GREY, linewidth=0.8)
+        axis.plot((-limit, limit), (-limit, limit), color=GREY, linewidth=0.8)
         axis.plot(x, y, ".", color=INK, markersize=3, alpha=0.5, rasterized=True)
+        if limit == far:  # few coefficients are huge: on a linear scale all others are one dot
+            for scaled in (axis.set_xscale, axis.set_yscale):
+                scaled("symlog", linthresh=near)
+            for drawn in (axis.xaxis, axis.yaxis):
+                drawn.set_major_formatter("{x:g}")
         axis.set(
             xlim=(-limit, limit),
             ylim=(-limit, limit),
@@ -256,7 +280,8 @@ def median_scatter(record: Record) -> list[Figure]:
     axes[0, 0].add_patch(Rectangle((-near, -near), 2 * near, 2 * near, fill=False, edgecolor=GREY))
     title = f"Posterior medians of the compressed coefficients, order {order}"
     caption = (
-        f"The right panel enlarges the part from -{near:g} to {near:g}. Cauchy priors allow a "
+        f"The axes of the left panel are linear from -{near:g} to {near:g}, the part that the "
+        "right panel enlarges, and logarithmic beyond. Cauchy priors allow a "
         "few coefficients to be large and keep the others near 0."
     )
     return [Figure("medians", title, figure, caption)]
@@ -302,12 +327,12 @@ def coefficient_traces(record: Record) -> list[Figure]:
     figure, axes = canvas(
         len(places), len(priors), height=2.0 * len(places) + 0.5, sharex=True, sharey="row"
     )
-    shades = [INK, "#777777", GREY]
     for row, (name, (k, g)) in enumerate(places.items()):
         for column, prior in enumerate(priors):
             axis = axes[row, column]
             for chain, values in enumerate(draws[prior]["coefficient"][:, :, k, g]):
-                axis.plot(values, color=shades[chain % 3], linewidth=0.7)
+                shade, under = _SHADES[chain % 4], 2 - 0.1 * (chain % 2)
+                axis.plot(values, color=shade, lw=0.8, zorder=under, label=f"chain {chain + 1}")
             axis.set_title(f"{name}, {prior.capitalize()}", fontsize=9)
             axis.set_ylabel("coefficient")
         shown = [draws[prior]["coefficient"][:, :, k, g] for prior in priors]
@@ -316,6 +341,9 @@ def coefficient_traces(record: Record) -> list[Figure]:
     for axis in axes[-1]:
         axis.set_xlabel("draw")
     chains = record.config["model"]["chains"]
+    if chains > 1:
+        handles = axes[0, 0].get_lines()
+        figure.legend(handles=handles, loc="outside upper right", ncols=chains, frameon=False)
     named = (
         "Coefficients are in the units of the response, and the intercept is relative to its mean."
         if record.continuous
@@ -330,36 +358,50 @@ def coefficient_traces(record: Record) -> list[Figure]:
     return [Figure("traces", f"Coefficients along the chains, order {order}", figure, caption)]
 
 
-def scale_figure(record: Record) -> list[Figure]:
-    """Effective draws of each sigma, sampled on the log scale and on its own."""
-    largest = max(record.orders)
-    priors = [prior for prior in PRIORS if record.of_order(largest, prior)]
-    figure, axes = canvas(1, len(priors), sharey=True)
-    for column, prior in enumerate(priors):
-        axis = axes[0, column]
-        for scale, style in (("log", "-o"), ("natural", ":s")):
-            arm = record.of_order(largest, prior, scale=scale)
-            if arm is not None:
-                place = record.own.index(arm)
-                ess = record.worst["ess"][place, 2 : 2 + largest]
-                label = {"log": "log sigma", "natural": "sigma"}[scale]
-                label += f": {record.worst['evaluations'][place, 1]:,.0f} evaluations an iteration"
-                axis.plot(range(1, largest + 1), ess, style, color=INK, mfc="white", label=label)
-        axis.set(yscale="log", xlabel="order o of sigma")
-        axis.set_title(prior.capitalize(), fontsize=10)
-        axis.set_xticks(range(1, largest + 1) if largest < 8 else range(5, largest + 1, 5))
-        axis.legend(frameon=False, title="updated on the scale of", fontsize=7, title_fontsize=8)
-    axes[0, 0].set_ylabel("effective draws")
-    title = f"Sigma on its own scale and on the log scale, order {largest}"
+def sampler_figure(record: Record) -> list[Figure]:
+    """Draw predictions and effective draws a second of the first sampler against the last."""
+    order = record.widest_order
+    samplers = list(dict.fromkeys(arm.sampler for arm in record.own if arm.engine == "slice"))
+    first, *_, last = samplers
+    priors = [prior for prior in PRIORS if record.of_order(order, prior)]
+    figure, axes = canvas(2, len(priors), height=6.4, sharex="row", sharey="row")
+    sentences = []
+    for column, prior in zip(axes.T, priors, strict=True):
+        rates = {}
+        for sampler, style in zip(samplers, _STYLES, strict=False):
+            arm = record.of_order(order, prior, sampler=sampler)
+            ess = record.worst["ess"][record.own.index(arm), 2 : 2 + order]
+            rates[sampler] = ess / record.seconds["train"][arm.row]
+            column[1].plot(
+                range(1, order + 1), rates[sampler], style, c=INK, mfc="w", label=sampler
+            )
+        pair = [record.of_order(order, prior, sampler=sampler) for sampler in (first, last)]
+        x, y = (record.of_one(arm)[0] for arm in pair)
+        column[0].axline((0, 0), slope=1, color=GREY, linewidth=0.8)
+        column[0].plot(x, y, ".", color=INK, markersize=2, alpha=0.5, rasterized=True)
+        column[0].set(xlabel=first, xlim=(0, 1), ylim=(0, 1))
+        column[0].set_title(prior.capitalize(), fontsize=10)
+        column[1].set(yscale="log", xlabel="order o of sigma")
+        losses = [record.losses(arm).mean() for arm in pair]
+        worst = [np.nanmax(_of_sigmas(record, "rhat", arm)) for arm in pair]
+        sentences.append(
+            f" {prior.capitalize()} priors: probabilities differ by {np.abs(x - y).mean():.3f} on "
+            f"average, and the log losses are {losses[0]:.3f} and {losses[1]:.3f}; the median "
+            f"sigma has {np.median(rates[last] / rates[first]):,.0f} times as many effective draws "
+            f"a second with '{last}' as with '{first}' (worst R-hat {worst[1]:.2f} and "
+            f"{worst[0]:.2f})."
+        )
+    axes[0, 0].set_ylabel(last)
+    axes[1, 0].set_ylabel("effective draws a processor second")
+    handles = axes[1, 0].get_lines()
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
     caption = (
-        f"Effective draws of {_counted(record)}"
-        + (f", the smallest of {record.n_blocks} data sets" if record.n_blocks > 1 else "")
-        + ". If the data say little about sigma, its posterior has the tail of the prior, over "
-        "many powers of ten. At most 50 steps of 1 on sigma's own scale cannot cross this "
-        "tail, so this scale needs more evaluations and may give fewer effective draws. If the "
-        "data determine sigma well, chains on both scales mix alike."
+        f"Above, the probability of {record.one_words} for each test case by two samplers of the "
+        "same posterior; below, effective draws of log sigma."
+        + "".join(sentences)
+        + " Where R-hat is large, effective draws are overestimated."
     )
-    return [Figure("scales", title, figure, caption)]
+    return [Figure("samplers", f"Samplers of one posterior, order {order}", figure, caption)]
 
 
 # ---- the largest coefficients ----

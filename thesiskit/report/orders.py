@@ -1,14 +1,15 @@
 """Logistic models by their orders: parameters and predictions."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
+from thesiskit.errors import counted
 from thesiskit.report import metrics
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
-from thesiskit.report.record import PRIORS, Arm, Record
+from thesiskit.report.record import PRIORS, Arm, Record, thesis_numbers
 from thesiskit.report.stages import divided_words
 
 SHOWN_ORDERS = (5, 10, 20)  # in the table of peers
@@ -19,7 +20,7 @@ def _style(arm: Arm) -> dict:
     """Return the style: circles if compressed, else crosses; dashes if Gaussian, else dots."""
     process = arm.engine == "gp"
     return {
-        "color": GREY if arm.scale == "natural" else INK,
+        "color": GREY if arm.sampler and arm.scale == "natural" else INK,
         "linestyle": "-" if process else ":" if arm.prior == "cauchy" else "--",
         "marker": "s" if process else "o" if arm.compress else "x",
         "markerfacecolor": "white",
@@ -79,8 +80,8 @@ def parameter_figure(record: Record) -> list[Figure]:
         for axis, stage in ((axes[1, 0], "train"), (axes[1, 1], "predict")):
             seconds = [record.seconds[stage][arm.row] for arm in arms]
             axis.plot([arm.order for arm in arms], seconds, label=words, **_style(arms[0]))
-    axes[1, 0].set_ylabel("seconds to train")
-    axes[1, 1].set_ylabel("seconds to predict")
+    axes[1, 0].set_ylabel("processor seconds to train")
+    axes[1, 1].set_ylabel("processor seconds to predict")
     axes[1, 0].legend(frameon=False, fontsize=8)
     for axis in axes.flat:
         axis.set_xlabel("order")
@@ -98,7 +99,7 @@ def parameter_figure(record: Record) -> list[Figure]:
 
 def performance_figure(record: Record) -> list[Figure]:
     """Error rate and AMLP by order (fig-hmm500-error, fig-text-error)."""
-    priors = [prior for prior in PRIORS if any(arm.prior == prior for arm in record.own)]
+    priors = _priors(record)
     figure, axes = canvas(len(priors), 2, height=2.9 * len(priors) + 0.2, sharey="col")
     for row, prior in zip(axes, priors, strict=True):
         for words, line in record.lines([arm for arm in record.own if arm.prior == prior]).items():
@@ -142,7 +143,7 @@ def score_table(record: Record) -> list[Table]:
     caption = (
         f"Means over {len(record.response):,} test cases. AMLP is the average minus log "
         "probability of the actual class. R-hat compares the chains, or the halves of a single "
-        "chain."
+        "chain. Seconds are processor seconds."
     )
     return [Table("scores", "Performance", pd.DataFrame(rows), caption, long=len(rows) > 25)]
 
@@ -177,7 +178,8 @@ def peer_table(record: Record) -> list[Table]:
             "Beside other models",
             pd.DataFrame(rows).sort_values(f"AMLP: {orders[-1]}", ignore_index=True),
             f"Means over the same {len(record.response):,} test cases, by order, which is the "
-            "number of states that the model is given. Seconds are those to fit and to predict. "
+            "number of states that the model is given. Processor seconds are those to fit and to "
+            "predict. "
             "Sorted by AMLP at the largest order.",
         )
     ]
@@ -198,6 +200,48 @@ def model_table(record: Record) -> list[Table]:
     )
     frame = pd.DataFrame(rows).sort_values("AMLP", ignore_index=True)
     return [Table("models", "Beside other models", frame, caption)]
+
+
+def reconstruction_table(record: Record) -> list[Table]:
+    """Results of each hidden Markov model, and their range over all models (sec-sim-blsm)."""
+    models, orders = record.config["data"]["arrows"], record.orders
+    counts = [record.results.load("compress", block) for block in range(record.n_blocks)]
+    place = list(counts[0]["order"]).index(orders[-1])
+    ratio = f"groups / patterns, order {orders[-1]}"
+    each = {ratio: np.array([one["groups"][place] / one["patterns"][place] for one in counts])}
+    differences = {}
+    scores = {
+        "error rate": lambda arm: 1.0 * (record.probability(arm).argmax(1) != record.response),
+        "log loss": record.losses,
+    }
+    for prior, (words, score) in product(_priors(record), scores.items()):
+        name = f"{prior.capitalize()}, {words}, order"
+        values = {order: score(record.of_order(order, prior)) for order in orders}
+        each |= {f"{name} {order}": found for order, found in values.items()}
+        for a, b in pairwise(orders):
+            differences[f"{name} {b} - {a}"] = values[b] - values[a]
+    rows = []
+    for name, values in (each | differences).items():
+        by_model = values.reshape(len(models), -1)
+        mean = by_model.mean(axis=1)
+        rows.append({"result": name, "mean": mean.mean(), "least": mean.min(), "most": mean.max()})
+        if name in differences:  # the test samples of a model are independent
+            twice = 2 * by_model.std(axis=1, ddof=1) / np.sqrt(by_model.shape[1])
+            rows[-1] |= {"models: < 0": (mean < -twice).sum(), "> 0": (mean > twice).sum()}
+        elif name == ratio and orders[-1] == 20:
+            rows[-1]["thesis"] = thesis_numbers()["hmm"]["compressed_over_original_at_order_20"]
+    caption = (
+        f"The mean, the least and the most over {len(models)} hidden Markov models, each with "
+        f"{counted(record.n_blocks // len(models), 'data set')}. The last columns count the models "
+        "whose difference is more than two standard errors (of its test samples) from 0."
+    )
+    means = {name: v.reshape(len(models), -1).mean(axis=1) for name, v in each.items()}
+    arrows = {"arrows from 1, 2, ...": [" ".join(map(str, one)) for one in models]}
+    about = "The state that each hidden state is most likely to move to; means over data sets."
+    return [
+        Table("reconstructions", "All hidden Markov models", pd.DataFrame(rows), caption),
+        Table("models", "Each hidden Markov model", pd.DataFrame(arrows | means), about, long=True),
+    ]
 
 
 # ---- predictions of real responses ----
@@ -268,3 +312,7 @@ def response_figure(record: Record) -> list[Figure]:
         "which should cross the diagonal for nine cases in ten."
     )
     return [Figure("responses", title, figure, caption)]
+
+
+def _priors(record: Record) -> list[str]:
+    return [prior for prior in PRIORS if any(arm.prior == prior for arm in record.own)]

@@ -67,6 +67,7 @@ TESTS = Need("test cases", lambda c: c["scheme"] != "none")
 TABLES = Need("several tables in data.sets", lambda c: bool(several_tables(c)))
 ONE_TABLE = Need("one table in data.sets", lambda c: not several_tables(c))
 SETTINGS = Need("data.source: signals", lambda c: bool(c["data"] and c["data"].get("settings")))
+ARROWS = Need("data.arrows", lambda c: bool(c["data"] and c["data"].get("arrows")))
 ALIKE = Need("data sets of one kind", lambda c: len((c["data"] or {}).get("settings") or []) < 2)
 DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
 PATTERNS = Need("patterns of discrete features", lambda c: bool(c.get("of_patterns")))
@@ -97,7 +98,10 @@ POOL = _kind("pool")
 LOGISTIC, INDEPENDENT = _kind("logistic"), _kind("naive-bayes", "normal")
 RULES = _in_model("two rules in model.quadrature", "quadrature")
 PRIORS = _in_model("both priors in model.priors", "priors")
-SCALES = _in_model("both scales in model.sigma_scale", "sigma_scale")
+SAMPLERS = Need(
+    "two values in model.sigma_scale or model.joint_updates",
+    lambda c: max(len(_of_model(c, key)) for key in ("sigma_scale", "joint_updates")) > 1,
+)
 METHODS = _in_model(
     "corrected and uncorrected in model.methods", "methods", "corrected", "uncorrected"
 )
@@ -160,7 +164,7 @@ PARTS: dict[str, Part] = {
     "classifier-table": Part(scores.classifier_table, (DATA, CLASSES, TESTS)),
     "differences-table": Part(scores.differences_table, (DATA, CLASSES, TESTS)),
     "quadrature-table": Part(scores.quadrature_table, (DATA, SELECTION, NAIVE, RULES, TESTS)),
-    "timing-table": Part(scores.timing_table),
+    "timing-table": Part(scores.timing_table, (DATA, TESTS)),
     "diagnostics-table": Part(chains.diagnostics_table, (DATA, SELECTION, MIXTURE)),
     "exact-table": Part(chains.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
     "group-scores": Part(divisions.group_scores, (DATA, SELECTION, GROUPS, TESTS)),
@@ -199,6 +203,7 @@ PARTS: dict[str, Part] = {
     "order-figure": Part(orders.performance_figure, (LOGISTIC, CLASSES)),
     "order-table": Part(orders.score_table, (LOGISTIC, CLASSES)),
     "model-table": Part(orders.model_table, (LOGISTIC, CLASSES)),
+    "reconstruction-table": Part(orders.reconstruction_table, (LOGISTIC, CLASSES, ARROWS)),
     "response-table": Part(orders.response_table, (LOGISTIC, RESPONSES)),
     "response-figure": Part(orders.response_figure, (LOGISTIC, RESPONSES, COMPRESSED)),
     "coefficient-table": Part(chains.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
@@ -207,7 +212,9 @@ PARTS: dict[str, Part] = {
     "chain-table": Part(chains.sampler_table, (LOGISTIC, SLICE)),
     "reached-table": Part(stages.reached_table, (DATA, UNTIL)),
     "autocorrelation-figure": Part(chains.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)),
-    "scale-figure": Part(chains.scale_figure, (LOGISTIC, SLICE, COMPRESSED, ORDERS, SCALES)),
+    "sampler-figure": Part(
+        chains.sampler_figure, (LOGISTIC, CLASSES, SLICE, COMPRESSED, ORDERS, SAMPLERS)
+    ),
     "median-scatter": Part(chains.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
     "rank-figure": Part(ranks.rank_figure, (DATA, RANKS)),
     "ecdf-figure": Part(ranks.ecdf_figure, (DATA, RANKS)),

@@ -13,7 +13,7 @@ Chapter 2 predicts `probability` (A, N) of class 1, or (A, N, K) of more than tw
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -101,8 +101,9 @@ class Arm:
     row : its row in the arrays of predictions.
     label, method, variant, relevant, temperature : of chapter 2: the selection, the method, the
         rule for theta or the sampler, which features may be relevant, and the temperature.
-    order, prior, compress, engine, scale, name : of chapter 3; a peer has no prior, and the order
-        -1 if it uses all features.
+    order, prior, compress, engine, scale, joint, name : of chapter 3; a peer has no prior, and the
+        order -1 if it uses all features.
+    sampler : the sampler in words, empty where all models of the experiment share a sampler.
     """
 
     row: int
@@ -116,7 +117,9 @@ class Arm:
     compress: bool = False
     engine: str = ""
     scale: str = ""
+    joint: int = 1
     name: str = ""
+    sampler: str = ""
 
     @property
     def way(self) -> Way:
@@ -144,7 +147,7 @@ class Arm:
         if self.engine != "slice":
             return self.way.words if self.method else method_words(self.engine)
         text = f"{self.prior.capitalize()}, {'compressed' if self.compress else 'original'}"
-        return text + (", sigma's own scale" if self.scale == "natural" else "")
+        return text + (f", {self.sampler}" if self.sampler else "")
 
 
 class Record:
@@ -332,9 +335,16 @@ class Record:
         names = [one.name for one in fields(Arm) if one.name in arrays]
         columns = [arrays[name].tolist() for name in names]
         rows = range(len(columns[0])) if self.tests else map(int, arrays["arm"])
-        return [
+        found = [
             Arm(row, **dict(zip(names, values, strict=True)))
             for row, *values in zip(rows, *columns, strict=True)
+        ]
+        if len({(arm.scale, arm.joint) for arm in found if arm.engine == "slice"}) < 2:
+            return found
+        words = {arm: f"{'joint' if arm.joint else 'single'} updates" for arm in found}
+        scales = {"natural": "sigma", "log": "log sigma"}
+        return [
+            replace(arm, sampler=f"{words[arm]}, {scales.get(arm.scale, NONE)}") for arm in found
         ]
 
     @cached_property
@@ -629,12 +639,16 @@ class Record:
             found.setdefault(arm.words, []).append(arm)
         return found
 
-    def of_order(self, order: int, prior: str, *, compress: bool = True, scale: str | None = None):
-        """Return one of our models of patterns, None where it was not fitted."""
-        scale = scale or self.config["model"]["sigma_scale"][0]
-        wanted = (order, prior, compress, scale, "slice")
+    def of_order(
+        self, order: int, prior: str, *, compress: bool = True, sampler: str | None = None
+    ):
+        """Return one of our models of patterns, None where it was not fitted.
+
+        sampler : in the words of `Arm.sampler`, the first of the config unless given.
+        """
         for arm in self.own:
-            if (arm.order, arm.prior, arm.compress, arm.scale, arm.engine) == wanted:
+            alike = (arm.order, arm.prior, arm.compress, arm.engine)
+            if alike == (order, prior, compress, "slice") and sampler in (None, arm.sampler):
                 return arm
         return None
 
@@ -694,14 +708,14 @@ class Record:
 
     @cached_property
     def seconds(self) -> dict[str, np.ndarray]:
-        """Seconds of each arm of chapter 3 by stage, and in all, means over divisions."""
+        """Processor seconds of each arm of chapter 3 by stage, and in all, means over divisions."""
         predict = self.predictions["seconds"].mean(axis=0)
         train = np.full(len(predict), np.nan)
         train[self.fits["arm"]] = self.fits["seconds"].mean(axis=0)
         return {"train": train, "predict": predict, "all": np.nan_to_num(train) + predict}
 
     def timings(self) -> list[dict[str, Any]]:
-        """Rows of timings.csv; none where there is nothing to time."""
+        """Rows of timings.csv, processor seconds; none where there is nothing to time."""
         if self.config["reduction"]:
             found = self.reduction
             return [
@@ -732,6 +746,9 @@ class Record:
             }
         fit = self.fits["seconds"][:, self.own.index(arm)].sum() if arm.own else np.nan
         predict = self.predictions["seconds"][:, arm.row].sum() if self.tests else 0.0
+        printed = self.thesis.get("seconds", {})
+        column = printed.get("corrected" if arm.method == "complete" else arm.method, {})
+        theirs = {str(size): seconds for size, seconds in column.items()}.get(arm.label)
         return {
             "features": arm.label,
             "method": arm.words,
@@ -740,6 +757,7 @@ class Record:
             "fit": fit,
             "predict": predict if arm.own else np.nan,
             "fit and predict": fit + predict if arm.own else predict,
+            **({"thesis": None if arm.variant == "collapsed" else theirs} if printed else {}),
         }
 
 

@@ -71,7 +71,7 @@ def reduction_figure(record: Record) -> list[Figure]:
 
 
 def reduction_table(record: Record) -> list[Table]:
-    """Numbers of parameters and superpatterns, and seconds, of every setting."""
+    """Numbers of parameters and superpatterns, and processor seconds, of every setting."""
     found = record.reduction
     sets = len(found["groups"])
     letters = np.array([sweep.letter for sweep in sweeps(record)])
@@ -100,7 +100,7 @@ def reduction_table(record: Record) -> list[Table]:
         "before those with the same expression are merged. 'Each group once' is our algorithm; "
         "its superpatterns are those that its groups can be written as."
         + ("" if warnings(record) else same)
-        + f"{means} Seconds are the best of three runs."
+        + f"{means} Processor seconds are the best of three runs."
     )
     title = "Parameters, superpatterns and seconds"
     return [Table("reduction-numbers", title, frame, caption)]

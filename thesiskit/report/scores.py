@@ -48,8 +48,9 @@ VARIANTS = {  # how titles call rules for theta, and samplers
     "exact": "exact quadrature",
     "simpson-21": "Simpson's rule with 21 points",
     "collapsed": "collapsed sampler",
-    "thesis": "the thesis's sampler",
-    "as-printed": "the thesis's sampler as printed",
+    "simpson-21-transformed": "Simpson's rule with 21 points, theta transformed",
+    "gibbs": "Gibbs sampler of the thesis's text",
+    "approximate": "Gibbs sampler without the factor in the labels",
     "enumeration": "exact posterior",
 }
 ALL_KEPT = " If all features are kept, there is nothing to correct, and the methods are the same."
@@ -266,36 +267,41 @@ def differences_table(record: Record) -> list[Table]:
 
 def quadrature_table(record: Record) -> list[Table]:
     """What exact integrals over theta change, against Simpson's rule."""
-    variants, rows = record.variants[:2], []
-    ways = record.ways(("corrected", "uncorrected", "complete"))
-    for label, way in product(record.labels, ways):
-        found = [record.find(label, way.method, one, way.manner) for one in variants]
-        arms = [arm for arm in found if arm is not None]
-        if len(arms) < len(variants) or arms[0].way != way:
-            continue
-        change = np.abs(record.probability(arms[0]) - record.probability(arms[1]))
-        row = {
-            "features": label,
-            "method": way.words,
-            "largest change of a prediction": change.max(),
-            "mean change": change.mean(),
-        }
-        both = list(zip(variants, arms, strict=True))
-        for name in ("AMLP", "expected error"):
-            row |= {f"{name}: {variant}": measured(record)[arm][name] for variant, arm in both}
-        alpha, factor = zip(*(_integrals(record, arm) for arm in arms), strict=True)
-        row |= {f"mean log alpha: {one}": value for one, value in zip(variants, alpha, strict=True)}
-        some = way.manner.relevant == "some"  # then the factor is not of one alpha
-        rows.append(row | {"change of log P(S)": np.nan if some else factor[1] - factor[0]})
-    first, second = map(variant_words, variants)
-    title = f"What {first} changes, against {second}"
-    caption = (
-        "The thesis integrates over theta by Simpson's rule with 21 points, which is far off "
-        "for features that are almost constant. Log alpha is averaged over its posterior; the "
-        "last column is how far the logarithm of the adjustment factor moves at the most "
-        "probable alpha."
-    )
-    return [Table("quadrature", title, pd.DataFrame(rows), caption)]
+    tables = []
+    for other in record.variants[1:]:
+        variants, rows = [record.variants[0], other], []
+        ways = record.ways(("corrected", "uncorrected", "complete"))
+        for label, way in product(record.labels, ways):
+            found = [record.find(label, way.method, one, way.manner) for one in variants]
+            arms = [arm for arm in found if arm is not None]
+            if len(arms) < len(variants) or arms[0].way != way:
+                continue
+            change = np.abs(record.probability(arms[0]) - record.probability(arms[1]))
+            row = {
+                "features": label,
+                "method": way.words,
+                "largest change of a prediction": change.max(),
+                "mean change": change.mean(),
+            }
+            both = list(zip(variants, arms, strict=True))
+            for name in ("AMLP", "expected error"):
+                row |= {f"{name}: {variant}": measured(record)[arm][name] for variant, arm in both}
+            alpha, factor = zip(*(_integrals(record, arm) for arm in arms), strict=True)
+            row |= {
+                f"mean log alpha: {one}": value for one, value in zip(variants, alpha, strict=True)
+            }
+            some = way.manner.relevant == "some"  # then the factor is not of one alpha
+            rows.append(row | {"change of log P(S)": np.nan if some else factor[1] - factor[0]})
+        first, second = map(variant_words, variants)
+        title = f"What {first} changes, against {second}"
+        caption = (
+            "The thesis integrates over theta by Simpson's rule with 21 points. Log alpha is "
+            "averaged over its posterior; the last column is the change of the logarithm of the "
+            "adjustment factor at the most probable alpha."
+        )
+        name = "quadrature" if other == record.variants[1] else f"quadrature-{other}"
+        tables.append(Table(name, title, pd.DataFrame(rows), caption))
+    return tables
 
 
 def _integrals(record: Record, arm: Arm) -> tuple[float, float]:
@@ -308,23 +314,21 @@ def _integrals(record: Record, arm: Arm) -> tuple[float, float]:
 
 
 def timing_table(record: Record) -> list[Table]:
-    """Seconds spent on each arm, the thesis's beside ours."""
+    """Processor seconds spent on each arm, the thesis's beside ours."""
     frame = pd.DataFrame(record.timings())
-    thesis = record.thesis.get("seconds", {})
-    if thesis:
-        known = {(str(k), m): s for m, column in thesis.items() for k, s in column.items()}
-        frame["thesis"] = [
-            known.get((row.features, "corrected" if row.method == "complete" else row.method))
-            if getattr(row, record.variant_name) != "collapsed"
-            else None
-            for row in frame.itertuples()
-        ]
+    if record.logistic:
+        caption = (
+            "Processor seconds to train, of all chains together, and to predict the test cases"
+            + (f", means over {record.n_blocks:,} divisions" if record.n_blocks > 1 else "")
+            + ". A method of others trains as it predicts."
+        )
+        return [Table("timings", "Computation time", frame, caption, long=len(frame) > 25)]
     each = [*record.tables.values()] or [record]
     sets, cases = sum(one.n_sets for one in each), sum(len(one.response) for one in each)
     caption = (
-        f"Seconds on this machine, for {counted(sets, 'training set')} and {cases:,} test cases. "
-        "Selection serves all methods; fit and "
-        "predict each compute the tables of integrals they need, and the first arm of each "
+        f"Processor seconds for {counted(sets, 'training set')} and {cases:,} test cases. "
+        "Selection serves all methods; fit and predict each compute the tables of integrals they "
+        "need, and the first arm of each "
         f"{record.variant_name} pays for the tables that later ones share. Of a peer, only the "
         "total is known, selection included." + record.thesis.get("seconds_note", "")
     )

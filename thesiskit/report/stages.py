@@ -277,10 +277,10 @@ def _divided(record: Record, folds: int, train: int, tests: int) -> str:
 def divided_words(record: Record) -> str:
     """Return the phrase of captions that says how cases were divided, and what the seconds are."""
     if not record.folded:
-        return ", seconds to fit and to predict"
+        return ", processor seconds to fit and to predict"
     return (
-        f"; {record.folds}-fold cross-validation, equal rows in one fold; seconds to fit and to "
-        "predict in a fold"
+        f"; {record.folds}-fold cross-validation, equal rows in one fold; processor seconds to fit "
+        "and to predict in a fold"
     )
 
 
@@ -611,12 +611,13 @@ def _about_divisions(record: Record) -> list[str]:
         bad = round((1 - worst["reliable"][j]) * record.n_blocks)
         many = f"{bad:,} of {record.n_blocks:,} divisions, " if record.n_blocks > 1 else ""
         about = f"{many}R-hat {rhat[j]:.2f}, effective draws {ess[j]:.0f}"
-        doubtful.append(f"{record.own[j].name} ({about})")
+        doubtful.append(f"{record.title(record.own[j])} ({about})")
     absent = [peer for peer in model["peers"] if peer not in {arm.engine for arm in record.arms}]
     sentences = []
     if doubtful:
         sentences.append(
-            f"The chains do not support the predictions of {'; '.join(doubtful)}{judged}. More "
+            f"The chains do not support the predictions of {_first(doubtful, 3, '; ')} "
+            f"({len(doubtful)} of {len(record.own)} models{judged}). More "
             f"iterations are needed: --set model.iterations={4 * model['iterations']} continues "
             "the stored chains."
         )

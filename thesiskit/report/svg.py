@@ -336,7 +336,7 @@ def _write_moving(axes: Any, place: str, written: dict[str, str]) -> None:
 
 
 def _axis(figure: Canvas, panels: list, axes: Any, which: str) -> dict[str, Any]:
-    """Return an axis: its name, its ends (logs on a scale of logs), and how values are written.
+    """Return an axis: its name, its ends as its scale has them, and how values are written.
 
     words : what the ticks say, where they say no numbers.  unit : "%" where values are fractions.
     """
@@ -350,6 +350,10 @@ def _axis(figure: Canvas, panels: list, axes: Any, which: str) -> dict[str, Any]
     }
     if axis.get_scale() == "log":
         found |= {"log": True, "ends": [math.log(end) for end in ends]}
+    elif axis.get_scale() == "symlog":
+        transform = axis.get_transform()
+        scaled = 0.9 * transform.transform(ends)  # values themselves where it is linear
+        found |= {"symlog": transform.linthresh, "ends": scaled.tolist()}
     elif labels and all(label.endswith("%") for label in labels.values()):
         found["unit"] = "%"
     elif any(not re.fullmatch(r"[-−]?[\d,.]+", label) for label in labels.values()):

@@ -40,8 +40,12 @@ VERDICTS = (PRINTED, INSIDE, OUTSIDE, DIFFERS, BEYOND, NOT_COMPARABLE)
 UNKNOWN = "no reason known"
 
 LATTICE = "lattice"  # a display of the naive Bayes section, with a config of its own
+NOT_SHOWN = "no such figure here"
+FOR_FIGURES = (".orders", ".shown_sigmas", ".traced_parameters", ".enlarged")  # other numbers stay
+BLANK = "blank"  # a cell of a table that the thesis leaves empty
+LEVEL = 0.01  # of the test of all numbers of a table together
 NOT_NUMBERS = ("calibration_table", "calibration_label", "seconds_note")  # for pages alone
-OWN_WAY = {"naive_simulation": "simpson-21", "mixture_simulation": "as-printed"}
+OWN_WAY = {"naive_simulation": "exact", "mixture_simulation": "approximate"}
 UNSELECTED = "not among the selections here"
 COLUMNS = {"cases": 0, "mean_predicted": 3, "fraction_actual": 3}  # decimals printed
 WORDS = {"cases": "cases", "mean_predicted": "mean prediction", "fraction_actual": "in class 1"}
@@ -53,12 +57,12 @@ GIBBS = {"alpha": 1, "labels": 5, "theta": 20}
 # where that is no distribution.  Of replicates, mean, sd, low and high are the mean, the standard
 # deviation, and the 0.5 and 99.5 % quantiles (the least and the most where there are fewer than
 # 199); percentile is that of the printed number among them, in %, where equal ones count half.
-# `by` is the rule or sampler of these; the other way is one that we trust, where that of the
-# thesis is poor.  Two are not in the file: chance, the most that a number of the same distribution
-# is outside with, and of, the part of numbers.yaml.
+# `by` is the rule or sampler of these; the other way is another one of the config.  HIDDEN are not
+# in the file: chance, the most that a number of the same distribution is outside with, of, the part
+# of numbers.yaml, and values (1 + R,), the thesis's and all of ours.
 Row = dict[str, Any]
 NOTHING: Row = {
-    **dict.fromkeys(("key", "number", "section", "kind", "thesis", "here"), ""),
+    **dict.fromkeys(("key", "number", "exhibit", "section", "kind", "thesis", "here"), ""),
     **dict.fromkeys(("mean", "sd", "low", "high", "percentile"), np.nan),
     "replicates": 0,
     "by": "",
@@ -68,7 +72,9 @@ NOTHING: Row = {
     **dict.fromkeys(("other mean", "other percentile", "other verdict"), np.nan),
     "chance": np.nan,
     "of": "",
+    "values": (),
 }
+HIDDEN = ["chance", "of", "values"]
 
 
 # ---- one number ----
@@ -90,10 +96,10 @@ def spread(printed: float, values: np.ndarray, decimals: int | None = None) -> R
     decimals : as many as the thesis prints, to which ours are rounded, so that equal ones tie.
     """
     values = np.asarray(values, dtype=float)
-    values = np.sort(values[~np.isnan(values)])
+    every = values if decimals is None else np.round(values, decimals)
+    values, rounded = (np.sort(one[~np.isnan(one)]) for one in (values, every))
     if not len(values):
         return {}
-    rounded = values if decimals is None else np.round(values, decimals)
     below, equal = int((rounded < printed).sum()), int((rounded == printed).sum())
     n = len(values)
     k = (n + 1) // TAIL
@@ -107,6 +113,7 @@ def spread(printed: float, values: np.ndarray, decimals: int | None = None) -> R
         "replicates": n,
         "verdict": INSIDE if low <= printed <= high else OUTSIDE if k else BEYOND,
         "chance": 2 * k / (n + 1),
+        "values": np.append(printed, every),
     }
 
 
@@ -168,8 +175,22 @@ def setting_rows(source: Record, of: str, numbers: dict[str, Any]) -> list[Row]:
         else:
             here = [round(float(x), *decimals) for x in here] if several else here
             verdict = PRINTED if same(printed, here) else DIFFERS
+            verdict = NOT_COMPARABLE if here == NOT_SHOWN else verdict
             rows.append(row(key, what, "setting", printed, here, verdict=verdict))
     return rows
+
+
+def sampling_rows(sources: list[Record]) -> Iterator[Row]:
+    """Yield the settings of the samplers of chapter 3; as printed where all sources have them."""
+    of, numbers = "logistic_sampling", thesis_numbers()
+    each = [setting_rows(source, of, numbers[of]) for source in sources]
+    names = [source.config["experiment"] for source in sources]
+    for rows in zip(*each, strict=True):
+        several = "; ".join(
+            f"{row['here']} ({name})" for row, name in zip(rows, names, strict=True)
+        )
+        verdicts = {row["verdict"] for row in rows}
+        yield rows[0] | ({"here": several, "verdict": DIFFERS} if len(verdicts) > 1 else {})
 
 
 def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
@@ -179,7 +200,7 @@ def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
         alpha = model["alpha_prior"]
         own = model.get("response_alpha_prior") or alpha  # the prior of alpha is that of alpha_0
         rules = model["quadrature"] if of == "naive_simulation" else [model["thesis"]["quadrature"]]
-        simpson = [rule.removeprefix("simpson-") for rule in rules if rule.startswith("simpson-")]
+        simpson = [rule.split("-")[1] for rule in rules if rule.startswith("simpson-")]
         (shape, rate), n = alpha, model.get("thesis", model)["alpha_points"]
         return {
             "log_alpha": np.log(float(data["alpha"])),
@@ -198,28 +219,32 @@ def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
             "genes": int(source.selection["n_features"][:groups].sum()),
         }
     if of == "logistic_sampling":
-        shape, p = model["sigma_shape"], [p for p, _ in numbers["sigma1_quantiles"]]
-        scale = (shape + 1) * model["sigma_mode"]
-        return {
-            "sigma1_quantiles": scipy.stats.invgamma.ppf(p, shape, scale=scale),
-            "sigma_0": {prior: model["sigma_0"] or SIGMA_0[prior] for prior in SIGMA_0},
-            "step": {prior: model["step"] or STEP[prior] for prior in SIGMA_0},
-            "updates": 1,
-        }
+        return _of_samplers(model, [p for p, _ in numbers["sigma1_quantiles"]])
     if of == "parameter_reduction":
         varied = [sweep.varied for sweep in sweeps(source)]
         return {"varied": varied, "highest_order": int(sweeps(source)[-1].x[-1])}
-    found = {"shown_sigmas": source.shown_sigmas}
+    orders = model["orders"]
+    original = (model["original_orders"] or orders) if False in model["compress"] else []
+    if original not in ([], orders):
+        orders = {"compressed": orders, "original": original}
+    both = {arm.compress for arm in source.own if arm.order == source.widest_order} >= {True, False}
+    sigmas = source.shown_sigmas if both else "not with and without compression"
+    parts = source.config["report"]["parts"]
+    sigmas = sigmas if "autocorrelation-figure" in parts else NOT_SHOWN
+    found = {"orders": orders, "shown_sigmas": sigmas}
     if of == "cauchy_classification":
         _, *sigma = data["sigma"]
-        return found | {"order": len(sigma), "sigma": sigma, "enlarged": source.thesis["enlarged"]}
+        enlarged = source.thesis["enlarged"] if "median-scatter" in parts else NOT_SHOWN
+        return found | {"order": len(sigma), "sigma": sigma, "enlarged": enlarged}
     found["length"] = data["history"] + 1
     if of == "text":
+        traced = source.config["report"]["traced"]
         windows = None if data["limit"] is None else data["limit"] - data["history"]
         return found | {
             "states": len(source.classes),
             "windows": windows,
             "tests": len(source.response),
+            "traced": traced if "coefficient-traces" in parts else NOT_SHOWN,
         }
     # the largest entry of every row, one number where they agree
     largest = [sorted(set(map(max, data[name]))) for name in ("transition", "emission")]
@@ -231,6 +256,20 @@ def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
         "emission": likely[1],
         "known_arrows": [arrow for arrow in source.thesis["known_arrows"] if arrow in arrows],
     }
+
+
+def _of_samplers(model: dict[str, Any], p: list[float]) -> dict[str, Any]:
+    """Return settings of the samplers of chapter 3; p are probabilities of quantiles of sigma_1."""
+    shape, width, scales = model["sigma_shape"], model["sigma_step"], model["sigma_scale"]
+    quantiles = scipy.stats.invgamma.ppf(p, shape, scale=(shape + 1) * model["sigma_mode"])
+    return {
+        "sigma1_quantiles": quantiles,
+        "sigma_0": {prior: model["sigma_0"] or SIGMA_0[prior] for prior in model["priors"]},
+        "step": {prior: model["step"] or STEP[prior] for prior in model["priors"]},
+        "sigma_step": width if scales == ["natural"] else f"{width} on another scale",
+        "sigma_scale": ", ".join(scales),
+        "updates": 1 + model["joint_updates"],  # the slice update, and each that moves all
+    } | {name: model["until"] or model[name] for name in ("iterations", "burn_in", "thin")}
 
 
 # ---- chapter 2: gammas, tables, t tests ----
@@ -272,10 +311,14 @@ def calibration_rows(record: Record, of: str) -> Iterator[Row]:
         found = [calibration(record, arm) for arm in arms if arm]
         for cell, name in product(cells.itertuples(), COLUMNS):
             printed = getattr(cell, name)
-            if pd.isna(printed):
-                continue
             key = f"{of}.calibration.{label}.{method}.{cell.category}.{name}"
             what = f"{label}, {method}, C = {cell.category}: {WORDS[name]}"
+            if pd.isna(printed):
+                ours = [
+                    spread(printed, one[name][:, cell.category], COLUMNS[name]) for one in found[:1]
+                ]
+                yield from (row(key, what, BLANK, "", values=one["values"]) for one in ours if one)
+                continue
             if not found:
                 yield row(key, what, "calibration", printed, UNSELECTED)
                 continue
@@ -362,23 +405,26 @@ def compare(sources: list[Record]) -> pd.DataFrame:
 
     Raises UserError for an experiment that is not the thesis's, or is given twice.
     """
-    rows: list[Row] = []
-    for of, source in _by_section(sources).items():
+    by_section, printed_in = _by_section(sources), exhibits()
+    rows: list[Row] = list(sampling_rows([one for one in by_section.values() if one.logistic]))
+    for of, source in by_section.items():
         printed = thesis_numbers()["naive_simulation" if of == LATTICE else of]
         rows += setting_rows(source, of, printed) if printed else []
         section = SECTIONS.get(of)
         if section and section.rows:
             rows += section.rows(source, of, printed)
         rows += [  # figures whose values nothing prints
-            row(f"{of}.{shown.label}", f"{shown.label}: {shown.shows}", "lost", "not printed")
-            for shown in exhibits()
-            if section and shown.section == section.title and shown.part and not shown.numbers
+            row(f"{of}.{one.label}", one.shows, "lost", "not printed", exhibit=one.name)
+            for one in printed_in
+            if section and one.section == section.title and one.part and not one.numbers
         ]
     order = list(SECTIONS)
     rows.sort(key=lambda one: order.index(one["of"]))
     changed: dict[str, list[str]] = {}  # settings that are not the thesis's
     for one in rows:
-        may_differ = one["kind"] != "setting" or one["key"].endswith(".orders")
+        named = [e.name for e in printed_in if any(fnmatchcase(one["key"], n) for n in e.numbers)]
+        one["exhibit"] = one["exhibit"] or ", ".join(named)
+        may_differ = one["kind"] != "setting" or one["key"].endswith(FOR_FIGURES)
         if one["verdict"] == DIFFERS and not may_differ:
             changed.setdefault(one["section"], []).append(one["number"])
     return pd.DataFrame([explain(one, ", ".join(changed.get(one["section"], []))) for one in rows])
@@ -397,8 +443,7 @@ def _by_section(sources: list[Record]) -> dict[str, Record]:
             raise UserError(f"{name} is given twice. Fix: give it once")
         # numbers are compared with the most data sets; claims are tested on all experiments
         found[of] = max(other, source, key=lambda record: record.config["replicates"])
-    logistic = [source for source in sources if source.logistic]
-    return found | ({"logistic_sampling": logistic[0]} if logistic else {})
+    return found
 
 
 def explain(found: Row, changed: str = "") -> Row:
@@ -409,9 +454,10 @@ def explain(found: Row, changed: str = "") -> Row:
     if found["verdict"] not in (OUTSIDE, BEYOND, DIFFERS):
         return found
     why = reason(found["key"], found["by"]) or UNKNOWN
-    if changed and not found["key"].endswith(".orders"):
-        own = found["kind"] == "setting"
-        why = "the config given says so" if own else f"other settings: {changed}"
+    if found["kind"] == "setting" and not found["key"].endswith(".orders"):
+        why = "the config given says so"
+    elif changed and found["kind"] != "setting":
+        why = f"other settings: {changed}"
     return found | {"reason": why}
 
 
@@ -436,6 +482,56 @@ def uncovered(known: Iterable[str]) -> list[str]:
         if not any(
             key == leaf or key.startswith(f"{leaf}.") or leaf.startswith(f"{key}.") for key in known
         )
+    ]
+
+
+# ---- all numbers of a table together ----
+
+
+def outside(cells: np.ndarray) -> np.ndarray:
+    """Count the cells of each data set that are outside 99 %, or beyond all, of the others, (D,).
+
+    cells : (C, D), NaN where a data set has no number.
+    """
+    n = (~np.isnan(cells)).sum(axis=1, keepdims=True)
+    k = np.maximum(n // TAIL, 1)
+    at_most = scipy.stats.rankdata(cells, "max", axis=1, nan_policy="omit")
+    at_least = n + 1 - scipy.stats.rankdata(cells, "min", axis=1, nan_policy="omit")
+    return (((at_most <= k) | (at_least <= k)) & (n > 1)).sum(axis=0)
+
+
+def omnibus(numbers: pd.DataFrame) -> pd.DataFrame:
+    """Return how many numbers of each table, and of each section, are outside, with a p-value.
+
+    Each replicate in turn is compared with all others and the thesis, as the thesis is.  If the
+    thesis's data set is exchangeable with ours, all ranks of its count are equally likely, however
+    the numbers of a data set depend on each other.
+    """
+    rows = []
+    for of, mine in numbers[numbers["values"].map(len) > 0].groupby("of", sort=False):
+        of_table = mine["kind"].isin(["calibration", BLANK])
+        parts = dict.fromkeys(mine["exhibit"][of_table][:1], mine[of_table])
+        for name, these in (parts | {f"{SECTIONS[of].short}, all that varies": mine}).items():
+            counts = outside(np.stack(these["values"]))
+            p = (counts >= counts[0]).mean()
+            row = {
+                "numbers of": name,
+                "numbers": int((these["kind"] != BLANK).sum()),
+                "data sets": len(counts) - 1,
+                "outside": int(counts[0]),
+                "by chance": counts[1:].mean(),
+                "p": p,
+                "": "compatible" if p > LEVEL else "not compatible",
+            }
+            rows.append(row if len(counts) * LEVEL >= 1 else row | {"": "too few data sets"})
+    return pd.DataFrame(rows)
+
+
+def omnibus_words(tests: pd.DataFrame) -> list[str]:
+    """Return a line for each test."""
+    return [
+        f"{name}: {outside} of {numbers} outside, {chance:.1f} by chance, p = {p:.2g} ({verdict})"
+        for name, numbers, _, outside, chance, p, verdict in tests.itertuples(index=False)
     ]
 
 
@@ -470,24 +566,28 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     twice.
     """
     numbers = compare(sources)
+    tests = omnibus(numbers)
+    numbers = numbers[numbers["kind"] != BLANK]
     small = any(source.config["experiment"].endswith("-smoke") for source in sources)
     results = Results(root, "verify-smoke" if small else "verify")
     results.prepare()
     outputs = Outputs(results, ["verify.csv", "verify.md", "verify.html", "claims.csv"])
-    written, tested = numbers.drop(columns=["chance", "of"]), claims.evaluate_all(sources)
+    written, tested = numbers.drop(columns=HIDDEN), claims.evaluate_all(sources)
     outputs.write("claims.csv", csv_text(tested))
     tested = tested[tested["part"].isin(_by_section(sources))]
-    line = f"{summary(numbers)}; {claims.verdict_counts(tested['verdict'])}"
+    first, *of_tables = summary(numbers).split("\n")
+    line = "\n".join([f"{first}; {claims.verdict_counts(tested['verdict'])}", *of_tables])
     differing, words = list(_differing(numbers)), about(numbers, tested)
     claim_table = claims.claim_table(tested, "claims", "section", "experiment")
     lines = ["# The thesis's numbers among ours", "", f"{line}.", ""]
+    together = _together(tests)
     for paragraph in words:
         lines += [paragraph, ""]
-    for table in [claim_table, *differing, Table("all", "All numbers", written, "")]:
+    for table in [claim_table, *together, *differing, Table("all", "All numbers", written, "")]:
         names = [str(name) for name in table.frame.columns]
         lines += [f"## {table.title}", "", *markdown(names, display(table.frame)), ""]
     tables = [
-        _overview(numbers), claim_table, *differing, *_trusted(numbers),
+        _overview(numbers), claim_table, *together, *differing, *_trusted(numbers),
         *_by_section_tables(numbers), *_others(numbers), _compared(sources),
     ]  # fmt: skip
     items = [table.item() for table in tables]
@@ -499,7 +599,7 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     for kind, text in {"csv": csv_text(written), "md": "\n".join(lines), "html": page}.items():
         outputs.write(f"verify.{kind}", text)
     outputs.finish("verify")
-    return results.folder / "verify.html", line
+    return results.folder / "verify.html", "\n".join([line, *omnibus_words(tests)])
 
 
 def about(numbers: pd.DataFrame, tested: pd.DataFrame) -> list[str]:
@@ -520,7 +620,8 @@ def about(numbers: pd.DataFrame, tested: pd.DataFrame) -> list[str]:
         "enough replicates for this comparison, and "
         f"{(enough['verdict'] == OUTSIDE).sum()} of these are outside. By chance "
         f"alone, at most {sum(enough['chance']):.1f} would be outside on average. "
-        "The cells of a table come from one data set, so they are often outside together.",
+        "The cells of a table come from one data set, so they are often outside together; the "
+        "tests of all numbers of a table allow for this.",
     ]
     if len(few):
         most = few["replicates"].max()
@@ -547,6 +648,7 @@ def _shown(numbers: pd.DataFrame) -> pd.DataFrame:
     )
     columns = {
         "section": [SECTIONS[of].short for of in numbers["of"]],
+        "exhibit": numbers["exhibit"],
         "number": numbers["number"],
         "thesis": thesis,
         "here": np.where(placed, numbers["mean"].astype(object), np.array(here, dtype=object)),
@@ -583,6 +685,20 @@ def _overview(numbers: pd.DataFrame) -> Table:
     return Table("overview", "Overview", count.rename_axis("section").reset_index(), caption)
 
 
+def _together(tests: pd.DataFrame) -> list[Table]:
+    """Return the tests of all numbers of a table or section."""
+    caption = (
+        "Numbers outside 99%, or beyond all data sets where these are fewer than 199. Each of our "
+        "data sets in turn was compared with all others in the same way as the thesis's: 'by "
+        "chance' is the mean of their counts. p is the fraction of data sets, with the thesis's, "
+        "that have as many numbers outside as the thesis or more, so that it allows for numbers "
+        f"that depend on each other. 'Not compatible' means p of at most {LEVEL}; this needs "
+        f"{round(1 / LEVEL) - 1} data sets."
+    )
+    title = "All numbers of a table together"
+    return [Table("together", title, tests, caption)] if len(tests) else []
+
+
 def _differing(numbers: pd.DataFrame) -> Iterator[Table]:
     """Yield the tables of numbers that differ here; those without a known reason come first."""
     titles = {
@@ -598,7 +714,7 @@ def _differing(numbers: pd.DataFrame) -> Iterator[Table]:
 
 
 def _trusted(numbers: pd.DataFrame) -> list[Table]:
-    """Return what becomes of calibration by the rule or sampler that we trust."""
+    """Return what becomes of calibration by another rule or sampler."""
     cells = []
     both = numbers[numbers["other verdict"].notna()]
     for of, mine in both.groupby("of", sort=False):
@@ -611,8 +727,8 @@ def _trusted(numbers: pd.DataFrame) -> list[Table]:
                 | {"reason": "; ".join({reason(key, used): "" for key in outside})}
             )
     caption = (
-        "Calibration by the rule or the sampler that gave the thesis's numbers, and by the one "
-        "that we trust."
+        "Calibration by exact integrals, and by the sampler that leaves the adjustment factor out "
+        "of its label update; then by another rule and another sampler."
     )
     table = Table("ways", "By another rule or sampler", pd.DataFrame(cells), caption)
     return [table] if cells else []
@@ -644,7 +760,7 @@ def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]
         )
         if percentile == percentile:
             line[category] = f"{percentile:.0f}{marks.get(verdict, '')}"
-    every = _shown(cells).drop(columns=["section", "reason"])
+    every = _shown(cells).drop(columns=["section", "exhibit", "reason"])
     other = cells[cells["other verdict"].notna()]
     for way in map(variant_words, other["other way"].unique()):
         every[f"{way}: here"] = other["other mean"].astype(object)
@@ -654,7 +770,7 @@ def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]
     return [
         Table(
             f"{of}-calibration",
-            f"{title}: calibration",
+            f"{title}: calibration ({cells['exhibit'].iloc[0]})",
             pd.DataFrame([places[place] for place in sorted(places, key=lambda place: place[0])]),
             "The percentile, among the replicates, of each cell of the thesis's table: the number "
             "of cases, their mean prediction and the fraction in class 1, by the first decimal of "
@@ -675,11 +791,12 @@ def _others(numbers: pd.DataFrame) -> Iterator[Table]:
     """Yield settings and what follows from them, seconds beside ours, figures without values."""
     shown, kind = _shown(numbers), numbers["kind"]
     settings = shown.loc[
-        kind.isin(["setting", "exact"]), ["section", "number", "thesis", "here", ""]
+        kind.isin(["setting", "exact"]),
+        ["section", "exhibit", "number", "thesis", "here", ""],
     ]
     caption = "Of our configs; and numbers that follow from them, compared to the digits printed."
     yield Table("settings", "Settings", settings.infer_objects(), caption, long=True)
-    seconds = shown.loc[kind == "seconds", ["section", "number", "thesis", "here"]]
+    seconds = shown.loc[kind == "seconds", ["section", "exhibit", "number", "thesis", "here"]]
     if len(seconds):
         seconds["here"] = pd.to_numeric(seconds["here"])
         caption = (
@@ -688,7 +805,7 @@ def _others(numbers: pd.DataFrame) -> Iterator[Table]:
             "machines below."
         )
         yield Table("seconds", "Seconds", seconds.infer_objects(), caption, long=True)
-    lost = shown.loc[kind == "lost", ["section", "number"]].rename(columns={"number": "figure"})
+    lost = shown.loc[kind == "lost", ["section", "exhibit", "number"]]
     if len(lost):
         caption = "The pictures are lost, and the text prints none of their values."
         yield Table("lost", "Figures without numbers", lost, caption, long=True)

@@ -219,13 +219,13 @@ class Unfinished:
             saved = dict(self.running)
             del saved["place"]
             seconds = float(saved.pop("seconds"))
-        self.place, self.saved, self.begun = place, saved, time.monotonic() - seconds
+        self.place, self.saved, self.begun = place, saved, time.process_time() - seconds
         return self
 
     @property
     def seconds(self) -> np.ndarray:
-        """Seconds of the fit so far, in all runs."""
-        return np.array(time.monotonic() - self.begun)
+        """Processor seconds of the fit so far, in all runs."""
+        return np.array(time.process_time() - self.begun)
 
     @property
     def spent(self) -> float:

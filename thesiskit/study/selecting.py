@@ -24,7 +24,7 @@ import numpy as np
 
 from thesiskit.config import Config, too_many, two_classes
 from thesiskit.datasets.source import Sizes
-from thesiskit.defaults import LEAST_CHOSEN, PATTERN_PI, TEMPERED
+from thesiskit.defaults import LEAST_CHOSEN, OLD_SAMPLERS, PATTERN_PI, TEMPERED
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers, ranks
@@ -65,6 +65,7 @@ WHOLE, DISJOINT = "l2-logistic", "disjoint"
 WHOLE_METHODS = tuple(
     name for name in peers.names(BITS, REALS, FEATURES) if not PEERS[name].selects
 )
+STREAMS = {new: old for old, new in OLD_SAMPLERS.items()}  # names in random streams
 DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an arm
 # what result files have of selections: arrays of the features kept, and numbers
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
@@ -142,8 +143,9 @@ def arms(config: Config) -> list[Arm]:
         counted = [(f"{label} of {of:,}", size, of) for of in before if len(before) > 1] or [plain]
         analyses = [(method, one, ways) for one, method in product(model.variants, own)] + rivals
         if size == "all" and screened is None:  # with nothing to correct the two are one
-            printed = {"as-printed"} if "thesis" in model.variants else set()
-            analyses = [("complete", one, ways) for one in model.variants if one not in printed]
+            alike = [one for one in model.variants if one in STREAMS]  # they differ in the factor
+            kept = [one for one in model.variants if one not in alike[1:]]
+            analyses = [("complete", one, ways) for one in kept]
         for method, variant, mine in analyses:
             corrected = OTHERS.get(method, ("", method))[1] == "corrected"
             several = product(counted if corrected else [plain], mine)
@@ -180,9 +182,9 @@ def select(
                 made.append(found)
                 seconds.append(took)
                 continue
-            started = time.perf_counter()
+            started = time.process_time()
             made.append(select_one(config, split, chosen, takes))
-            seconds.append(time.perf_counter() - started)
+            seconds.append(time.process_time() - started)
         takes_bits = not config.takes_reals and not config.of_patterns
         if first and not arrays and config.scheme == "test-set" and takes_bits:
             arrays = _both_correlations(split)
@@ -665,11 +667,11 @@ class SelectionWork(Work):
         posteriors: list[Any] = []
         seconds, softened, promised = [], [], []
         for split, selection in self.pairs(arm, block):
-            started = time.perf_counter()
+            started = time.process_time()
             mine = self._training(arm, split, selection)
             posteriors.append(model.fit(mine))
             softened.append(self.temperature(arm, split, posteriors[-1], mine))
-            seconds.append(time.perf_counter() - started)
+            seconds.append(time.process_time() - started)
             if self.config.screened is not None and self.config.scheme == "none":
                 # no errors are seen
                 rng = generator(self.config.seed, "promise", split.replicate)
@@ -768,7 +770,7 @@ class SelectionWork(Work):
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
             temperature = Temperature(1.0, np.zeros(split.classes))
             table = split.values(selection.selected, split.test, self.kind.takes)
-            started = time.perf_counter()
+            started = time.process_time()
             if fitted is not None:
                 temperature = Temperature(*(fitted[name][s] for name in SOFTENED))
                 posterior = self.posterior(fitted, s, arm, (split, selection), block)
@@ -779,7 +781,7 @@ class SelectionWork(Work):
                 k = len(selection.selected)
                 answer, promise = self._predict_peer(arm.method, split, k)
                 promised.append(promise)
-            seconds.append(time.perf_counter() - started)
+            seconds.append(time.process_time() - started)
             probability.append(answer)
             softened.append(temperature)
             if self.config.evaluation.ranks and fitted is not None:
@@ -885,7 +887,9 @@ class SelectionWork(Work):
     def _rank(self, posterior: Any, arm: Arm, split: Split, selection: Any) -> Ranks | None:
         """Rank the truth in a split; None where an arm has no draws."""
         model, drawn = self.model_of(arm), self.design(split.replicate).drawn(split.replicate)
-        place = [arm.label, arm.method, arm.variant] + ["some"] * (arm.relevant == "some")
+        place = [arm.label, arm.method, STREAMS.get(arm.variant, arm.variant)] + ["some"] * (
+            arm.relevant == "some"
+        )
         place = place if model.variant else [arm.name]
         return model.ranks(
             posterior,
@@ -900,7 +904,7 @@ class SelectionWork(Work):
     ) -> Training:
         """Return what the model of an arm is fitted to in a split, or in a part of one."""
         model, seed = self.model_of(arm), self.config.seed
-        place = (*split.place, arm.label, arm.method, arm.variant)
+        place = (*split.place, arm.label, arm.method, STREAMS.get(arm.variant, arm.variant))
         if within and model.chains:  # the first test case says which part of a training set it is
             whole = generator(seed, "chains within", *place, int(split.test[0]))
             rngs = whole.spawn(model.chains)

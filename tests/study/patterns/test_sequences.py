@@ -1,15 +1,20 @@
 """Experiments with sequences, from config to page, and their command line."""
 
+import re
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from commands import ROOT, arrays, run
 
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
-from thesiskit.files import read_draws
-from thesiskit.report.chains import autocorrelation
+from thesiskit.files import Results, read_draws
+from thesiskit.report.chains import autocorrelation, autocorrelation_figure
+from thesiskit.report.record import Arm
+from thesiskit.report.stages import warnings
 
 CONFIG = """
 experiment: tiny
@@ -30,8 +35,13 @@ report:
   order: 4
   traced: ["CC:V"]
   parts: [statement-table, parameter-figure, order-figure, autocorrelation-figure, median-scatter,
-          coefficient-traces, peer-table, parameter-table, chain-table, order-table]
+          coefficient-traces, peer-table, parameter-table, chain-table, order-table, timing-table]
 """
+SAMPLERS = (
+    "--set", "model.sigma_scale=[natural, log]", "--set", "model.joint_updates=[0, 1]",
+    "--set", "model.compress=true", "--set", "model.orders=[4]", "--set", "model.peers=[]",
+    "--set", "report.parts=[sampler-figure]",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -71,7 +81,12 @@ def test_stages_one_by_one_and_all_at_once(config, tmp_path, fitted):
         assert np.array_equal(one, other)
     html = (a / "tiny/report.html").read_text()
     assert "CC:V" in html
-    assert (a / "tiny/timings.csv").exists()
+    fits, table = Results(a, "tiny").load("fit", 0), pd.read_csv(a / "tiny/tables/timings.csv")
+    assert "These chains have not converged" in html
+    assert '"symlog": 2.0' in html  # of the medians, where most are near 0 and some are huge
+    assert table.columns.tolist() == pd.read_csv(a / "tiny/timings.csv").columns.tolist()
+    np.testing.assert_allclose(table["train"].dropna(), fits["seconds"])
+    assert table["parameters"].notna().sum() == 8  # the n-grams have none
 
 
 def test_a_stage_before_is_made(config, tmp_path):
@@ -243,7 +258,8 @@ def test_own_sequences(tmp_path, config):
         (("report.order=3",), "report.order: 3 is not one of model.orders"),
         (("report.parts=[selection-table]",), "selection-table needs a selection"),
         (("report.parts=[rank-figure]",), "rank-figure needs evaluation.ranks: true"),
-        (("report.parts=[scale-figure]",), "scale-figure needs both scales"),
+        (("report.parts=[sampler-figure]",),
+         "sampler-figure needs two values in model.sigma_scale or model.joint_updates"),
         (("model.split_draws=0",), "model.split_draws"),
         (("model.kind=naive-bayes",), "unknown key"),
         (("data={source: hidden-markov, transition: [[1.0]], emission: [[0.3, 0.3]], history: 6, "
@@ -286,3 +302,79 @@ def test_autocorrelation():
     for t in range(1, x.shape[1]):
         x[:, t] = 0.8 * x[:, t - 1] + rng.normal(size=3)
     np.testing.assert_allclose(autocorrelation(x, 5), 0.8 ** np.arange(6), atol=0.04)
+
+
+def test_samplers_are_compared(config, tmp_path):
+    run("run", config, "--results", tmp_path, *SAMPLERS)
+    fits, predicted = (Results(tmp_path, "tiny").load(stage, 0) for stage in ("fit", "predict"))
+    names = predicted["name"].tolist()
+    assert names[:4] == [
+        f"4-cauchy-compressed{more}" for more in ("-natural-single", "-natural", "-single", "")
+    ]
+    assert predicted["joint"].tolist() == [0, 1, 0, 1] * 2
+    assert predicted["scale"].tolist() == ["natural", "natural", "log", "log"] * 2
+    coefficient = [draws(tmp_path, name)["coefficient"] for name in names]
+    assert not any(np.array_equal(coefficient[0], other) for other in coefficient[1:])
+    caption = (tmp_path / "tiny/report.html").read_text()
+    rates = fits["ess"][:, 2:6] / fits["seconds"][:, None]
+    for prior, j in (("Cauchy", 0), ("Gaussian", 4)):
+        times = np.median(rates[j + 3] / rates[j])
+        p = predicted["probability"][[j, j + 3]]
+        far = np.abs(np.diff(p.max(axis=2), axis=0)).mean()
+        found = re.search(rf"{prior} priors: probabilities differ by ([\d.]+).*?has ([\d,]+) times",
+                          caption)  # fmt: skip
+        assert found
+        assert float(found[2].replace(",", "")) == pytest.approx(times, abs=0.51)
+        assert float(found[1]) < 0.5
+        assert far < 0.5
+        assert (
+            "&#39;joint updates, log sigma&#39; as with &#39;single updates, sigma&#39;" in caption
+        )
+
+
+def test_one_sampler_is_not_named(config, tmp_path):
+    """Where all models share a sampler, their names leave it out."""
+    run("run", config, "--results", tmp_path, "--set", "model.sigma_scale=[natural]", "--set",
+        "model.joint_updates=0", "--set", "model.peers=[]", "--set",
+        "report.parts=[order-table]")  # fmt: skip
+    table = pd.read_csv(tmp_path / "tiny/tables/scores.csv")
+    assert set(table["model"]) == {
+        f"{prior}, {how}" for prior in ("Cauchy", "Gaussian") for how in ("compressed", "original")
+    }
+
+
+@pytest.mark.parametrize(("rhat", "words"), [(1.4, "have not converged"), (1.05, "have converged")])
+@pytest.mark.parametrize("scale", ["natural", "log"])
+def test_autocorrelations_are_of_the_scale_that_moves(rhat, words, scale):
+    """The figure shows sigma where the sampler moves sigma, and reports whether chains agree."""
+    rng = np.random.default_rng(3)
+    log_sigma = np.cumsum(rng.normal(size=(2, 300, 3)), axis=1)
+    arm = Arm(0, order=2, prior="cauchy", compress=True, engine="slice", scale=scale)
+    worst = {"rhat": np.array([[3.0, 3.0, 1.0, rhat]]), "ess": np.array([[1.0, 1.0, 90.0, 17.0]])}
+    record = SimpleNamespace(
+        own=[arm], widest_order=2, shown_sigmas=[1, 2], worst=worst,
+        log_sigma_trace=lambda _: log_sigma, config={"model": {"until": None}},
+    )  # fmt: skip
+    (figure,) = autocorrelation_figure(record)
+    assert f"the largest R-hat is {rhat:.2f}" in figure.caption
+    assert "effective draws is 17" in figure.caption
+    assert words in figure.caption
+    (bars,) = figure.canvas.axes[1].collections
+    trace = log_sigma[:, :, 2]
+    wanted = autocorrelation(np.exp(trace) if scale == "natural" else trace)
+    np.testing.assert_allclose([segment[1, 1] for segment in bars.get_segments()], wanted)
+
+
+def test_many_chains_that_do_not_agree_are_one_line():
+    arms = [Arm(j, order=j, prior="cauchy", engine="slice") for j in range(6)]
+    model = {"until": None, "iterations": 9, "peers": []}
+    record = SimpleNamespace(
+        config={"reduction": None, "data": {}, "model": model}, tables={}, logistic=True,
+        own=arms, arms=arms, n_blocks=1, reliable=np.zeros(6, dtype=bool),
+        worst={"rhat": np.full((6, 1), 1.5), "ess": np.full((6, 1), 4.0), "reliable": np.zeros(6)},
+        title=lambda arm: f"order {arm.order}",
+    )  # fmt: skip
+    (line,) = warnings(record)
+    named = "; ".join(f"order {j} (R-hat 1.50, effective draws 4)" for j in range(3))
+    assert f"{named}; ... (6 of 6 models, judged by the log likelihood)" in line
+    assert "order 3" not in line

@@ -10,10 +10,12 @@ import arviz_stats
 import numpy as np
 import pytest
 import xarray
-from commands import arrays, invoke, must_fail
+from commands import ROOT, arrays, invoke, must_fail
 
+from thesiskit.config import load_config
 from thesiskit.files import read_draws
 from thesiskit.models import chains, mixture
+from thesiskit.study.selecting import STREAMS, arms
 
 SMALL = """\
 experiment: small
@@ -23,7 +25,7 @@ data: {source: mixture, features: 40, alpha: 5, response: [0.1, 0.9], train: [10
 selection: {features: [2, all]}
 model:
   kind: mixture
-  samplers: [collapsed, thesis]
+  samplers: [collapsed, gibbs]
   collapsed: {chains: 2, iterations: 60, burn_in: 20}
   thesis: {iterations: 12, burn_in: 4}
 report: {parts: [score-table, diagnostics-table, timing-table]}
@@ -103,7 +105,7 @@ def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeyp
 
 
 LONG = SMALL.replace("iterations: 60", "iterations: 4000").replace(
-    "[collapsed, thesis]", "[collapsed]"
+    "[collapsed, gibbs]", "[collapsed]"
 )
 KILLED = """\
 import sys
@@ -183,11 +185,11 @@ def test_draws_are_arviz_data(small, tmp_path):
     names = sorted(path.name for path in (tmp_path / "small/fit").glob("*.nc"))
     assert names == [
         "0000-2-corrected-collapsed.nc",
-        "0000-2-corrected-thesis.nc",
+        "0000-2-corrected-gibbs.nc",
         "0000-2-uncorrected-collapsed.nc",
-        "0000-2-uncorrected-thesis.nc",
+        "0000-2-uncorrected-gibbs.nc",
         "0000-all-complete-collapsed.nc",
-        "0000-all-complete-thesis.nc",
+        "0000-all-complete-gibbs.nc",
     ]
     tree = xarray.load_datatree(tmp_path / "small/fit" / names[0])
     assert tree["posterior"]["labels"].shape == (2, 40, 1, 20)
@@ -200,7 +202,7 @@ def test_draws_are_arviz_data(small, tmp_path):
 
 def test_a_file_of_draws_that_is_gone(small, tmp_path):
     assert invoke("run", small, "--results", tmp_path).exit_code == 0
-    path = tmp_path / "small/fit/0000-2-corrected-thesis.nc"
+    path = tmp_path / "small/fit/0000-2-corrected-gibbs.nc"
     before = path.read_bytes()
     path.unlink()
     again = invoke("predict", small, "--results", tmp_path, "--force")
@@ -231,7 +233,7 @@ def test_thresholds_that_keep_nothing_and_training_sets_of_unequal_size(small, t
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("model.samplers=[gibbs]", ["model.samplers", "use one of collapsed"]),
+        ("model.samplers=[metropolis]", ["model.samplers", "use one of collapsed"]),
         ("model.samplers=[collapsed, enumeration]", ["enumeration", "selection.features: [1]"]),
         ("model.collapsed.burn_in=60", ["of 60 iterations none is kept after burn_in 60;"]),
         ("model.collapsed.alpha_points=200000", ["at most 10,000, got 200000"]),
@@ -266,7 +268,7 @@ def test_draws_of_other_settings_are_not_predicted_from(small, tmp_path):
 def test_run_makes_draws_again_that_are_gone_and_keeps_those_of_other_arms(small, tmp_path):
     assert invoke("run", small, "--results", tmp_path).exit_code == 0
     whole = draws(tmp_path)
-    (tmp_path / "small/fit/0000-2-corrected-thesis.nc").unlink()
+    (tmp_path / "small/fit/0000-2-corrected-gibbs.nc").unlink()
     assert invoke("run", small, "--results", tmp_path).exit_code == 0
     assert_same_draws(whole, draws(tmp_path))
     some = ("--set", "model.methods=[corrected]", "--set", "model.samplers=[collapsed]")
@@ -293,16 +295,26 @@ def test_force_begins_anew(small, tmp_path, monkeypatch):
     assert not (tmp_path / "small/unfinished").exists()
 
 
+def test_random_streams_keep_the_names_that_samplers_had():
+    assert STREAMS == {"gibbs": "thesis", "approximate": "as-printed"}
+
+
+def test_complete_data_have_one_of_two_samplers_that_differ_in_the_factor():
+    config = load_config(ROOT / "configs/chapter2/mixture-simulation.yaml")
+    complete = [arm.variant for arm in arms(config) if arm.method == "complete"]
+    assert complete == ["approximate", "collapsed"]
+
+
 def test_every_sampler_is_named_and_shown(small, tmp_path):
-    samplers = ("--set", "model.samplers=[as-printed, collapsed]")
+    samplers = ("--set", "model.samplers=[approximate, collapsed]")
     parts = ("--set", "report.parts=[reliability-figure, reliability-table, calibration-table]")
     done = invoke("run", small, "--results", tmp_path, *samplers, *parts)
     assert done.exit_code == 0, done.output
     page = (tmp_path / "small/report.html").read_text()
-    assert "Reliability, as-printed sampler" in page
+    assert "Reliability, approximate sampler" in page
     assert "Reliability, collapsed sampler" in page
     names = {path.name for path in (tmp_path / "small/fit").glob("*.nc")}
-    assert "0000-all-complete-as-printed.nc" in names  # no thesis sampler to do it
+    assert "0000-all-complete-approximate.nc" in names  # no thesis sampler to do it
 
 
 def test_blocks_beyond_the_first_are_warned_of_too(small, tmp_path):

@@ -42,9 +42,9 @@ def ten_data_sets():
         )
         for k, sampler, correct in (
             *((k, "collapsed", c) for k in (1, 10, 100, 1_000) for c in (True, False)),
-            *((k, "as-printed", c) for k in (1, 10, 100, 1_000) for c in (True, False)),
+            *((k, "approximate", c) for k in (1, 10, 100, 1_000) for c in (True, False)),
             (10_000, "collapsed", True),
-            (10_000, "thesis", True),
+            (10_000, "gibbs", True),
         ):
             quadrature = "exact" if sampler == "collapsed" else "simpson-11"
             settings = mixture.Mixture(sampler=sampler, quadrature=quadrature)
@@ -84,14 +84,14 @@ def test_the_complete_data_are_best(ten_data_sets):
 def test_the_thesis_is_near_the_replicates_as_printed(ten_data_sets, k, corrected, uncorrected):
     for correct, printed in ((True, corrected), (False, uncorrected)):
         for name, value in zip(("error", "expected error"), printed, strict=True):
-            ours = column(ten_data_sets, (k, "as-printed", correct), name)
+            ours = column(ten_data_sets, (k, "approximate", correct), name)
             room = 4 * ours.std(ddof=1) + 0.01
             assert abs(value - ours.mean()) < room, (correct, name, value, ours.mean(), room)
 
 
 def test_the_thesis_sampler_fails_on_the_complete_data(ten_data_sets):
-    complete = column(ten_data_sets, (10_000, "thesis", True), "AMLP")
-    selected = column(ten_data_sets, (1_000, "as-printed", True), "AMLP")
+    complete = column(ten_data_sets, (10_000, "gibbs", True), "AMLP")
+    selected = column(ten_data_sets, (1_000, "approximate", True), "AMLP")
     assert complete.mean() > selected.mean()
 
 

@@ -97,7 +97,7 @@ def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeyp
     [
         ("model.collapsed.chains=1", ["set model.collapsed.chains to 2 or more"]),
         ("model.collapsed.burn_in=5", ["Fix: remove model.collapsed.burn_in, or remove until"]),
-        ("model.samplers=[collapsed, thesis]", ["leave out thesis in model.samplers"]),
+        ("model.samplers=[collapsed, gibbs]", ["leave out gibbs in model.samplers"]),
         ("model.samplers=[enumeration]", ["add collapsed in model.samplers"]),
         ("model.until.rhat=1.08", ["rhat at most 1.05 and ess at least 100"]),
         ("model.until.ess=0", ["model.until.ess: must be at least 40, got 0"]),

@@ -10,12 +10,14 @@
   const short = value => String(Number(value.toPrecision(4))).replace("-", "−");
 
   class Axis {  // from values to places in the picture, which a zoom moves
-    constructor(data, from, to) {
-      Object.assign(this, data, {from, to, low: data.ends[0], high: data.ends[1], made: [], times: 1, shift: 0});
-      this.each = (to - from) / (this.high - this.low);
+    constructor(data, from, to, [low, high] = data.ends) {
+      Object.assign(this, data, {from, to, low, high, each: (to - from) / (high - low), made: [], times: 1, shift: 0});
     }
     moved(place) { return this.times * place + this.shift; }
-    place(value) { return this.moved(this.from + ((this.log ? Math.log(value) : value) - this.low) * this.each); }
+    place(value, size = Math.abs(value / this.symlog)) {  // a symmetric log scale is linear up to size 1
+      const scaled = this.log ? Math.log(value) : size > 1 ? value / size * (1 + 0.9 * Math.log10(size)) : value;
+      return this.moved(this.from + (scaled - this.low) * this.each);
+    }
     reach(start = null, end = start) {  // places of a value or a range; null is all that is seen
       return (start === null ? [this.from, this.to] : [this.place(start), this.place(end)]).sort((a, b) => a - b);
     }
@@ -34,7 +36,7 @@
     }
     finer(ticks, which) {  // ticks between those of the figure, where these say numbers
       this.made.splice(0).forEach(tick => tick.remove());
-      if (this.times === 1 || this.log || this.words || ticks.length < 2) return;
+      if (this.times === 1 || this.log || this.symlog || this.words || ticks.length < 2) return;
       const size = (this.high - this.low) / this.times, power = 10 ** Math.floor(Math.log10(Math.abs(size) / 4));
       const step = power * [1, 2, 5, 10].find(times => 4 * times * power >= Math.abs(size));
       const start = this.low + (this.from - this.moved(this.from)) / this.each / this.times, end = start + size;
