@@ -35,7 +35,7 @@ ALLOWED = {
     "fitted": {"fitted", "models", "datasets", "__version__"},
     "models": {"_kernels", "models"},
     "datasets": {"datasets"},
-    "report": {"report", "models.peers", "models.temperature"},
+    "report": {"report", "models.peers", "models.temperature", "models.patterns"},
     "start": {"config", "datasets"},
     "_kernels": set(),
     "__init__": set(),
@@ -47,7 +47,7 @@ def imported(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "thesiskit":
             parts = node.module.split(".")
-            if parts[1:] in (["models", "peers"], ["models", "temperature"]):  # know no model
+            if parts[1:-1] == ["models"] and parts[2] in ("peers", "temperature", "patterns"):
                 yield ".".join(parts[1:])
             else:
                 yield from [parts[1]] if len(parts) > 1 else [name.name for name in node.names]

@@ -60,6 +60,11 @@ def test_config(config, tmp_path, monkeypatch):
     for csv in tables:
         assert len(pd.read_csv(csv)) > 0
         assert csv.with_suffix(".md").exists()
+        for name, column in pd.read_csv(csv, dtype=str).items():
+            known = column.dropna()
+            assert len(known) in (0, len(column)) or not known.str.fullmatch(r"-?\d+\.0").all(), (
+                f"{csv.name}: integers next to missing values in {name!r} are written as floats"
+            )
         assert (
             "tabular" in csv.with_suffix(".tex").read_text()
             or "longtable" in csv.with_suffix(".tex").read_text()

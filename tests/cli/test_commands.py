@@ -58,6 +58,55 @@ def test_run_skips_what_is_done_and_redoes_what_changed(small, tmp_path):
     assert invoke("run", small, *where, "--seed", 5, "--force").output.count("already done") == 0
 
 
+@pytest.mark.parametrize("jobs", [0, 2])
+def test_stages_write_what_they_selected_and_predicted(small, tmp_path, monkeypatch, jobs):
+    where = ("--results", tmp_path / "r", "--jobs", jobs)
+    folder = tmp_path / "r" / "small"
+    invoke("simulate", small, *where)
+    assert not (folder / "selected-features.csv").exists()
+    invoke("select", small, *where)
+    selected = pd.read_csv(folder / "selected-features.csv")
+    assert selected["data set, 1 of 4"].tolist() == [1, 1]
+    columns = Results(tmp_path / "r", "small").load("select", 0)["selected"][:2]
+    assert set(selected["feature"]) == {f"number {j + 1}" for j in columns}
+    assert not (folder / "predictions.csv").exists()
+    invoke("predict", small, *where)
+    predicted = pd.read_csv(folder / "predictions.csv")
+    blocks = [Results(tmp_path / "r", "small").load("predict", n) for n in range(2)]
+    arms = len(blocks[0]["probability"])
+    assert len(predicted) == arms * 4 * 20
+    assert predicted["data set"].unique().tolist() == [1, 2, 3, 4]
+    of_first = predicted[: 4 * 20]["probability: 1"]
+    assert of_first.to_numpy() == pytest.approx(
+        np.concatenate([block["probability"][0] for block in blocks])
+    )
+    written = (folder / "predictions.csv").read_bytes()
+    (folder / "predictions.csv").unlink()
+    assert "already done" in invoke("predict", small, *where).output
+    assert (folder / "predictions.csv").read_bytes() == written
+    monkeypatch.setattr("thesiskit.report.parts.MOST_ROWS", arms * 20 * 3)
+    invoke("predict", small, *where, "--force")
+    first = pd.read_csv(folder / "predictions.csv")
+    assert first["data set, 1 to 3 of 4"].unique().tolist() == [1, 2, 3]
+    assert first["probability: 1"].isin(predicted["probability: 1"]).all()
+    monkeypatch.setattr("thesiskit.report.parts.MOST_ROWS", 1)
+    invoke("predict", small, *where, "--force")
+    assert len(pd.read_csv(folder / "predictions.csv")) == arms * 20  # at least a data set
+
+
+def test_logistic_experiments_write_predictions(tmp_path):
+    run = invoke("run", "hmm", "--smoke", "--jobs", 0, "--results", tmp_path,
+                 "--set", "model.orders=[1]", "--set", "report.parts=[order-table]")  # fmt: skip
+    assert run.exit_code == 0, run.output
+    found = pd.read_csv(tmp_path / "hmm-smoke" / "predictions.csv")
+    arrays = Results(tmp_path, "hmm-smoke").load("predict", 0)
+    assert len(found) == len(arrays["probability"]) * len(arrays["response"])
+    assert found["probability: 2"].to_numpy() == pytest.approx(
+        arrays["probability"][:, :, 1].ravel()
+    )
+    assert not (tmp_path / "hmm-smoke" / "selected-features.csv").exists()
+
+
 def test_only_the_missing_block_is_made_again(small, tmp_path):
     where = ("--results", tmp_path / "r")
     invoke("run", small, *where)

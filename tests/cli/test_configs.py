@@ -68,6 +68,24 @@ def test_what_stands_for_a_config(mine):
     must_fail(invoke("run", "none.yaml"), "none.yaml: there is no such config")
 
 
+@pytest.mark.parametrize("name", ["Figure 2.7", "figure-2.7", "TABLE 2.1", "table_2.1"])
+def test_a_figure_of_the_thesis_stands_for_its_config(mine, name):
+    shown = invoke("show", name)
+    assert shown.stdout == (ROOT / "configs/chapter2/naive-simulation.yaml").read_text()
+    assert shown.stderr.strip().lower() == f"{name.lower()[:-4]} {name[-3:]}: naive-simulation"
+
+
+def test_figures_that_no_config_remakes_are_refused(mine):
+    must_fail(invoke("run", "Table 9.9"), "has no Table 9.9. Fix: choose Table 2.1, 2.2, 2.3")
+    must_fail(
+        invoke("run", "Figure 2.1"), "Figure 2.1 of the thesis is not remade (a drawing", "Fix:"
+    )
+    must_fail(invoke("batch", "submit", "figure 0"), "the thesis has no figure 0. Fix: choose")
+    must_fail(invoke("run", "Figure"), "'Figure' is no file")
+    shutil.copy(mine, "table-2.1")  # a file is what it is
+    assert invoke("show", "table-2.1").stdout == mine.read_text()
+
+
 def test_a_name_runs(mine, tmp_path):
     printed = run("run", "correlation-lattice", "--results", tmp_path / "r")
     assert str(tmp_path / "r" / "correlation-lattice" / "report.html") in printed

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -15,7 +16,8 @@ from PIL import Image
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results, read_record, replacing, write_record
-from thesiskit.report.layout import Figure, canvas, csv_text
+from thesiskit.report.layout import Figure, Table, canvas, csv_text, display
+from thesiskit.report.outputs import Outputs
 from thesiskit.report.page import write_index
 
 NULL = ROOT / "configs/chapter2/null.yaml"
@@ -182,6 +184,55 @@ def test_a_spreadsheet_runs_no_cell():
 def test_tables_of_whole_numbers_and_gaps_stay_as_they_were():
     frame = pd.DataFrame({"a": pd.Series([3, None, 10**18], dtype=object), "b": [0.1, 2.0, 1e-9]})
     assert csv_text(frame) == frame.to_csv(index=False)
+
+
+def test_integers_next_to_missing_values_stay_integers():
+    mixed = [1346.0, None, 2.0]
+    frame = pd.DataFrame({"n": mixed, "real": [0.5, None, 2.0], "huge": [1e300, None, 1.0],
+                          "none": [None] * 3, "whole": [1.0, 2.0, 3.0]}, dtype=float)  # fmt: skip
+    assert csv_text(frame).splitlines() == [
+        "n,real,huge,none,whole", "1346,0.5,1e+300,,1.0", ",,,,2.0", "2,2.0,1.0,,3.0"
+    ]  # fmt: skip
+    cells = display(pd.DataFrame({"n": [2_500_000.0, None, 7.0]}))
+    assert [row[0] for row in cells] == ["2,500,000", "–", "7"]
+    assert frame["n"].tolist()[0] == 1346.0  # the frame itself is left as it was
+
+
+WIDTHS = {"small": (4.63, 550), "footnotesize": (4.25, 550), "scriptsize": (3.98, 550),
+          "tiny": (3.65, 550)}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("frame", "turned"),
+    [
+        (pd.DataFrame({"n": range(5), "rate": 0.123}), False),
+        (pd.DataFrame({f"column {i}": [0.123] * 5 for i in range(14)}), True),
+        (pd.DataFrame({f"group {i // 3}: measure {i}": [0.123] * 5 for i in range(16)}), True),
+        (pd.DataFrame({"the thesis": ["a statement of words " * 8], "here": "so ^ and so"}), True),
+    ],
+)
+def test_tables_in_latex_fit_a_page(tmp_path, frame, turned):
+    results = Results(tmp_path, "x")
+    results.prepare()
+    Table("wide", "Wide", frame, "A caption with x^2.").write(Outputs(results, []))
+    text = (tmp_path / "x/tables/wide.tex").read_text()
+    assert (r"\begin{landscape}" in text, "pdflscape" in text) == (turned, turned)
+    assert r"x\textasciicircum{}2" in text
+    size = re.search(r"\\begin{landscape}\\(\w+)", text)
+    letter, width = WIDTHS[size[1]] if size else (5.0, 345)
+    space = float(re.search(r"tabcolsep}{([\d.]+)pt}", text)[1]) if size else 6
+    form = re.search(r"\\begin{(?:longtable|tabular)}{((?:l|p{\d+pt})+)}", text)[1]
+    columns = re.findall(r"l|p{\d+pt}", form)
+    assert len(columns) == frame.shape[1]
+    rows = [line.removesuffix(r" \\").split(" & ") for line in text.splitlines()
+            if line.count(" & ") == len(columns) - 1 and "multicolumn" not in line]  # fmt: skip
+    need = 0.0
+    for place, column in enumerate(columns):
+        fixed = re.search(r"\d+", column)
+        longest = max(len(row[place].replace(r"\textasciicircum ", "^")) for row in rows)
+        need += (float(fixed[0]) if fixed else letter * longest) + 2 * space
+    assert 0 < need <= width
+    assert rows[0][-1] == frame.columns[-1].rpartition(": ")[2]
 
 
 def test_a_probe_of_the_folder_leaves_nothing(tmp_path):

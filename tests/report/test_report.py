@@ -11,7 +11,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from thesiskit.cli import main
 from thesiskit.files import Results, replacing
-from thesiskit.report import layout, metrics
+from thesiskit.report import divisions, layout, metrics
 from thesiskit.report.parts import PARTS
 
 
@@ -85,6 +85,15 @@ def test_exact_band_against_enumeration(rng):
 def test_exact_band_is_binomial_for_equal_probabilities():
     low, high = metrics.exact_band(np.full(40, 0.3), 0.95)
     assert (round(40 * low), round(40 * high)) == stats.binom.interval(0.95, 40, 0.3)
+
+
+def test_circles_of_a_scatter_stand_for_every_sample(rng):
+    x, y = np.r_[np.full(50, 0.999), rng.random(12)], np.r_[np.full(50, 0.98), rng.random(12)]
+    points, counts = divisions._binned(x, y)
+    assert counts.sum() == 62
+    assert counts.max() >= 50
+    assert (points * counts).sum(axis=1) == pytest.approx([x.sum(), y.sum()])
+    assert points.shape == (2, len({(int(a * 20), int(b * 20)) for a, b in zip(x, y, strict=True)}))
 
 
 def test_paired_t(rng):

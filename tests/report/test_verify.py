@@ -19,6 +19,7 @@ from thesiskit.models import mixture
 from thesiskit.report import metrics
 from thesiskit.report import verify as thesis
 from thesiskit.report.claims import claims
+from thesiskit.report.outputs import recorded
 from thesiskit.report.page import exhibits, exhibits_found, write_index
 from thesiskit.report.record import THESIS, Arm, Record, thesis_numbers
 from thesiskit.report.verify import (
@@ -253,7 +254,7 @@ def test_cells_that_the_thesis_leaves_empty_count_for_replicates(tmp_path, rng):
 
 # ---- what is shipped ----
 
-THESIS_SAMPLER = ("model.joint_updates=0", "model.sigma_scale=[natural]", "model.chains=1")
+THESIS_SAMPLER = ("model.joint_updates=0", "model.sigma_scale=[natural]")
 
 
 def described(name, *settings):
@@ -291,9 +292,8 @@ def test_another_sampler_is_not_the_one_that_is_printed():
     assert sampling(*THESIS_SAMPLER, "model.sigma_scale=[log]") == {
         "sigma_scale": "log", "slice_width.sigma": "1.0 on another scale",
     }  # fmt: skip
-    assert sampling(*THESIS_SAMPLER, "model.chains=3") == {"chains": 3}
     until = sampling(*THESIS_SAMPLER, "model.chains=2", "model.until={rhat: 1.1, ess: 40}")
-    assert set(until) == {"chains", "iterations", "burn_in", "thinning"}
+    assert set(until) == {"iterations", "burn_in", "thinning"}
     assert set(sampling(*THESIS_SAMPLER, "model.priors=[cauchy]")) == {
         "sigma0.gaussian", "slice_width.beta_gaussian",
     }  # fmt: skip
@@ -580,6 +580,17 @@ def test_links_lead_to_parts(tmp_path):
         page, anchor = one.link.split("#")
         assert (tmp_path / page).read_text().count(f'id="{anchor}"') == 1
         assert f'href="{one.link}"' in index
+        assert f'href="{one.copy}"' in index
+    folder = tmp_path / "naive-simulation"
+    written = recorded(Results(tmp_path, "naive-simulation"))
+    for name, part in {
+        "figures/figure-2.7.pdf": "figures/log-alpha.pdf",
+        "figures/figure-2.7.png": "figures/log-alpha.png",
+        "tables/table-2.1.csv": "tables/calibration.csv",
+        "tables/table-2.1.tex": "tables/calibration.tex",
+    }.items():
+        assert (folder / name).read_bytes() == (folder / part).read_bytes()
+        assert written[name] == written[part]
     assert all(one.verdict in ("", "values not printed") for one in found)
     lattice = CONFIGS["correlation-lattice"]
     assert invoke("verify", lattice, "--results", tmp_path).exit_code == 0

@@ -47,7 +47,8 @@ def main() -> None:
     fit-logistic, predict and report. Each stage reads what the stages before it wrote below
     results/EXPERIMENT/, and makes those that are missing. The command `run` makes all stages.
 
-    A CONFIG is a path, or a name that `thesiskit list` shows.
+    A CONFIG is a path, a name that `thesiskit list` shows, or a figure or table of the thesis, such
+    as "Figure 2.7", which stands for the experiment that remakes it.
     """
 
 

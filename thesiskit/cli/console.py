@@ -1,5 +1,6 @@
 """What commands share: what they print, their arguments and options, the experiment they mean."""
 
+import re
 import sys
 import threading
 import time
@@ -14,7 +15,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from thesiskit.errors import INTERRUPTED, ThesiskitError, UserError, brief, cut
+from thesiskit.errors import INTERRUPTED, ConfigError, ThesiskitError, UserError, brief, cut
 from thesiskit.registry import find, folders, name_of, shipped
 
 PATIENCE = 2.0  # seconds before a progress bar appears
@@ -209,7 +210,7 @@ class Named(click.ParamType):
 
 
 class ConfigType(Named):
-    """A config: a path, or the name of one that comes with thesiskit.
+    """A config: a path, the name of one that comes with thesiskit, or of what it remakes.
 
     many : the name of a folder stands for the configs in it; a value becomes a list of paths.
     results : a folder of results may stand in its place.
@@ -223,7 +224,7 @@ class ConfigType(Named):
         """Return the path, or the paths; raise ConfigError where there is none of that name."""
         del param, ctx
         whole = isinstance(value, Path) or (self.results and Path(value).is_dir())
-        paths = [Path(value)] if whole else find(value)
+        paths = [Path(value)] if whole else _exhibit(value) or find(value)
         if self.many:
             return paths
         if len(paths) > 1:
@@ -236,6 +237,34 @@ class ConfigType(Named):
         """Return the names that begin so, and let the shell offer files."""
         offered = super().shell_complete(ctx, param, incomplete)
         return [*offered, CompletionItem(incomplete, type="file")]
+
+
+def _exhibit(name: str) -> list[Path]:
+    """Return the config that remakes a figure or table of the thesis; nothing for other names.
+
+    Raises
+    ------
+    ConfigError: the thesis has no such figure or table, or none that is computed.
+    """
+    slug = re.sub(r"[ _-]+", "-", name.strip().lower())
+    if not re.fullmatch(r"(figure|table)-[\d.]+", slug) or Path(name).exists():
+        return []
+    from thesiskit.report.page import exhibits  # pandas: only where a figure or table is named
+
+    known = {one.file.split("/")[1]: one for one in exhibits()}
+    entry = known.get(slug)
+    if entry is None or not entry.part:
+        remade = [one.name.split() for one in known.values() if one.part]
+        choice = " or ".join(
+            f"{kind} {', '.join(number for other, number in remade if other == kind)}"
+            for kind in ("Table", "Figure")
+        )
+        wrong = f"the thesis has no {cut(name)}"
+        if entry:
+            wrong = f"{entry.name} of the thesis is not remade ({entry.why})"
+        raise ConfigError(f"{wrong}. Fix: choose {choice}")
+    click.echo(f"{entry.name}: {entry.experiment}", err=True)
+    return [shipped()[entry.experiment]]
 
 
 def _keys() -> list[str]:

@@ -11,6 +11,7 @@ from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, drawn_word
 from thesiskit.report.record import Record
 
 METHODS = ("corrected", "uncorrected")
+SQUARE = 0.05  # of probabilities: samples in it share a circle
 STATISTICS = {  # of a division: key of numbers.yaml, and words
     "AMLP better": ("amlp_better", "groups where correction improves AMLP"),
     "squared error better": (
@@ -158,26 +159,40 @@ def probability_scatter(record: Record) -> list[Figure]:
         len(groups), 5, height=lambda rows: 1.75 * rows + 0.6, sharex=True, sharey=True, framed=True
     )
     names = [drawn_words(record.class_words(y)) for y in (0, 1)]
+    most = 0
     for g, axis in zip(groups, axes.flat, strict=False):
-        for y, face in ((1, INK), (0, "white")):
+        for y, face in ((1, INK), (0, "none")):
             cases = (found["replicate"] == 0) & (found["group"] == g) & (found["response"] == y)
-            axis.plot(
-                uncorrected[cases], corrected[cases], "o", markersize=4, markerfacecolor=face,
-                markeredgecolor=INK, markeredgewidth=0.7, label=names[y], linestyle="none",
+            points, counts = _binned(uncorrected[cases], corrected[cases])
+            most = max(most, *counts)
+            axis.scatter(
+                *points, s=7 * counts, label=names[y], facecolors=face, edgecolors=INK,
+                linewidths=0.7, alpha=0.7, zorder=3 - y,
             )  # fmt: skip
         axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.7, zorder=0)
         axis.set_title(f"group {g + 1}", fontsize=9)
-        axis.set_aspect("equal")
+        axis.set(xlim=(-0.14, 1.14), ylim=(-0.14, 1.14), aspect="equal")
     figure.supxlabel(f"predictive probability of {names[1]}, uncorrected", fontsize=10)
     figure.supylabel("corrected", fontsize=10)
     handles, words = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, words, loc="outside upper right", ncols=2, frameon=False)
+    legend = figure.legend(handles, words, loc="outside upper right", ncols=2, frameon=False)
+    for handle in legend.legend_handles:
+        handle.set_sizes([30])
     title = "Predictive probabilities with and without correction"
     caption = (
-        "There is one point for each case in each group of the first division. Uncorrected "
-        "predictions are often close to 0 or 1." + _which_shown(record)
+        f"The test samples of each group of the first division. Samples in the same square of side "
+        f"{SQUARE} share a circle at their mean; its area is proportional to their number, at most "
+        f"{most} here. Uncorrected predictions are often close to 0 or 1." + _which_shown(record)
     )
     return [Figure("probability-scatter", title, figure, caption)]
+
+
+def _binned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean points (2, B) of pairs of probabilities by square, and their numbers (B,)."""
+    squares = np.floor(np.stack([x, y]) / SQUARE)
+    _, place, counts = np.unique(squares, axis=1, return_inverse=True, return_counts=True)
+    place = place.reshape(-1)
+    return np.stack([np.bincount(place, values) for values in (x, y)]) / counts, counts
 
 
 def error_scatter(record: Record) -> list[Figure]:

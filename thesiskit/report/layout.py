@@ -30,9 +30,18 @@ OURS = ("first division", "fit and predict")  # beside a column that is called "
 # before the name of a class, which is no term
 CLASSES = ("probability: ", "said to be: ", "with it: ", "known: ")
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
+MOST_WHOLE = 1e15  # up to which a float that is whole is shown as an integer
 SMALL, LEAST_DPI = np.array([300, 200]), 20  # of thumbnails: pixels at most; letters need some
 LOSSY = {"quality": 55, "method": 6}
 RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
+# of LaTeX's class article: the size of letters, and in points the width of a digit, the space
+# between columns, and the width of the text, upright or turned
+UPRIGHT, TURNED = 345, 550
+PAGES = (("normalsize", 5.0, 12, UPRIGHT), ("small", 4.63, 12, TURNED),
+         ("footnotesize", 4.25, 8, TURNED), ("scriptsize", 3.98, 6, TURNED),
+         ("tiny", 3.65, 4, TURNED))  # fmt: skip
+BROKEN = (60, 40, 30, 20, 12, 6)  # characters of a line in a column whose texts are broken
+MOST_LINES = 40  # of a table on one page
 INK, GREY, PALE, SHADE = "#1f1f1f", "#b4b4b4", "#e6e6e6", "#f6ede4"
 GREEN, RED, BLUE = "#00785a", "#c44e00", "#2f6fb0"
 
@@ -89,14 +98,43 @@ class Table:
         lines = "\n".join(markdown(names, cells))
         paragraphs = f"# {self.title}", *self.lead, lines, f"{self.whole_caption}\n"
         outputs.write(md, "\n\n".join(paragraphs))
-        latex = pd.DataFrame(cells, columns=names).to_latex(
+        outputs.write(tex, self._latex(names, cells))
+
+    def _latex(self, names: list[str], cells: list[list[str]]) -> str:
+        """Return the table in LaTeX, on an upright page or a turned one, in letters that fit."""
+        groups, short = header(names)
+        above = [(group, width) for group, width in groups for _ in range(width)]
+        texts = [  # the share of a column in the header of its group is text that does not break
+            [name, "x" * -(-len(group) // width), *column]
+            for name, (group, width), *column in zip(short, above, *cells, strict=True)
+        ]
+        (size, letter, gap, page), widths = page_of(texts)
+        columns = [
+            "l" if max(map(len, text)) <= width else f"p{{{letter * width:.0f}pt}}"
+            for text, width in zip(texts, widths, strict=True)
+        ]
+        lines = sum(
+            max(-(-len(cell) // width) for cell, width in zip(row, widths, strict=True))
+            for row in cells
+        )
+        heads = pd.MultiIndex.from_arrays([[group for group, _ in above], short])
+        turned = page > UPRIGHT
+        caption = re.sub("[#%&_$]", r"\\\g<0>", self.whole_caption)
+        latex = pd.DataFrame(cells, columns=heads if any(heads.get_level_values(0)) else names)
+        text = latex.to_latex(
             index=False,
             escape=True,
-            caption=re.sub("[#%&_$]", r"\\\g<0>", self.whole_caption),
+            caption=caption.replace("^", r"\textasciicircum{}"),
             label=f"tab:{self.name}",
-            longtable=len(cells) > 40,
+            column_format="".join(columns),
+            multicolumn_format="l",
+            longtable=turned or lines > MOST_LINES,
         )
-        outputs.write(tex, latex.replace("–", "--"))
+        if turned:
+            spaces = f"\\{size}\\setlength{{\\tabcolsep}}{{{gap / 2:g}pt}}"
+            text = f"\\begin{{landscape}}{spaces}\n{text}\\end{{landscape}}\n"
+        packages = "booktabs, longtable" + (", pdflscape" if turned else "")
+        return f"% packages: {packages}\n" + text.replace("–", "--")
 
     def item(self) -> dict[str, Any]:
         """Return what the templates need to show it."""
@@ -204,10 +242,19 @@ class Page:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """Return a table as CSV; text that looks like a formula gets a leading apostrophe."""
+    """Return a table as CSV; text that looks like a formula gets a leading apostrophe.
+
+    Whole numbers beside missing ones, which pandas keeps as floats, are written as integers.
+    """
     inert = frame.copy()
     for place, dtype in enumerate(frame.dtypes):
-        if not pd.api.types.is_numeric_dtype(dtype):
+        if dtype.kind == "f":
+            column = frame.iloc[:, place]
+            known = column.dropna()
+            whole = ((known % 1 == 0) & (abs(known) < MOST_WHOLE)).all()
+            if whole and len(known) < len(column):
+                inert.isetitem(place, column.astype("Int64"))
+        elif not pd.api.types.is_numeric_dtype(dtype):
             cells = [_inert(value) for value in frame.iloc[:, place]]
             inert.isetitem(place, pd.Series(cells, index=frame.index, dtype=object))
     inert.columns = [_inert(name) for name in frame.columns]
@@ -222,6 +269,26 @@ def _inert(value: object) -> object:
     except ValueError:
         return f"'{value}"
     return value
+
+
+def page_of(columns: list[list[str]]) -> tuple[tuple[str, float, float, float], list[int]]:
+    """Return the first of PAGES that a table fits, and widths of its columns in characters.
+
+    columns : the header and the cells of each; a text that is longer than the width of its column
+        goes on in the next line, at a space.
+    On an upright page no line is broken; a turned one breaks those of the widest columns first, and
+    then has smaller letters.
+    """
+    natural = [max(map(len, texts)) for texts in columns]
+    word = [max(len(part) for text in texts for part in text.split(" ")) for texts in columns]
+    for page in PAGES:
+        _, letter, gap, width = page
+        room = (width - gap * len(columns)) / letter
+        for most in (max(natural), *BROKEN) if width > UPRIGHT else (max(natural),):
+            widths = [min(n, max(w, most)) for n, w in zip(natural, word, strict=True)]
+            if sum(widths) <= room:
+                return page, widths
+    return page, widths
 
 
 def markdown(names: list[str], cells: list[list[str]]) -> list[str]:
@@ -255,7 +322,7 @@ def _cell(value: Any) -> str:
             return f"{value:,}"
         case float():
             size = abs(value)
-            if size < 1e6 and value == int(value):
+            if size < MOST_WHOLE and value == int(value):
                 return f"{int(value):,}"
             return f"{value:.3f}" if 0.01 <= size < 1e4 else f"{value:.2g}"
     return str(value)

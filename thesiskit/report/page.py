@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from shutil import copyfile
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -40,11 +41,15 @@ def write_report(record: Record, key: str, *, watch: Callable) -> None:
     wanted = wanted_parts(record.config)
     made = {name: PARTS[name].make(record) for name in watch(wanted, len(wanted), "report")}
     parts = list(chain.from_iterable(made.values()))
-    names = [name for part in parts for name in part.files]
+    numbered = _numbered(record.config["experiment"], made)
+    names = [*numbered, *(name for part in parts for name in part.files)]
     names += [THUMBNAIL, "report.html", "numbers.tex", "timings.csv", CRATE]
     outputs, told = Outputs(record.results, names), answer(record)
     for part in parts:
         part.write(outputs)
+    for second, name in numbered.items():
+        with outputs.writing(second) as temporary:
+            copyfile(record.results.folder / name, temporary)
     first = next((part for part in parts if isinstance(part, Figure)), None)
     if first is not None:
         with outputs.writing(THUMBNAIL) as temporary:
@@ -161,7 +166,9 @@ class Exhibit:
         `why` says why.
     numbers : keys of its numbers in `thesiskit verify`, in which * stands for any text. The list
         is empty if the thesis prints no values.
-    link, verdict : in a results folder, where its remake is, and how its numbers compare.
+    file : the name of its files without ending, such as figures/figure-2.7.
+    link, copy, verdict : in a results folder, where its remake is, the file with its number, and
+        how its numbers compare.
     """
 
     label: str
@@ -173,12 +180,31 @@ class Exhibit:
     why: str = ""
     numbers: list[str] = field(default_factory=list)
     link: str = ""
+    copy: str = ""
+    file: str = ""
     verdict: str = ""
 
 
 def exhibits() -> list[Exhibit]:
     """Return all tables and figures, in the order of the thesis."""
-    return [Exhibit(**entry) for entry in read_yaml(THESIS / "exhibits.yaml")]
+    entries = read_yaml(THESIS / "exhibits.yaml")
+    names = [re.sub("(.*) (.*)", r"\1s/\1-\2", entry["name"].lower()) for entry in entries]
+    return [Exhibit(**entry, file=name) for entry, name in zip(entries, names, strict=True)]
+
+
+def _numbered(experiment: str, made: dict[str, list]) -> dict[str, str]:
+    """Return the files named by numbers of the thesis, and those of the parts with their content.
+
+    Where a part has several figures or tables, the first has the number.
+    """
+    found: dict[str, str] = {}
+    for one in exhibits():
+        several = made.get(one.part, []) if one.experiment == experiment else []
+        folder = PurePosixPath(one.file).parent
+        alike = (part.files for part in several if PurePosixPath(part.files[0]).parent == folder)
+        for name in next(alike, ()):
+            found[one.file + PurePosixPath(name).suffix] = name
+    return found
 
 
 def exhibits_found(root: Path) -> list[Exhibit]:
@@ -198,7 +224,9 @@ def exhibits_found(root: Path) -> list[Exhibit]:
         there = config and one.part in config["report"]["parts"]
         there = there and (root / one.experiment / "report.html").exists()
         link = f"{one.experiment}/report.html#part-{one.part}" if there else ""
-        found.append(replace(one, link=link, verdict=_verdict(one, verified, claims)))
+        copy = f"{one.experiment}/{one.file}.{'csv' if one.name.startswith('Table') else 'pdf'}"
+        copy = copy if there and (root / copy).exists() else ""
+        found.append(replace(one, link=link, copy=copy, verdict=_verdict(one, verified, claims)))
     return found if verified is not None or any(one.link for one in found) else []
 
 

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from thesiskit.defaults import TEMPERED as TEMPERATURES
 from thesiskit.errors import ConfigError
 from thesiskit.report import (
@@ -22,7 +24,9 @@ from thesiskit.report import (
     summary,
 )
 from thesiskit.report.explorer import pattern_explorer
-from thesiskit.report.record import EXACT, several_tables
+from thesiskit.report.record import EXACT, Record, several_tables
+
+MOST_ROWS = 100_000  # of the predictions that a stage writes, if those of a data set are fewer
 
 
 def _of_model(config: dict[str, Any], key: str) -> list[str]:
@@ -62,6 +66,7 @@ PRINTED = Need("report.thesis", lambda c: bool(c["report"].get("thesis")))
 DATA = Need("data", lambda c: c["data"] is not None)
 LATTICE = Need("a lattice", lambda c: c["lattice"] is not None)
 REDUCTION = Need("a reduction", lambda c: c["reduction"] is not None)
+HMM = Need("data.source: hidden-markov", lambda c: bool(c["data"] and "transition" in c["data"]))
 TEST_SET = Need("a test set", lambda c: c["scheme"] == "test-set")
 TESTS = Need("test cases", lambda c: c["scheme"] != "none")
 TABLES = Need("several tables in data.sets", lambda c: bool(several_tables(c)))
@@ -157,7 +162,7 @@ PARTS: dict[str, Part] = {
     "screened-answers": Part(
         predicted.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
     ),
-    "predictions": Part(scores.prediction_table, (DATA, TESTS)),
+    "predictions": Part(stages.prediction_table, (DATA, TESTS)),
     "selection-table": Part(scores.selection_table, (DATA, SELECTION)),
     "calibration-table": Part(scores.calibration_table),
     "score-table": Part(scores.score_table),
@@ -195,6 +200,9 @@ PARTS: dict[str, Part] = {
     "error-scatter": Part(divisions.error_scatter, _GROUPS),
     "performance-scatter": Part(divisions.performance_scatter, _GROUPS),
     "division-figure": Part(divisions.division_figure, (*_GROUPS, DIVISIONS)),
+    "sequence-groups": Part(reduction.sequence_groups, (REDUCTION,)),
+    "feature-groups": Part(reduction.feature_groups, (REDUCTION,)),
+    "hidden-markov": Part(reduction.hidden_markov, (HMM,)),
     "reduction-figure": Part(reduction.reduction_figure, (REDUCTION,)),
     "reduction-table": Part(reduction.reduction_table, (REDUCTION,)),
     "parameter-table": Part(orders.parameter_table, (LOGISTIC,)),
@@ -260,6 +268,37 @@ def _lacking(name: str, config: dict[str, Any]) -> list[Need]:
     if TABLES not in needs and name not in OF_SEVERAL:
         needs = (ONE_TABLE, *needs)
     return [need for need in needs if not need.met(config)]
+
+
+def stage_rows(record: Record, stage: str) -> pd.DataFrame | None:
+    """Return the rows of the CSV file of `select` or `predict`; None where there are none.
+
+    Of data that are drawn the file has the features of the first data set.  Predictions are those
+    of the first data sets, or divisions of a table, that have at most MOST_ROWS rows together; the
+    header says which where these are not all.
+    """
+    if _lacking("selected-features" if stage == "select" else "predictions", record.config):
+        return None
+    config, folds = record.config, record.folds
+    every = config["replicates"] * len(config["data"].get("settings") or [1])
+    first = Record(record.results, folds, config | {"replicates": 1})
+    if stage == "select":
+        used = first if config["drawn"] else record
+        frame = posteriors.selected_table(used, fitted=False)[0].frame
+        if config["drawn"] and every > 1:
+            frame.insert(0, f"data set, 1 of {every:,}", 1)
+        return frame
+    blocks = -(-MOST_ROWS // (len(first.arms) * len(first.response)))
+    several = Record(record.results, min(folds * blocks, record.n_blocks), config)
+    frame = stages.prediction_table(several)[0].frame
+    sets = int(several.predictions["replicate"].max()) + 1
+    kept = min(sets, max(1, MOST_ROWS * sets // len(frame)))
+    if kept < every:
+        name = "data set" if config["drawn"] else "replicate"
+        number = frame.pop(name) if name in frame else pd.Series(1, index=frame.index)
+        frame.insert(1, f"{name}, 1 to {kept:,} of {every:,}", number)
+        frame = frame[number <= kept]
+    return frame
 
 
 def check_parts(config: dict[str, Any]) -> None:

@@ -240,12 +240,19 @@ def _feature_names(record: Record, features: np.ndarray) -> list[str]:
     return [str(names[j]) if len(names) else f"number {j + 1}" for j in features]
 
 
-def selected_table(record: Record) -> list[Table]:
-    """A row for each selection and feature that it kept in some training set."""
+def selected_table(record: Record, *, fitted: bool = True) -> list[Table]:
+    """A row for each selection and feature that it kept in some training set.
+
+    fitted : whether models are fitted; before that, the features of the first of several data sets
+        that are drawn have no probability of being relevant.
+    """
     sets = record.n_sets // record.config["evaluation"]["groups"]
     frames: list[pd.DataFrame] = []
     score = "correlation" if record.n_classes == 2 else "correlation ratio"
     for label, mine in _kept_by_size(record).items():
+        if record.config["drawn"] and not fitted:
+            mine = [one for one in mine if one.replicate == 0]
+            sets = len(mine) // record.config["evaluation"]["groups"]
         every = np.concatenate([one.features for one in mine])
         correlation = np.concatenate([one.correlation for one in mine])
         found, place, kept = np.unique(every, return_inverse=True, return_counts=True)
@@ -265,7 +272,7 @@ def selected_table(record: Record) -> list[Table]:
                 f"mean: {record.class_words(y)}": np.bincount(place, means[:, y]) / kept
                 for y in range(record.n_classes)
             }
-        for one in relevances(record):  # one for each number before a screening
+        for one in relevances(record) if fitted else ():  # one for each number before a screening
             size, _, of = one.arm.label.partition(" of ")
             if size == label:
                 name = "probability relevant" + (f": of {of}" if of else "")

@@ -55,7 +55,6 @@ VARIANTS = {  # how titles call rules for theta, and samplers
 }
 ALL_KEPT = " If all features are kept, there is nothing to correct, and the methods are the same."
 LEVEL = 0.99  # of the bands, all categories of a method together
-MOST_PREDICTED = 30  # rows of predictions on the page
 
 
 def style(way: Way) -> dict[str, Any]:
@@ -333,29 +332,6 @@ def timing_table(record: Record) -> list[Table]:
         "total is known, selection included." + record.thesis.get("seconds_note", "")
     )
     return [Table("timings", "Computation time", frame, caption)]
-
-
-def prediction_table(record: Record) -> list[Table]:
-    """A row for each test case and arm."""
-    tested = record.tested
-    response, what = tested.response, "the probability of each class"
-    if tested.classes:
-        response = np.array(tested.classes)[response]
-    else:
-        what = "the predictive median and the ends of the predictive interval of 90 %"
-    about = {"id": tested.ids, **tested.division, "response": response}
-    order = np.argsort(tested.unit, kind="stable")  # as the cases stand in the table
-    frames = [
-        pd.DataFrame(about | keys | columns).iloc[order]
-        for keys, columns in record.predicted_columns()
-    ]
-    frame = pd.concat(frames, ignore_index=True).dropna(axis="columns", how="all")
-    caption = (
-        f"Each row is what one arm predicts for one test case, by its id: {what}. The case was "
-        "not among those that the arm was fitted to."
-    )
-    shown = tuple(range(min(MOST_PREDICTED, len(frame))))
-    return [Table("predictions", "Predictions", frame, caption, shown=shown)]
 
 
 # ---- calibration with exact bands ----

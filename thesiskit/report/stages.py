@@ -18,6 +18,7 @@ FITTED_BY = {  # temperatures
     "cv": "by a cross-validation within the training cases, selection included",
     "residual": "to cases that are imitated with the residuals of the training cases",
 }
+MOST_PREDICTED = 30  # rows of predictions on the page
 MOST_NAMED = 6  # classes of a question
 AT_END = 0.1  # with a larger fraction of draws at an end, the grid of alpha should be wider
 COUNTED = ("order", "groups", "patterns", "stopped")  # the groups themselves can be many
@@ -627,3 +628,26 @@ def _about_divisions(record: Record) -> list[str]:
             'pip install "thesiskit[peers]" installs them.'
         )
     return sentences
+
+
+def prediction_table(record: Record) -> list[Table]:
+    """A row for each test case and arm."""
+    tested = record.tested
+    response, what = tested.response, "the probability of each class"
+    if tested.classes:
+        response = np.array(tested.classes)[response]
+    else:
+        what = "the predictive median and the ends of the predictive interval of 90 %"
+    about = {"id": tested.ids, **tested.division, "response": response}
+    order = np.argsort(tested.unit, kind="stable")  # as the cases stand in the table
+    frames = [
+        pd.DataFrame(about | keys | columns).iloc[order]
+        for keys, columns in record.predicted_columns()
+    ]
+    frame = pd.concat(frames, ignore_index=True).dropna(axis="columns", how="all")
+    caption = (
+        f"Each row is what one arm predicts for one test case, by its id: {what}. The case was "
+        "not among those that the arm was fitted to."
+    )
+    shown = tuple(range(min(MOST_PREDICTED, len(frame))))
+    return [Table("predictions", "Predictions", frame, caption, shown=shown)]

@@ -262,13 +262,15 @@ def _of_samplers(model: dict[str, Any], p: list[float]) -> dict[str, Any]:
     """Return settings of the samplers of chapter 3; p are probabilities of quantiles of sigma_1."""
     shape, width, scales = model["sigma_shape"], model["sigma_step"], model["sigma_scale"]
     quantiles = scipy.stats.invgamma.ppf(p, shape, scale=(shape + 1) * model["sigma_mode"])
+    joint = model["joint_updates"]
     return {
         "sigma1_quantiles": quantiles,
         "sigma_0": {prior: model["sigma_0"] or SIGMA_0[prior] for prior in model["priors"]},
         "step": {prior: model["step"] or STEP[prior] for prior in model["priors"]},
         "sigma_step": width if scales == ["natural"] else f"{width} on another scale",
         "sigma_scale": ", ".join(scales),
-        "updates": 1 + model["joint_updates"],  # the slice update, and each that moves all
+        "joint_updates": joint[0] if len(joint) == 1 else joint,
+        "updates": 1 + max(joint),  # the slice update, and each that moves all
     } | {name: model["until"] or model[name] for name in ("iterations", "burn_in", "thin")}
 
 

@@ -231,6 +231,8 @@ class Batch:
         with experiment.results.alone():
             joined = [self.graph.block(number).join_what_can_be() for number in self.graph.blocks]
             if all(joined):
+                for stage in experiment.stages:
+                    experiment.write_rows(stage, again=True)
                 experiment.record_run()
                 return 0
         left = sum(row.state != "done" for row in board(experiment))

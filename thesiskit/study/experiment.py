@@ -20,9 +20,10 @@ from thesiskit.config import Config
 from thesiskit.errors import ConfigError, ResultsError, UserError, memory_text
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, sweep, write_text
 from thesiskit.report.explorer import Content, explorer_page
+from thesiskit.report.layout import csv_text
 from thesiskit.report.outputs import changed
 from thesiskit.report.page import write_report
-from thesiskit.report.parts import check_parts, parts_without_tests
+from thesiskit.report.parts import check_parts, parts_without_tests, stage_rows
 from thesiskit.report.record import Record, check_thesis
 from thesiskit.report.stages import notes, summary
 from thesiskit.study.cells import Cell, Graph, Needs, Work, digest
@@ -34,6 +35,7 @@ PAGE = (
     ("report/templates", "report/thesis"),
 )
 TOO_MANY = 100_000_000  # cells whose names fit into memory, whatever the user says
+ROWS = {"select": "selected-features.csv", "predict": "predictions.csv"}  # beside the stages
 EXPLORED = "groups.html"  # the page of groups before a fit; that of a report has another name
 Watch = Callable[[Iterable, int, str], Iterable]
 
@@ -160,6 +162,7 @@ class Experiment:
                 self.notes.append(f"{path} was damaged; it is made again")
         todo = [number for number in self.graph.blocks if force or block(number).to_do(stage)]
         if not todo:
+            self.write_rows(stage, again=False)
             return 0
         started = time.perf_counter()
         with self.results.alone():
@@ -169,6 +172,7 @@ class Experiment:
             for number in todo if force else ():
                 block(number).forget(stage)
             self._make_blocks(stage, todo, watch)
+            self.write_rows(stage, again=True)
             if stage == self.stages[0]:
                 self.notes += [*notes(self.record(), fitted=False), *self._work.notes]
                 left_out = ", ".join(parts_without_tests(self._work.described))
@@ -182,6 +186,14 @@ class Experiment:
         entry = {"finished": now(), "blocks_made": len(todo), "seconds": seconds}
         self.record_run(stages={stage: entry})
         return len(todo)
+
+    def write_rows(self, stage: str, *, again: bool) -> None:
+        """Write what a stage selected or predicted as CSV; unless `again`, where there is none."""
+        path = self.results.folder / ROWS.get(stage, "")
+        if stage in ROWS and self.reports and (again or not path.exists()):
+            frame = stage_rows(self.record(), stage)
+            if frame is not None:
+                write_text(path, csv_text(frame))
 
     def _make_blocks(self, stage: str, numbers: list[int], watch: Watch) -> None:
         """Make the cells of blocks, and join each block as soon as its cells are done."""
