@@ -16,7 +16,7 @@ import house
 
 MOST = {
     "lines": 41_941,
-    "files": 90,
+    "files": 91,
     "functions of at most 3 lines": 836,
     "isinstance": 127,
     "lines of kernels": 5_833,
@@ -27,7 +27,7 @@ MOST = {
     "files that name screened": 14,
     "files that name alpha_points": 6,
 }
-ENTERED = {"naive-simulation": 31, "tic-tac-toe": 30}
+ENTERED = {"naive-simulation": 32, "tic-tac-toe": 30}
 
 
 @pytest.fixture(scope="module")

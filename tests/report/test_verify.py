@@ -18,6 +18,7 @@ from thesiskit.files import Results
 from thesiskit.models import mixture
 from thesiskit.report import metrics
 from thesiskit.report import verify as thesis
+from thesiskit.report.claims import claims
 from thesiskit.report.outputs import recorded
 from thesiskit.report.page import exhibits, exhibits_found, write_index
 from thesiskit.report.record import THESIS, Arm, Record, thesis_numbers
@@ -90,16 +91,6 @@ def test_replicates_without_a_number_do_not_count():
     assert not thesis.spread(1.0, np.full(3, np.nan))
     found = thesis.replicated("hmm", "w", 1.0, np.full(3, np.nan), 2)
     assert found["verdict"] == NOT_COMPARABLE
-
-
-@pytest.mark.parametrize(
-    ("true", "of", "verdict"),
-    [(0, 98, BEYOND), (0, 99, OUTSIDE), (1, 99, INSIDE), (1, 199, OUTSIDE),
-     (2, 199, INSIDE), (1, 1, INSIDE), (0, 1, BEYOND)],
-)  # fmt: skip
-def test_statements(true, of, verdict):
-    row = thesis.statement("hmm", "w", np.arange(of) < true)
-    assert (row["verdict"], row["here"]) == (verdict, f"in {true} of {of}")
 
 
 @pytest.mark.parametrize(
@@ -477,6 +468,7 @@ def verified(finished):
 def test_no_number_is_forgotten(verified):
     keys = set(verified["key"])
     assert len(keys) == len(verified)
+    keys |= {key for claim in claims() for key in claim.numbers}
     for leaf in thesis.leaves(thesis_numbers()):
         covers = [
             key for key in keys
@@ -489,6 +481,20 @@ def test_no_number_is_forgotten(verified):
             place = (cell.features_selected, cell.method, str(cell.category), name)
             key = ".".join((f"{of}_simulation", "calibration", *place))
             assert (key in keys) == (not pd.isna(getattr(cell, name))), key
+
+
+def test_every_claim_has_a_row_and_each_experiment_tests_some(finished):
+    rows = pd.read_csv(finished.root / "verify-smoke/claims.csv", keep_default_na=False)
+    assert rows["id"].tolist() == [claim.id for claim in claims()]
+    tested = rows[rows["experiment"] != ""]
+    assert set(tested["part"]) == {claim.of for claim in claims()} - {"introduction"}
+    assert set(tested["experiment"]) == {
+        f"{name}-smoke" for name in (*STUDIES, *SINGLES, "colon") if name != "correlation-lattice"
+    }
+    page = (finished.root / "verify-smoke" / "verify.html").read_text()
+    assert "Claims of the thesis" in page
+    assert rows["claim"][rows["id"] == "hmm-groups-stop"].item() in page
+    assert "claims of the thesis: " in finished.line
 
 
 def test_every_number_has_the_name_of_its_table_or_figure(verified):
@@ -649,10 +655,9 @@ def test_run_with_other_settings_or_in_part(tmp_path):
     assert "not printed" in set(found["thesis"])
     text = (tmp_path / "r" / "verify" / "verify.html").read_text()
     assert "These are left out, because their configs were not given" in text
-    other = tmp_path / "other.yaml"
-    other.write_text(path.read_text().replace("experiment: mine", "experiment: other"))
-    assert invoke("run", other, *where).exit_code == 0
-    refused(invoke("verify", path, other, *where), "mine and other", "give one")
+    (tmp_path / "copy.yaml").write_text(path.read_text())
+    again = invoke("verify", path, tmp_path / "copy.yaml", *where)
+    refused(again, "mine is given twice", "give it once")
 
 
 def test_not_the_thesis_s(tmp_path):

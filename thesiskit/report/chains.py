@@ -287,7 +287,7 @@ def median_scatter(record: Record) -> list[Figure]:
     return [Figure("medians", title, figure, caption)]
 
 
-def _places(record: Record, draws: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
+def traced_places(record: Record, draws: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
     """Return set and group of the coefficients that are traced, by name."""
     classes = record.classes[-draws["coefficient"].shape[2] :] or [""]
     found = {}
@@ -323,7 +323,7 @@ def coefficient_traces(record: Record) -> list[Figure]:
     order = record.drawn_order
     priors = [prior for prior in PRIORS if record.of_order(order, prior)]
     draws = {prior: record.draws(record.of_order(order, prior)) for prior in priors}
-    places = _places(record, draws[priors[0]])
+    places = traced_places(record, draws[priors[0]])
     figure, axes = canvas(
         len(places), len(priors), height=2.0 * len(places) + 0.5, sharex=True, sharey="row"
     )

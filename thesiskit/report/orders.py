@@ -1,7 +1,6 @@
-"""Logistic models by their orders: parameters, predictions, and what the thesis says of them."""
+"""Logistic models by their orders: parameters and predictions."""
 
-from collections.abc import Iterator
-from itertools import chain, pairwise, product
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -9,7 +8,6 @@ import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.errors import counted
 from thesiskit.report import metrics
-from thesiskit.report.chains import LAGS, autocorrelation
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
 from thesiskit.report.record import PRIORS, Arm, Record, thesis_numbers
 from thesiskit.report.stages import divided_words
@@ -316,177 +314,5 @@ def response_figure(record: Record) -> list[Figure]:
     return [Figure("responses", title, figure, caption)]
 
 
-# ---- what the thesis says ----
-
-# a statement, what is found, and whether that supports it; None where that is unclear
-Found = Iterator[tuple[str, str, bool | None]]
-
-
-def said_and_found(found: Found, caption: str) -> list[Table]:
-    """Return the table of statements."""
-    words = {True: "yes", False: "no", None: "unclear"}
-    rows = [
-        {"the thesis": statement, "here": here, "supported": words[holds]}
-        for statement, here, holds in found
-    ]
-    title = "What the thesis says, and what is found"
-    return [Table("statements", title, pd.DataFrame(rows), caption)]
-
-
-def statement_table(record: Record) -> list[Table]:
-    """Each statement of the thesis, our numbers, and whether they support it."""
-    makers = (_compression, _same_predictions, _faster_decay, _cauchy_better, _high_orders, _best)
-    caption = (
-        "Differences of AMLP are means of paired differences over the test cases, with their "
-        "standard errors; the errors do not include that the chains are finite. A statement "
-        "of a difference is supported if the difference has the stated direction and is at "
-        "least two standard errors. A statement that there is no difference is supported if "
-        "the difference is below 0.005, or below three standard errors where these are "
-        "together at most 0.02. 'Unclear' means that there are too few cases or iterations."
-    )
-    return said_and_found(chain.from_iterable(make(record) for make in makers), caption)
-
-
-def _difference(record: Record, a: Arm, b: Arm) -> tuple[float, float]:
-    d = record.losses(a) - record.losses(b)  # of AMLP
-    return float(d.mean()), record.standard_error(d)
-
-
-def _words(difference: tuple[float, float]) -> str:
-    return f"{difference[0]:+.4f} ± {difference[1]:.4f}"
-
-
-def _better(difference: tuple[float, float]) -> bool | None:
-    return None if abs(difference[0]) < 2 * difference[1] else difference[0] < 0
-
-
 def _priors(record: Record) -> list[str]:
     return [prior for prior in PRIORS if any(arm.prior == prior for arm in record.own)]
-
-
-def _compression(record: Record) -> Found:
-    counts = record.compression
-    last = int(np.argmax(counts["order"]))
-    order, growth = counts["order"][last], counts["growth"]
-    ratio = counts["groups"][last] / counts["patterns"][last]
-    theirs = record.thesis.get("compressed_over_original_at_order_20")
-    beside = f" (ratio {theirs})" if theirs is not None and order == 20 else ""
-    statement = f"compression leaves few parameters at order {order}{beside}"
-    yield statement, f"ratio {ratio:.3f}", bool(ratio < 0.35)
-    added, new = int(growth[-1] - growth[-2]), int(counts["rows"][last])
-    yield (
-        "beyond some order the number of groups stops growing, that of patterns does not",
-        # at the last order, every distinct history adds one pattern
-        f"order {len(growth) - 1} adds {added:,} groups to {growth[-2]:,}, {new:,} patterns",
-        bool(added < new / 4),
-    )
-    at = record.thesis.get("groups_stop_at")
-    if at is not None and len(growth) > at + 1:
-        yield (
-            f"the number of groups stops growing at order {at}",
-            f"groups of orders {at} to {len(growth) - 1}: "
-            + ", ".join(f"{count:,}" for count in growth[at:]),
-            bool(growth[-1] == growth[at]),
-        )
-
-
-def _same_predictions(record: Record) -> Found:
-    for prior in _priors(record):
-        differences = {}
-        for order in record.orders:
-            pair = [record.of_order(order, prior, compress=is_so) for is_so in (True, False)]
-            if all(pair):
-                well = all(record.reliable[record.own.index(arm)] for arm in pair)
-                differences[order] = _difference(record, *pair), well
-        if differences:
-            order = max(differences, key=lambda order: abs(differences[order][0][0]))
-            (difference, error), supported = differences[order]
-            alike = None if 3 * error > 0.02 else abs(difference) < 3 * error
-            yield (
-                f"compressed and original parameters predict alike ({prior.capitalize()})",
-                f"largest difference of AMLP {_words((difference, error))}, at order {order}",
-                (abs(difference) < 0.005 or alike) if supported else None,
-            )
-
-
-def _faster_decay(record: Record) -> Found:
-    """Integrated autocorrelation times up to lag 50 of the sigmas that the thesis shows."""
-    for prior in _priors(record):
-        pair = [
-            record.of_order(record.widest_order, prior, compress=is_so) for is_so in (True, False)
-        ]
-        if None in pair:
-            continue
-        times, short = [], False
-        for arm in pair:
-            trace = record.log_sigma_trace(arm)
-            lags = min(LAGS, trace.shape[1] - 1)
-            short |= trace.size < 20 * LAGS * trace.shape[2]
-            sums = [autocorrelation(trace[:, :, o], lags)[1:].sum() for o in record.shown_sigmas]
-            times.append(np.mean([1 + 2 * one for one in sums]))
-        yield (
-            f"autocorrelations of sigma fall faster when compressed ({prior.capitalize()})",
-            f"sum up to lag {lags}: {times[0]:.1f} compressed, {times[1]:.1f} original",
-            None if short else bool(times[0] < times[1]),
-        )
-
-
-def _cauchy_better(record: Record) -> Found:
-    pairs = {order: [record.of_order(order, prior) for prior in PRIORS] for order in record.orders}
-    differences = {
-        order: _difference(record, *pair)
-        for order, pair in pairs.items()
-        if all(pair) and record.thesis.get("cauchy_better")
-    }
-    if differences:
-        shown = [o for o in SHOWN_ORDERS if o in differences] or list(differences)[-3:]
-        better = sum(d < 0 for d, _ in differences.values())
-        yield (
-            "Cauchy priors predict better than Gaussian ones",
-            "AMLP, Cauchy less Gaussian: "
-            + ", ".join(f"{_words(differences[o])} at order {o}" for o in shown)
-            + f"; better at {better} of {len(differences)} orders",
-            any(d < -2 * e for d, e in differences.values()) and better > len(differences) / 2,
-        )
-
-
-def _high_orders(record: Record) -> Found:
-    if "helps" not in record.thesis:
-        return
-    before, helped = record.thesis["helps"]
-    for prior in _priors(record):
-        first, middle, last = (
-            record.of_order(order, prior) for order in (before, helped, max(record.orders))
-        )
-        if first and middle and first is not middle:
-            d = _difference(record, middle, first)
-            statement = f"order {helped} predicts better than {before} ({prior.capitalize()})"
-            yield statement, f"difference of AMLP {_words(d)}", _better(d)
-        if middle and last and last is not middle:
-            d = _difference(record, last, middle)
-            yield (
-                f"orders beyond {helped} do no harm ({prior.capitalize()})",
-                f"AMLP at order {last.order} less that at {helped}: {_words(d)}; error rate "
-                f"{record.error(last):.3f} against {record.error(middle):.3f}",
-                d[0] < 0.02 if abs(d[0]) > 3 * d[1] or 3 * d[1] < 0.02 else None,
-            )
-
-
-def _best(record: Record) -> Found:
-    if "best" not in record.thesis:
-        return
-    prior, order = record.thesis["best"]["prior"], record.thesis["best"]["order"]
-    claimed = record.of_order(order, prior)
-    others = [
-        arm for arm in record.own if arm.compress and (arm.order, arm.prior) != (order, prior)
-    ]
-    if claimed and others:
-        rival = min(others, key=lambda arm: float(record.losses(arm).mean()))
-        d = _difference(record, claimed, rival)
-        yield (
-            f"order {order} with {prior.capitalize()} priors predicts best, the model that the "
-            "data are from",
-            f"AMLP less that of the best other one ({rival.words.split(',')[0]}, order "
-            f"{rival.order}): {_words(d)}",
-            _better(d),
-        )

@@ -212,9 +212,12 @@ def exhibits_found(root: Path) -> list[Exhibit]:
 
     The list is empty if root has neither a remake nor verified numbers.
     """
-    results, verified = Results(root, "verify"), None
+    results, verified, claims = Results(root, "verify"), None, None
     if changed(results, "verify") == []:  # else there is no page of `verify`, or a changed one
-        verified = pd.read_csv(results.folder / "verify.csv", keep_default_na=False)
+        verified, claims = (
+            pd.read_csv(results.folder / f"{name}.csv", keep_default_na=False)
+            for name in ("verify", "claims")
+        )
     found = []
     for one in exhibits():
         config = Results(root, one.experiment).provenance().get("config") if one.part else None
@@ -223,11 +226,21 @@ def exhibits_found(root: Path) -> list[Exhibit]:
         link = f"{one.experiment}/report.html#part-{one.part}" if there else ""
         copy = f"{one.experiment}/{one.file}.{'csv' if one.name.startswith('Table') else 'pdf'}"
         copy = copy if there and (root / copy).exists() else ""
-        found.append(replace(one, link=link, copy=copy, verdict=_verdict(one, verified)))
+        found.append(replace(one, link=link, copy=copy, verdict=_verdict(one, verified, claims)))
     return found if verified is not None or any(one.link for one in found) else []
 
 
-def _verdict(exhibit: Exhibit, verified: pd.DataFrame | None) -> str:
+def _verdict(exhibit: Exhibit, verified: pd.DataFrame | None, claims: pd.DataFrame | None) -> str:
+    """Return a phrase on the numbers of an exhibit, and on the claims about it."""
+    phrase = _of_numbers(exhibit, verified)
+    if claims is not None:
+        tested = claims[(claims["exhibit"] == exhibit.name) & (claims["experiment"] != "")]
+        if len(tested):
+            phrase += f"; {(tested['verdict'] == 'found').sum()} of {len(tested)} claims found"
+    return phrase
+
+
+def _of_numbers(exhibit: Exhibit, verified: pd.DataFrame | None) -> str:
     """Return a phrase that says how the numbers of an exhibit compare."""
     if not exhibit.numbers:
         return "values not printed" if exhibit.part else ""

@@ -11,6 +11,7 @@ from thesiskit.defaults import TEMPERED as TEMPERATURES
 from thesiskit.errors import ConfigError
 from thesiskit.report import (
     chains,
+    claims,
     divisions,
     orders,
     posteriors,
@@ -61,6 +62,7 @@ def _in_model(words: str, key: str, *values: Any) -> Need:
     return Need(words, met)
 
 
+PRINTED = Need("report.thesis", lambda c: bool(c["report"].get("thesis")))
 DATA = Need("data", lambda c: c["data"] is not None)
 LATTICE = Need("a lattice", lambda c: c["lattice"] is not None)
 REDUCTION = Need("a reduction", lambda c: c["reduction"] is not None)
@@ -198,7 +200,6 @@ PARTS: dict[str, Part] = {
     "error-scatter": Part(divisions.error_scatter, _GROUPS),
     "performance-scatter": Part(divisions.performance_scatter, _GROUPS),
     "division-figure": Part(divisions.division_figure, (*_GROUPS, DIVISIONS)),
-    "reduction-statements": Part(reduction.reduction_statements, (REDUCTION,)),
     "sequence-groups": Part(reduction.sequence_groups, (REDUCTION,)),
     "feature-groups": Part(reduction.feature_groups, (REDUCTION,)),
     "hidden-markov": Part(reduction.hidden_markov, (HMM,)),
@@ -206,7 +207,7 @@ PARTS: dict[str, Part] = {
     "reduction-table": Part(reduction.reduction_table, (REDUCTION,)),
     "parameter-table": Part(orders.parameter_table, (LOGISTIC,)),
     "parameter-figure": Part(orders.parameter_figure, (LOGISTIC,)),
-    "statement-table": Part(orders.statement_table, (LOGISTIC, CLASSES, SLICE, ORDERS)),
+    "statement-table": Part(claims.statement_table, (CLASSES, PRINTED)),
     "order-figure": Part(orders.performance_figure, (LOGISTIC, CLASSES)),
     "order-table": Part(orders.score_table, (LOGISTIC, CLASSES)),
     "model-table": Part(orders.model_table, (LOGISTIC, CLASSES)),

@@ -20,7 +20,6 @@ from thesiskit.models.patterns import (
     compress_sequences,
 )
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
-from thesiskit.report.orders import Found, said_and_found
 from thesiskit.report.record import Record
 from thesiskit.report.stages import warnings
 
@@ -49,16 +48,6 @@ class Sweep:
         self.patterns, self.groups = numbers["patterns"][:, at], numbers["groups"][:, at]
         self.ratio = self.groups / self.patterns
         self.fixed = ", ".join(f"{LETTERS[name]} = {x[0]}" for name, x in settings.items())
-
-    def ends(self, values: np.ndarray, form: str = ",.0f") -> str:
-        """Write the first and last mean of values (R, S)."""
-        mean = values.mean(axis=0)
-        return " and ".join(f"{mean[i]:{form}} at {self.letter} = {self.x[i]}" for i in (0, -1))
-
-    def power(self, values: np.ndarray, first: int = 0) -> float:
-        """Return a where means of values (R, S) go like x^a, from that at `first` to the last."""
-        mean, x = values.mean(axis=0), self.x
-        return float(np.log(mean[-1] / mean[first]) / np.log(x[-1] / x[first]))
 
 
 def sweeps(record: Record) -> list[Sweep]:
@@ -131,63 +120,6 @@ def reduction_table(record: Record) -> list[Table]:
     )
     title = "Parameters, superpatterns and seconds"
     return [Table("reduction-numbers", title, frame, caption)]
-
-
-def reduction_statements(record: Record) -> list[Table]:
-    """Each statement of the thesis, our numbers, and whether they support it."""
-    caption = (
-        "A statement is supported if it holds at every step of the sweep, in every data set. "
-        "If a number grows like x^a, 'very quickly' means that a is above 2, and 'much slower' "
-        "that a is smaller. The power a is computed from the first and the last mean, or for "
-        "the last step from the last two."
-    )
-    found = (row for sweep in sweeps(record) for row in _statements(record, sweep))
-    return said_and_found(found, caption)
-
-
-def _statements(record: Record, sweep: Sweep) -> Found:
-    """Yield statements of the thesis, our numbers, and whether they support them."""
-    patterns, groups, ratios = (
-        np.diff(values, axis=1) for values in (sweep.patterns, sweep.groups, sweep.ratio)
-    )  # the steps
-    if sweep.varied == "values":
-        says = "compressed parameters become fewer with larger K"
-        yield says, sweep.ends(sweep.groups), bool((groups < 0).all())
-        says = "original parameters do not"
-        yield says, sweep.ends(sweep.patterns), bool((patterns >= 0).all())
-    elif sweep.varied == "features":
-        for words, counts, steps in (
-            ("original", sweep.patterns, patterns),
-            ("compressed", sweep.groups, groups),
-        ):
-            power, says = sweep.power(counts), f"{words} parameters grow very quickly with p"
-            here = f"{sweep.ends(counts)}: like p^{power:.1f}"
-            yield says, here, bool((steps > 0).all() and power > 2)
-        falls = bool((ratios < 0).all())
-        yield "their ratio falls with p", sweep.ends(sweep.ratio, ".3f"), falls
-    else:
-        says, here = "original parameters grow with O", sweep.ends(sweep.patterns)
-        grow = bool((patterns > 0).all())
-        other = next((other for other in sweeps(record) if other.varied == "features"), None)
-        if other:
-            own, theirs = (
-                [varied.power(varied.patterns, i) for i in (0, -2)] for varied in (sweep, other)
-            )
-            says += ", much slower than with p"
-            here += (
-                f": like O^{own[0]:.1f}, the last step like O^{own[1]:.1f}; "
-                f"with p like p^{theirs[0]:.1f} and p^{theirs[1]:.1f}"
-            )
-            grow = grow and own[0] < theirs[0] and own[1] < theirs[1]
-        yield says, here, grow
-        stopped = sweep.x[np.argmax(sweep.groups == sweep.groups[:, -1:], axis=1)]
-        last, stated = sweep.x[-1], record.thesis.get("converged_at_order", sweep.x[-1] - 1)
-        orders = " or ".join(map(str, np.unique(stopped)))
-        yield (
-            f"compressed parameters have converged at O = {stated}, before the highest order",
-            f"{sweep.groups[:, -1].mean():,.0f} from O = {orders} on, up to {last}",
-            bool((stopped <= stated).all() and stated < last),
-        )
 
 
 # ---- drawings ----

@@ -24,12 +24,12 @@ import scipy  # scipy.stats takes seconds: it is loaded at its first use
 from thesiskit.defaults import SIGMA_0, STEP
 from thesiskit.errors import UserError
 from thesiskit.files import Results
-from thesiskit.report import metrics
+from thesiskit.report import claims, metrics
 from thesiskit.report.divisions import divisions
 from thesiskit.report.layout import Table, csv_text, display, markdown, read_yaml, template
 from thesiskit.report.outputs import Outputs
 from thesiskit.report.page import exhibits
-from thesiskit.report.record import PRIORS, THESIS, Arm, Record, flat, thesis_numbers
+from thesiskit.report.record import THESIS, Arm, Record, flat, thesis_numbers
 from thesiskit.report.reduction import sweeps
 from thesiskit.report.scores import variant_words
 
@@ -49,7 +49,6 @@ OWN_WAY = {"naive_simulation": "exact", "mixture_simulation": "approximate"}
 UNSELECTED = "not among the selections here"
 COLUMNS = {"cases": 0, "mean_predicted": 3, "fraction_actual": 3}  # decimals printed
 WORDS = {"cases": "cases", "mean_predicted": "mean prediction", "fraction_actual": "in class 1"}
-ALIKE = 0.02  # error rates that differ by less are called the same
 # what configs leave to the models: a test holds these to what the models do
 GIBBS = {"alpha": 1, "labels": 5, "theta": 20}
 
@@ -122,21 +121,6 @@ def replicated(key: str, number: str, printed: float, values: np.ndarray, decima
     """Return a number that differs from data set to data set."""
     place = spread(printed, values, decimals)
     return row(key, number, "replicated", printed, "" if place else "in no replicate", **place)
-
-
-def statement(key: str, says: str, holds: np.ndarray | None, needs: str = "") -> Row:
-    """Return what the thesis says of its data set; holds (R,) in each of ours.
-
-    Outside where it holds in none of 99 replicates or more, or in so few of them.
-    needs : what the config leaves out where `holds` is None.
-    """
-    if holds is None:
-        return row(key, says, "statement", "holds", f"needs {needs}")
-    n, true = len(holds), int(np.sum(holds))
-    k = (n + 1) // (TAIL // 2)
-    verdict = INSIDE if true >= max(k, 1) else OUTSIDE if k else BEYOND
-    found = {"mean": true / n, "replicates": n, "verdict": verdict, "chance": k / (n + 1)}
-    return row(key, says, "statement", "holds", f"in {true:,} of {n:,}", **found)
 
 
 def exact(key: str, number: str, printed: float, here: float, decimals: int) -> Row:
@@ -369,89 +353,21 @@ def colon_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row
         yield replicated(f"{of}.{key}", words, numbers[key], values, decimals)
 
 
-# ---- chapter 3: statements of the thesis, checked in each of our data sets ----
+# ---- chapter 3 ----
 
 
 def logistic_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
-    """Yield the rows of whatever the thesis says of this experiment."""
-    counts = [record.results.load("compress", i) for i in range(record.n_blocks)]
+    """Yield the row of the ratio of groups to patterns, where the thesis prints it."""
     name = "compressed_over_original_at_order_20"
     if name in numbers:
         key, what = f"{of}.{name}", "groups over patterns at order 20"
         if 20 in record.orders:
             place = list(record.compression["order"]).index(20)
-            ratios = [one["groups"][place] / one["patterns"][place] for one in counts]
+            counts = [record.results.load("compress", i) for i in range(record.n_blocks)]
+            ratios = [block["groups"][place] / block["patterns"][place] for block in counts]
             yield replicated(key, what, numbers[name], np.array(ratios), 3)
         else:
-            yield statement(key, what, None, "order 20 in model.orders")
-    if "helps" in numbers:
-        yield from _orders(record, of, *numbers["helps"])
-    if "cauchy_better" in numbers:
-        what = "Cauchy priors predict better than Gaussian ones, at most orders"
-        pairs = [[_amlp(record, order, prior) for prior in PRIORS] for order in record.orders]
-        better = [a < b for a, b in pairs if a is not None and b is not None]
-        holds = np.mean(better, axis=0) > 0.5 if better else None
-        yield statement(f"{of}.cauchy_better", what, holds, "both priors")
-    if "groups_stop_at" in numbers:
-        stop, growth = numbers["groups_stop_at"], [one["growth"] for one in counts]
-        what = f"the number of groups stops growing at order {stop}"
-        higher = len(growth[0]) > stop + 1
-        holds = np.array([one[-1] == one[stop] for one in growth]) if higher else None
-        yield statement(f"{of}.groups_stop_at", what, holds, f"orders above {stop}")
-    if "best" in numbers:
-        order, prior = numbers["best"]["order"], numbers["best"]["prior"]
-        claimed = record.of_order(order, prior)
-        others = [arm for arm in record.own if arm.compress and arm != claimed]
-        holds = None
-        if claimed and others:
-            losses = [_by_set(record, record.losses(arm)) for arm in (claimed, *others)]
-            holds = losses[0] < np.min(losses[1:], axis=0)
-        what = f"order {order} with {prior.capitalize()} priors predicts best"
-        yield statement(f"{of}.best", what, holds, f"order {order} and others, with {prior} priors")
-
-
-def _by_set(record: Record, values: np.ndarray) -> np.ndarray:
-    """Return means over the test cases of each data set, (R,), of values (N,)."""
-    return values.reshape(record.n_blocks, -1).mean(axis=1)
-
-
-def _amlp(record: Record, order: int, prior: str) -> np.ndarray | None:
-    """Return AMLP of a compressed model in each data set, (R,); None where it was not fitted."""
-    arm = record.of_order(order, prior)
-    return None if arm is None else _by_set(record, record.losses(arm))
-
-
-def _orders(record: Record, of: str, first: int, last: int) -> Iterator[Row]:
-    """Yield that orders up to one help, and of the HMM that more do not."""
-    highest = max(record.orders)
-    for prior in PRIORS:
-        low, middle, high = (_amlp(record, order, prior) for order in (first, last, highest))
-        key, words = f"{of}.helps.{prior}", prior.capitalize()
-        what = f"order {last} predicts better than {first} ({words})"
-        if low is None or middle is None:
-            yield statement(key, what, None, f"orders {first} and {last} of both priors")
-            continue
-        yield statement(f"{key}.better", what, middle < low)
-        if of == "hmm" and high is not None and highest > last:
-            what = f"order {highest} has a higher AMLP than {last} ({words})"
-            yield statement(f"{key}.worse", what, high > middle)
-            what = f"their error rates are within {ALIKE} ({words})"
-            rates = [
-                _by_set(record, record.probability(arm).argmax(axis=1) != record.response)
-                for arm in (record.of_order(order, prior) for order in (highest, last)) if arm
-            ]  # fmt: skip
-            yield statement(f"{key}.error", what, np.abs(rates[0] - rates[1]) < ALIKE)
-
-
-def reduction_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
-    """Yield the row of the order from which on groups are the same."""
-    stated, holds = numbers["converged_at_order"], None
-    for sweep in sweeps(record):
-        if sweep.varied == "order" and stated in sweep.x and holds is None:
-            at = list(sweep.x).index(stated)
-            holds = sweep.groups[:, at] == sweep.groups[:, -1]
-    what = f"groups have converged at order {stated}"
-    yield statement(f"{of}.converged_at_order", what, holds, f"a sweep of orders with {stated}")
+            yield row(key, what, "replicated", numbers[name], "needs order 20 in model.orders")
 
 
 # ---- all numbers of experiments ----
@@ -466,6 +382,7 @@ class Section(NamedTuple):
 
 
 SECTIONS = {
+    "introduction": Section("Introduction (chapter 2)", "introduction"),
     "naive_simulation": Section(
         "A Simulation Experiment (naive Bayes)", "naive Bayes", simulation_rows
     ),
@@ -478,9 +395,7 @@ SECTIONS = {
     ),
     "hmm": Section("Experiments with a Hidden Markov Model", "hidden Markov", logistic_rows),
     "text": Section("Experiments with English Text", "text", logistic_rows),
-    "parameter_reduction": Section(
-        "Experiments Demonstrating Parameter Reduction", "reduction", reduction_rows
-    ),
+    "parameter_reduction": Section("Experiments Demonstrating Parameter Reduction", "reduction"),
     "cauchy_classification": Section(
         "Experiments with Data from Cauchy Models", "Cauchy data", logistic_rows
     ),
@@ -496,7 +411,7 @@ def compare(sources: list[Record]) -> pd.DataFrame:
     rows: list[Row] = list(sampling_rows([one for one in by_section.values() if one.logistic]))
     for of, source in by_section.items():
         printed = thesis_numbers()["naive_simulation" if of == LATTICE else of]
-        rows += setting_rows(source, of, printed)
+        rows += setting_rows(source, of, printed) if printed else []
         section = SECTIONS.get(of)
         if section and section.rows:
             rows += section.rows(source, of, printed)
@@ -518,17 +433,18 @@ def compare(sources: list[Record]) -> pd.DataFrame:
 
 
 def _by_section(sources: list[Record]) -> dict[str, Record]:
-    """Return sources by the part of numbers.yaml that they remake."""
+    """Return, for each part of numbers.yaml, the source with the most data sets."""
     found: dict[str, Record] = {}
     for source in sources:
         of = LATTICE if source.config["lattice"] else source.config["report"].get("thesis")
         name = source.config["experiment"]
-        if of != LATTICE and (of not in SECTIONS or SECTIONS[of].rows is None):
+        if of in (None, "logistic_sampling"):
             raise UserError(f"{name} is not compared with the thesis (report.thesis); leave it out")
-        if of in found:
-            other = found[of].config["experiment"]
-            raise UserError(f"{other} and {name} are the same experiment of the thesis; give one")
-        found[of] = source
+        other = found.get(of, source)
+        if other is not source and other.config["experiment"] == name:
+            raise UserError(f"{name} is given twice. Fix: give it once")
+        # numbers are compared with the most data sets; claims are tested on all experiments
+        found[of] = max(other, source, key=lambda record: record.config["replicates"])
     return found
 
 
@@ -657,19 +573,24 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     small = any(source.config["experiment"].endswith("-smoke") for source in sources)
     results = Results(root, "verify-smoke" if small else "verify")
     results.prepare()
-    outputs = Outputs(results, ["verify.csv", "verify.md", "verify.html"])
-    written, line = numbers.drop(columns=HIDDEN), summary(numbers)
-    differing, words = list(_differing(numbers)), about(numbers)
+    outputs = Outputs(results, ["verify.csv", "verify.md", "verify.html", "claims.csv"])
+    written, tested = numbers.drop(columns=HIDDEN), claims.evaluate_all(sources)
+    outputs.write("claims.csv", csv_text(tested))
+    tested = tested[tested["part"].isin(_by_section(sources))]
+    first, *of_tables = summary(numbers).split("\n")
+    line = "\n".join([f"{first}; {claims.verdict_counts(tested['verdict'])}", *of_tables])
+    differing, words = list(_differing(numbers)), about(numbers, tested)
+    claim_table = claims.claim_table(tested, "claims", "section", "experiment")
     lines = ["# The thesis's numbers among ours", "", f"{line}.", ""]
     together = _together(tests)
     for paragraph in words:
         lines += [paragraph, ""]
-    for table in [*together, *differing, Table("all", "All numbers", written, "")]:
+    for table in [claim_table, *together, *differing, Table("all", "All numbers", written, "")]:
         names = [str(name) for name in table.frame.columns]
         lines += [f"## {table.title}", "", *markdown(names, display(table.frame)), ""]
     tables = [
-        _overview(numbers), *together, *differing, *_trusted(numbers), *_by_section_tables(numbers),
-        *_others(numbers), _compared(sources),
+        _overview(numbers), claim_table, *together, *differing, *_trusted(numbers),
+        *_by_section_tables(numbers), *_others(numbers), _compared(sources),
     ]  # fmt: skip
     items = [table.item() for table in tables]
     for item in items:  # columns of numbers and words align as numbers
@@ -683,10 +604,13 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     return results.folder / "verify.html", "\n".join([line, *omnibus_words(tests)])
 
 
-def about(numbers: pd.DataFrame) -> list[str]:
-    """Return the paragraphs that explain the page."""
+def about(numbers: pd.DataFrame, tested: pd.DataFrame) -> list[str]:
+    """Return the paragraphs that explain the page.
+
+    tested : the claims of the experiments given.
+    """
     placed = numbers[numbers["replicates"] > 0]
-    tested, few = placed[placed["chance"] > 0], placed[placed["chance"] == 0]
+    enough, few = placed[placed["chance"] > 0], placed[placed["chance"] == 0]
     paragraphs = [
         "The thesis shows one data set for each experiment. Here each of its numbers is compared "
         "with the same number in many replicates, which are new data sets from the same model. If "
@@ -694,10 +618,10 @@ def about(numbers: pd.DataFrame) -> list[str]:
         "replicates is uniform. Our numbers are rounded to as many digits as the thesis prints, "
         "and equal numbers count half. 'Inside 99 %' means between the 0.5 % and the 99.5 % "
         "quantile of the replicates.",
-        f"{len(placed):,} numbers differ from data set to data set. {len(tested):,} of them have "
+        f"{len(placed):,} numbers differ from data set to data set. {len(enough):,} of them have "
         "enough replicates for this comparison, and "
-        f"{(tested['verdict'] == OUTSIDE).sum()} of these are outside. By chance "
-        f"alone, at most {sum(tested['chance']):.1f} would be outside on average. "
+        f"{(enough['verdict'] == OUTSIDE).sum()} of these are outside. By chance "
+        f"alone, at most {sum(enough['chance']):.1f} would be outside on average. "
         "The cells of a table come from one data set, so they are often outside together; the "
         "tests of all numbers of a table allow for this.",
     ]
@@ -705,11 +629,12 @@ def about(numbers: pd.DataFrame) -> list[str]:
         most = few["replicates"].max()
         paragraphs.append(
             f"{len(few):,} numbers have too few replicates (at most {most:,}): the limits of 99 % "
-            "need 199 replicates, and those of a statement 99. For these numbers the page only "
+            "need 199 replicates. For these numbers the page only "
             "says whether they are beyond all R replicates, which happens by chance with a "
             "probability of at most 2 / (R + 1)."
         )
-    missing = Counter(leaf.partition(".")[0] for leaf in uncovered(numbers["key"]))
+    covered = {*numbers["key"], *" ".join(tested["numbers"]).split()}
+    missing = Counter(leaf.partition(".")[0] for leaf in uncovered(covered))
     if missing:
         words = ", ".join(f"{name} ({n})" for name, n in missing.items())
         paragraphs.append(f"These are left out, because their configs were not given: {words}.")
@@ -718,7 +643,7 @@ def about(numbers: pd.DataFrame) -> list[str]:
 
 def _shown(numbers: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of the page's tables."""
-    placed = (numbers["kind"] != "statement") & numbers["mean"].notna()
+    placed = numbers["mean"].notna()
     thesis, here = (
         [", ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in numbers[name]]
         for name in ("thesis", "here")
@@ -814,7 +739,7 @@ def _trusted(numbers: pd.DataFrame) -> list[Table]:
 def _by_section_tables(numbers: pd.DataFrame) -> Iterator[Table]:
     """Yield the tables of every section: its numbers, and of a calibration table the cells."""
     for (of, title), mine in numbers.groupby(["of", "section"], sort=False):
-        told = mine[mine["kind"].isin(["replicated", "statement"])]
+        told = mine[mine["kind"] == "replicated"]
         if len(told):
             yield Table(of, title, _cells(told, "section", "reason"), "")
         cells = mine[mine["kind"] == "calibration"]

@@ -31,6 +31,7 @@ model:
   chains: 2
   peers: [n-gram]
 report:
+  thesis: text
   order: 4
   traced: ["CC:V"]
   parts: [statement-table, parameter-figure, order-figure, autocorrelation-figure, median-scatter,

@@ -23,6 +23,7 @@ model:
   until: { rhat: 1.1, ess: 120 }
   iterations: 700
 report:
+  thesis: text
   parts: [reached-table, order-table, chain-table, autocorrelation-figure, statement-table]
 """
 TABLE = """
