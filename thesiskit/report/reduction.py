@@ -148,8 +148,8 @@ def feature_groups(_: Record) -> list[Figure | Table]:
 
 
 def _drawn(
-    name: str, samples: str, groups: SequenceGroups | FeatureGroups, nodes: list[Pattern], last: int, words: list[str],
-    about: str,
+    name: str, samples: str, groups: SequenceGroups | FeatureGroups, nodes: list[Pattern],
+    last: int, words: list[str], about: str,
 ) -> list[Figure | Table]:  # fmt: skip
     """Return the tree of patterns, those of a group in one shade, and a table of the groups.
 
