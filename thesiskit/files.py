@@ -27,6 +27,7 @@ import signal
 import socket
 import stat
 import threading
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator
@@ -150,7 +151,10 @@ def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.
     version = np.lib.format.read_magic(file)
     if version not in HEADERS:
         raise ValueError(f"{name} is of version {version} of the format")
-    shape, fortran, dtype = HEADERS[version](file)
+    try:
+        shape, fortran, dtype = HEADERS[version](file)
+    except (tokenize.TokenError, SyntaxError) as error:  # numpy's, of what is no Python literal
+        raise ValueError(f"{name} has a damaged header") from error
     if dtype.hasobject:
         raise ValueError(f"{name} holds Python objects, which are never read")
     return shape, fortran, dtype

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import invoke, must_fail, run
-from new_cases import CONFIGS, NEW, write_config, write_tables
+from new_cases import CONFIGS, NEW, SELECTING, write_config, write_tables
 
 import thesiskit
 from thesiskit.config import load_config
@@ -510,3 +510,52 @@ def test_columns_that_new_cases_lack(clinic):
     done = predicted(frame.drop(columns=others), *how)
     assert done.exit_code == 0, done.output
     assert "kept by no arm" in done.stderr
+
+
+def own_table(folder, effect, n=24, p=60):
+    """Write a table of real features, 5 of which differ by `effect`, and its config."""
+    rng = np.random.default_rng(3)
+    y = rng.permutation(np.arange(n) % 2)
+    X = rng.normal(size=(n, p)) + effect * np.outer(y, np.arange(p) < 5)
+    table = pd.DataFrame(X, columns=[f"gene {j}" for j in range(p)])
+    table.assign(status=np.where(y, "tumour", "healthy")).to_csv(folder / "own.csv", index=False)
+    table.to_csv(folder / "new.csv", index=False)
+    run("init", "own.csv", "--response", "status", "--output", "own.yaml")
+
+
+def test_where_nothing_is_found_predictions_are_the_class_frequencies(mine):
+    """Also in the model file; a method that is named is used all the same."""
+    own_table(mine, 0.0)
+    done = invoke("predict", "own.yaml", "--new", "new.csv")
+    assert "No model is recommended" in done.stderr
+    frame = pd.read_csv(io.StringIO(done.stdout))
+    assert set(frame.arm) == {"class frequencies"}
+    assert (frame["probability: tumour"] == 0.5).all()
+    run("export", "own.yaml", "own.model")
+    assert (thesiskit.load_model("own.model").predict_proba("new.csv") == 0.5).all()
+    alone = run("predict", "--model", "own.model", "--new", "new.csv")
+    assert "class frequencies" in alone
+    named = invoke("predict", "own.yaml", "--new", "new.csv", "--arm", "pool")
+    assert "No model" not in named.stderr
+    assert pd.read_csv(io.StringIO(named.stdout))["probability: tumour"].nunique() > 1
+
+
+def test_where_something_is_found_a_model_predicts(mine):
+    own_table(mine, 3.0)
+    done = invoke("predict", "own.yaml", "--new", "new.csv")
+    assert "No model" not in done.stderr
+    assert pd.read_csv(io.StringIO(done.stdout))["probability: tumour"].nunique() > 1
+
+
+def test_of_several_guesses_of_a_filtering_the_largest_predicts(mine):
+    own_table(mine, 1.5)
+    (mine / "filtered.yaml").write_text(
+        SELECTING.replace("tissues", "own")
+        + "selection: { features: [all], screened: { of: [200, 800] } }\n"
+        + "model: { kind: normal, temperature: [none, residual] }\n"
+    )
+    done = invoke("predict", "filtered.yaml", "--new", "new.csv")
+    assert "predictions use the largest, 800" in done.stderr
+    (arm,) = pd.read_csv(io.StringIO(done.stdout)).arm.unique()
+    assert "of 800" in arm
+    assert "tempered" in arm

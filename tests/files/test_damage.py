@@ -181,3 +181,18 @@ def test_a_folder_is_marked_before_anything_is_in_it(tmp_path):
     (tmp_path / "x" / ".thesiskit").unlink()
     with pytest.raises(ResultsError, match=r"has files that thesiskit did not make \(fit\)"):
         results.prepare()
+
+
+def test_any_flipped_bit_of_a_large_members_header_is_damage(tmp_path):
+    """zipfile compares the checksum of a large member only after numpy has read its header."""
+    path = tmp_path / "a.npz"
+    write_arrays(path, "key", {"x": np.arange(2000.0)})
+    whole = path.read_bytes()
+    begin = whole.index(b"{", whole.index(b"x.npy"))
+    for place in range(8 * begin, 8 * (whole.index(b"}", begin) + 1)):
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        assert read_key(path, thorough=True) is None, place
+        with pytest.raises(ResultsError, match="missing or damaged"):
+            read_arrays(path)

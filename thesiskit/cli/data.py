@@ -306,8 +306,7 @@ def _fitted(
         arms = experiment.recommended(watch=watch, yes=bool(asked.yes))
     made = experiment.fit(watch=watch, force=force)
     tell_notes(experiment)
-    fitted = experiment.model()
-    fitted = fitted.only(arms) if arms else fitted
+    fitted = experiment.model(arms)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     click.echo(
         f"fit: {_count(fitted)}, {fitted.cases:,} cases -> {experiment.results.folder} ({state})",

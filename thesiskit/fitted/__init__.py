@@ -17,7 +17,14 @@ from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import Source
 from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
-from thesiskit.fitted.arms import ENGINES, FittedArm, PatternArm, PeerArm, SelectedArm
+from thesiskit.fitted.arms import (
+    ENGINES,
+    FittedArm,
+    FrequencyArm,
+    PatternArm,
+    PeerArm,
+    SelectedArm,
+)
 from thesiskit.fitted.file import EXPORT, check_writable, read_model, write_model
 from thesiskit.fitted.inputs import Inputs, distinct
 from thesiskit.models.base import check
@@ -29,7 +36,11 @@ __all__ = ["FittedModel", "load_model"]
 NAMELESS = (".npy", ".npz")  # tables whose columns may have no names
 # what content that is not a model's may raise
 FAULTS = (*DAMAGES, ThesiskitError, TypeError, AttributeError, IndexError, ArithmeticError)
-ARMS: dict[str, type[FittedArm]] = {"peer": PeerArm, **dict.fromkeys(ENGINES, PatternArm)}
+ARMS: dict[str, type[FittedArm]] = {
+    "peer": PeerArm,
+    "frequencies": FrequencyArm,
+    **dict.fromkeys(ENGINES, PatternArm),
+}
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from thesiskit.models.planes import features_of
 from thesiskit.models.temperature import Temperature
 
 EXACT = "enumeration"  # a kind that older files have for a mixture
+FREQUENCIES = "class frequencies"
 ENGINES = {"patterns": "slice", "process": "gp"}  # by the kind of an arm of patterns
 
 
@@ -149,6 +150,33 @@ class PeerArm(FittedArm):
         learnt = marked(arrays, "learnt/")
         peers.check_learnt(method, task, learnt, len(columns))
         return cls(str(about["name"]), method, task, columns, learnt)
+
+
+class FrequencyArm(FittedArm):
+    """The class frequencies of the training samples, where no model predicts better.
+
+    counts : (K,) training samples of each class.
+    """
+
+    def __init__(self, counts: np.ndarray):
+        super().__init__(FREQUENCIES, "frequencies")
+        self.counts = counts
+
+    def columns(self, inputs: Inputs) -> np.ndarray:
+        return NONE
+
+    def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
+        return {"probability": np.tile(self.counts / self.counts.sum(), (len(cases), 1))}
+
+    def stored(self) -> tuple[dict[str, Any], Arrays]:
+        return {}, {"counts": self.counts}
+
+    @classmethod
+    def restore(cls, _about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "FrequencyArm":
+        counts = arrays["counts"]
+        check(counts.dtype.kind in "iu" and counts.shape == (len(inputs.classes),))
+        check((counts >= 0).all() and counts.sum() > 0)
+        return cls(counts)
 
 
 class PatternArm(FittedArm):

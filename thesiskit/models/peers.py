@@ -909,13 +909,21 @@ def _l1() -> dict[str, Any]:
 
 
 def _answer_lasso(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
-    from scipy.special import expit
-
     cases = (columns[:, learnt["best"]] - learnt["mean"]) / learnt["deviation"]
     lines = zip(learnt["coef_"], learnt["intercept_"], strict=True)
-    p = np.array([expit(cases @ slope[:, None] + level)[:, 0] for slope, level in lines])
-    p = np.concatenate([1 - p, p]) if len(p) == 1 else p
-    return (p / p.sum(axis=0)).T
+    scores = np.hstack([cases @ slope[:, None] + level for slope, level in lines])
+    return one_against_others(np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores)
+
+
+def one_against_others(scores: np.ndarray) -> np.ndarray:
+    """Return P(class), (T, G), from log odds of each class against all others, (T, G).
+
+    The probabilities of the classes are divided by their sum, on the log scale: for a sample far
+    from the training samples all of them can underflow.
+    """
+    from scipy import special
+
+    return special.softmax(special.log_expit(scores), axis=1)
 
 
 def _fit_pool(task: Task, columns: np.ndarray, codes: np.ndarray, seed: int) -> Arrays:

@@ -49,7 +49,7 @@ import numpy as np
 from scipy import optimize, special
 
 from thesiskit.models.base import LARGEST, Arrays, Model, Training, check
-from thesiskit.models.peers import PENALTIES, SCREENED, lasso_path, quietly
+from thesiskit.models.peers import PENALTIES, SCREENED, lasso_path, one_against_others, quietly
 from thesiskit.models.selection import RELATIVE, ROUNDING, moments_of
 from thesiskit.models.temperature import stratified
 
@@ -224,10 +224,7 @@ def lasso_share(learnt: Arrays) -> np.ndarray:
 
 def _probability(family: int, scores: np.ndarray) -> np.ndarray:
     """Return P(class), (T, G), from linear scores; the lasso has each class against the others."""
-    if family != LASSO:
-        return special.softmax(scores, axis=1)
-    p = special.expit(scores)
-    return p / p.sum(axis=1, keepdims=True)
+    return one_against_others(scores) if family == LASSO else special.softmax(scores, axis=1)
 
 
 def _log_odds(p: np.ndarray) -> np.ndarray:

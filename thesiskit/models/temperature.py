@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
 from thesiskit.errors import UserError
 
@@ -327,3 +327,15 @@ def column_means(table: np.ndarray) -> np.ndarray:
     """Return the mean of each column without NaN, (k,); of a column without any value it is 0."""
     there = ~np.isnan(table)
     return np.where(there, table, 0).sum(axis=0) / np.maximum(1, there.sum(axis=0))
+
+
+def summarised(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the mean of independent gains, its standard error, and Wilcoxon's signed ranks, (3,).
+
+    The ranks are divided by their standard deviation where gains are as often above 0 as below.
+    NaN where there are no gains.
+    """
+    gain = np.concatenate(parts or [np.full(2, np.nan)])
+    rank = np.sign(gain) * stats.rankdata(np.abs(gain))
+    error = gain.std() / np.sqrt(max(1, len(gain) - 1))
+    return np.array([gain.mean(), error, rank.sum() / max(1, np.sqrt((rank**2).sum()))])

@@ -26,6 +26,7 @@ from thesiskit.defaults import TEMPERED
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
 from thesiskit.models.peers import PEERS
+from thesiskit.models.temperature import summarised
 from thesiskit.report import metrics
 from thesiskit.report.explorer import Content
 from thesiskit.report.layout import kept_words, read_yaml, size_words
@@ -504,22 +505,30 @@ class Record:
     def choice(self) -> tuple[Score, np.ndarray] | None:
         """What arms predicted that were chosen inside training cases, and their rows, (splits,).
 
-        In every split it is the arm with the least log loss of training cases that were left out,
-        plus DOUBT standard errors.  Only those count whose mean and signed ranks say that they are
-        better than the frequencies of the classes; where there is none, it is these, -1.  A few
-        cases of which an arm was too sure make the error of the mean large, but not that of ranks.
-        None where nothing was chosen.
+        It is the `preferred` arm of each split.  None where nothing was chosen.
         """
         judged = self.predictions.get("judged") if self.scores else None
         if judged is None or np.isnan(judged[..., 0]).all(axis=1).any():
             return None  # a class has too few cases
-        mean, error, rank = np.moveaxis(judged, -1, 0)
-        better = (mean < 0) & (rank < -CLEAR)
-        loss = np.where(better, mean + DOUBT * error, np.inf)
-        chosen = np.where(better.any(axis=1), loss.argmin(axis=1), -1)
+        chosen = preferred(judged)
         every = np.stack([*(one.probability for one in self.scores), self.tested.base])
         mine = every[chosen[self._trained], np.arange(len(self._trained))]
         return Score(self.tested, CHOSEN, mine), chosen
+
+    def recommended(self, rows: Iterable[int]) -> int:
+        """Return the method to predict new samples with, of some rows; -1 for class frequencies.
+
+        It is the method with the lowest log loss on the test samples, unless most folds chose the
+        class frequencies, or none is `preferred` to them on all test samples.
+        """
+        scores = {row: self.scores[row] for row in rows if not np.isnan(self.scores[row].amlp)}
+        folds = np.zeros(1) if self.choice is None else self.choice[1]
+        if not scores or np.mean(folds == -1) > 0.5:
+            return -1
+        base = metrics.losses(self.tested.base, self.response)
+        excess = [self.tested.independent(score.loss - base) for score in scores.values()]
+        judged = np.array([[summarised([values]) for values in excess]])
+        return min(scores, key=lambda row: scores[row].amlp) if preferred(judged)[0] >= 0 else -1
 
     @property
     def mean_losses(self) -> list[float]:
@@ -759,6 +768,23 @@ class Record:
             "fit and predict": fit + predict if arm.own else predict,
             **({"thesis": None if arm.variant == "collapsed" else theirs} if printed else {}),
         }
+
+
+def preferred(judged: np.ndarray) -> np.ndarray:
+    """Return the best method of each split, (splits,), -1 for the class frequencies.
+
+    It is the method with the lowest log loss on left-out samples plus DOUBT standard errors, among
+    those whose mean and signed ranks show that they are better than the class frequencies.  A few
+    samples with a very confident wrong prediction make the error of the mean large, but not that of
+    ranks.
+
+    judged : (splits, A, 3) mean of the log losses less those of the class frequencies, its
+        standard error, and standardised sum of signed ranks.
+    """
+    mean, error, rank = np.moveaxis(judged, -1, 0)
+    better = (mean < 0) & (rank < -CLEAR)
+    loss = np.where(better, mean + DOUBT * error, np.inf)
+    return np.where(better.any(axis=1), loss.argmin(axis=1), -1)
 
 
 def several_tables(config: dict[str, Any]) -> list[str]:

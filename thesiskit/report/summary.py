@@ -152,9 +152,16 @@ def _performance(record: Record, best: Score, arms: int) -> str:
     if arms > 1:
         arm = record.arms[record.scores.index(best)]
         peer = PEERS.get(arm.engine if record.logistic else arm.method)
-        use = ", and is the one to predict by" if peer is None or peer.exported else ""
+        exported = peer is None or peer.exported
+        recommended = record.recommended(range(len(record.scores)))
+        use = ", and is the one to predict by" if exported and recommended >= 0 else ""
         lead = f"Of {arms} arms, {best.name} has the lowest AMLP{use}. It"
-    return f"{lead} {_made(best)}."
+    none = arms > 1 and recommended < 0
+    advice = (
+        " No model is recommended, because none is clearly better than the class frequencies; "
+        "`thesiskit predict` uses these."
+    )
+    return f"{lead} {_made(best)}.{advice if none else ''}"
 
 
 def _made(one: Score) -> str:

@@ -5,6 +5,7 @@ one division in which all cases train.  What predictions need of them becomes a 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,14 @@ from thesiskit.datasets.source import READ_NEW, Source
 from thesiskit.errors import ResultsError, UserError, few, quoted
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
-from thesiskit.fitted.arms import FittedArm, PatternArm, PeerArm, SelectedArm
+from thesiskit.fitted.arms import (
+    FREQUENCIES,
+    FittedArm,
+    FrequencyArm,
+    PatternArm,
+    PeerArm,
+    SelectedArm,
+)
 from thesiskit.fitted.inputs import NONE, Inputs
 from thesiskit.models.base import OWN, SOFTENED
 from thesiskit.models.chains import unmixed
@@ -85,19 +93,21 @@ class AllCases(Experiment):
         return dict(zip(tested.graph.work.arms("predict"), about, strict=True))
 
     def recommended(self, *, watch: Watch, yes: bool) -> list[str]:
-        """Return the arm that predicts test cases best, by its name.
+        """Return the name of the method to predict new samples with; none where there is only one.
 
-        What the experiment lacks up to its predictions is made.  Where no case is tested, because
-        all took part in a screening, it is the first that is corrected and has a temperature.
+        It is the `preferred` method on the test samples, or FREQUENCIES where no method is clearly
+        better than the class frequencies, or where most folds chose these.  What the experiment
+        lacks up to its predictions is computed.  Where no sample is tested, because all took part
+        in a filtering, it is the first method that is corrected and tempered.  Of several guesses
+        of how many features there were before a filtering it is the largest, the most cautious.
         """
-        fitted, tested = self.graph.work.arms("fit"), self._tested
-        if len(fitted) == 1:
-            return []
+        fitted, tested = self._of_largest([*self.graph.work.arms("fit")]), self._tested
         if "predict" not in tested.stages:
-            own = self._work.own_arms.items()
-            corrected = [name for name, arm in own if arm.method != "uncorrected"]
-            tempered = [name for name, arm in own if name in corrected and arm.tempered]
-            return [*tempered, *corrected][:1]
+            corrected = [name for name in fitted if self._uses_correction(name)]
+            tempered = [name for name in corrected if self._work.own_arms[name].tempered]
+            return [*tempered, *corrected, *fitted][:1]
+        if len(self.graph.work.arms("fit")) == 1 and not self._work.chooses:
+            return []
         if self.config.selects:
             _ = self._work.only.tables  # one is needed
         tested.check_needs(yes=yes)
@@ -111,9 +121,40 @@ class AllCases(Experiment):
         finally:
             tested.close()
             self.notes += tested.notes
-        judged = self._judged().items()
-        found = {name: loss for name, (_, loss) in judged if name in fitted and not np.isnan(loss)}
-        return [min(found, key=found.__getitem__)] if found else []
+        return self._best_tested(fitted)
+
+    def _uses_correction(self, name: str) -> bool:
+        own = self._work.own_arms
+        return name in own and own[name].method != "uncorrected"
+
+    def _of_largest(self, names: list[str]) -> list[str]:
+        """Return the methods without those of smaller guesses in `selection.screened.of`."""
+        screened = self.config.screened if self.config.selects else None
+        if screened is None or len(screened.of or []) < 2:
+            return names
+        own, largest = self._work.own_arms, max(screened.of)
+        self.notes.append(
+            f"selection.screened.of has {len(screened.of)} guesses; predictions use the largest, "
+            f"{largest:,}, which is the most cautious"
+        )
+        return [name for name in names if name not in own or own[name].of in (None, largest)]
+
+    def _best_tested(self, fitted: list[str]) -> list[str]:
+        """Return the best of some methods on the test samples; FREQUENCIES where none is better."""
+        record, names = self._tested.record(), [*self._tested.graph.work.arms("predict")]
+        rows = [row for row, name in enumerate(names) if name in fitted]
+        losses = record.mean_losses
+        if record.continuous:
+            return [names[min(rows, key=losses.__getitem__)]]
+        row = record.recommended(rows)
+        if row >= 0:
+            return [names[row]]
+        self.notes.append(
+            "No model is recommended, because none is clearly better than the class frequencies: "
+            "predictions are the class frequencies. "
+            f"Fix: name a method to use it all the same, such as --arm {quoted(names[rows[0]])}"
+        )
+        return [FREQUENCIES]
 
     def read_new(self, path: Path) -> Any:
         """Return the new cases of a table, coded as the training cases; nothing is fitted for it.
@@ -133,10 +174,21 @@ class AllCases(Experiment):
         """Make what is not made yet; return whether there was anything."""
         return sum(self.run(stage, watch=watch, force=force) for stage in self.stages) > 0
 
-    def model(self) -> FittedModel:
-        """Return the fitted model; UserError if a stage is not made."""
-        fitted = _selecting if self.config.selects else _of_patterns
-        return fitted(self._work, self.graph.block(0))
+    def model(self, names: Sequence[str] = ()) -> FittedModel:
+        """Return the fitted model, with some of its methods if they are named.
+
+        Raises
+        ------
+        UserError: a stage is not made.
+        """
+        block = self.graph.block(0)
+        fitted = (_selecting if self.config.selects else _of_patterns)(self._work, block)
+        if [*names] == [FREQUENCIES]:
+            drawn = block.load("simulate")
+            y = drawn["response"].reshape(-1)[: drawn.get("train_cases")]
+            arm = FrequencyArm(np.bincount(y, minlength=len(fitted.classes)))
+            return replace(fitted, arms={arm.name: arm})
+        return fitted.only([*names]) if names else fitted
 
 
 # ---- chapter 2 ----

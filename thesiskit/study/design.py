@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
@@ -209,18 +209,6 @@ def gains(
         return loss
     found = np.unique(groups, return_inverse=True)[1]
     return np.bincount(found, loss) / np.bincount(found)
-
-
-def summarised(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the mean of independent gains, its standard error, and Wilcoxon's signed ranks, (3,).
-
-    The ranks are divided by their standard deviation where gains are as often above 0 as below.
-    NaN where there are no gains.
-    """
-    gain = np.concatenate(parts or [np.full(2, np.nan)])
-    rank = np.sign(gain) * stats.rankdata(np.abs(gain))
-    error = gain.std() / np.sqrt(max(1, len(gain) - 1))
-    return np.array([gain.mean(), error, rank.sum() / max(1, np.sqrt((rank**2).sum()))])
 
 
 def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:

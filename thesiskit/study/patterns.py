@@ -32,9 +32,9 @@ from thesiskit.models.interactions import select_patterns
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared
 from thesiskit.models.peers import Task
 from thesiskit.models.planes import Planes, features_of
-from thesiskit.models.temperature import numbered, together
+from thesiskit.models.temperature import numbered, summarised, together
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
-from thesiskit.study.design import gains, summarised
+from thesiskit.study.design import gains
 
 ALL = -1  # in place of an order
 PARTS = 3  # of training cases, to choose arms

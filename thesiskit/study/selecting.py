@@ -43,7 +43,7 @@ from thesiskit.models.selection import (
     count_features,
     select_features,
 )
-from thesiskit.models.temperature import DRAWS, Temperature, cross_validated, too_few
+from thesiskit.models.temperature import DRAWS, Temperature, cross_validated, summarised, too_few
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import (
     FOLDS,
@@ -55,7 +55,6 @@ from thesiskit.study.design import (
     keep_best,
     parts_of,
     screening_limit,
-    summarised,
 )
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection

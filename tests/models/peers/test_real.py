@@ -245,3 +245,17 @@ def test_forests_are_scikit_learns_to_the_last_bit(rng):
     np.testing.assert_array_equal(
         peers.predict("random-forest", Task(REALS, 3), learnt, test), expected
     )
+
+
+@pytest.mark.parametrize("value", [3e3, -3e3, 1e12, 0.0])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("method", ["lasso", "pool"])
+def test_a_sample_on_another_scale_has_probabilities(method, classes, value):
+    """All one-against-others probabilities of such a sample can underflow: 0 / 0 before."""
+    rng = np.random.default_rng(5)
+    y = np.arange(30) % classes
+    X = 6 + rng.normal(size=(30, 8)) + 2 * (np.arange(8) == y[:, None])
+    task = Task(REALS, classes, 8)
+    p = peers.predict(method, task, peers.fit(method, task, X, y, 1), np.full((1, 8), value))
+    assert np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
