@@ -519,7 +519,7 @@ def test_errors_found_late_name_their_place_too(tmp_path):
     )
     must_fail(
         invoke("run", path, *where, "--set", "report.thesis=colin"),
-        "report.thesis: the thesis has no 'colin'; use one of naive_simulation, colon",
+        "report.thesis: the thesis has no 'colin'; use one of introduction, naive_simulation",
     )
     must_fail(
         invoke("run", path, *where, "--set", "model.alpha_prior=[1e-3, 1e8]"),

@@ -256,9 +256,9 @@ def test_a_single_chain_a_short_limit_and_burn_in_are_refused():
     with pytest.raises(UserError, match=r"after 500 iterations, and the limit is 499"):
         check_run(as_until([1.01, 400, 500]), 2, 499, 0, 1)
     for key, burn_in, thin in (("burn_in", 5, 1), ("thin", 0, 2)):
-        with pytest.raises(UserError, match=f"leave out {key}: the"):
+        with pytest.raises(UserError, match=f"Fix: remove {key}, or remove until"):
             check_run(targets, 2, 200, burn_in, thin)
-        with pytest.raises(UserError, match=f"leave out model.{key}: the"):
+        with pytest.raises(UserError, match=f"Fix: remove model.{key}, or remove until"):
             check_run(targets, 2, 200, burn_in, thin, "model.")
     with pytest.raises(UserError, match="of 20 iterations none is kept after burn_in 19 with thin"):
         check_run(None, 2, 20, 19, 2)

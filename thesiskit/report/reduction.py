@@ -7,21 +7,17 @@ Classification Models" and "Experiments with a Hidden Markov Model".
 """
 
 from itertools import pairwise, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from thesiskit.models.patterns import (
-    UNSEEN,
-    FeatureGroups,
-    SequenceGroups,
-    compress_features,
-    compress_sequences,
-)
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
 from thesiskit.report.record import Record
 from thesiskit.report.stages import warnings
+
+if TYPE_CHECKING:  # kernels are loaded where a drawing is made
+    from thesiskit.models.patterns import FeatureGroups, SequenceGroups
 
 LETTERS = {"features": "p", "values": "K", "order": "O"}
 WORDS = {"features": "features", "values": "values of each feature", "order": "order"}
@@ -127,6 +123,8 @@ def reduction_table(record: Record) -> list[Table]:
 
 def sequence_groups(_: Record) -> list[Figure | Table]:
     """The groups of all patterns of three sequences (fig-seq-group)."""
+    from thesiskit.models.patterns import compress_sequences
+
     groups = compress_sequences(EXAMPLE - 1, EXAMPLE.shape[1])
     nodes = [p for p in PATTERNS if all(a == 0 or b > 0 for a, b in pairwise(p))]
     about = "The sequences are those of the thesis. Each step to the right fixes one earlier state."
@@ -137,6 +135,8 @@ def sequence_groups(_: Record) -> list[Figure | Table]:
 
 def feature_groups(_: Record) -> list[Figure | Table]:
     """The groups of all patterns of three features in three samples (fig-group-cls)."""
+    from thesiskit.models.patterns import compress_features
+
     groups = compress_features(EXAMPLE - 1, EXAMPLE.shape[1])
     names, values = ["x1", "x2", "x3"], [STATES] * 3
     about = (
@@ -148,7 +148,7 @@ def feature_groups(_: Record) -> list[Figure | Table]:
 
 
 def _drawn(
-    name: str, samples: str, groups: SequenceGroups | FeatureGroups, nodes: list[Pattern],
+    name: str, samples: str, groups: "SequenceGroups | FeatureGroups", nodes: list[Pattern],
     last: int, words: list[str], about: str,
 ) -> list[Figure | Table]:  # fmt: skip
     """Return the tree of patterns, those of a group in one shade, and a table of the groups.
@@ -156,6 +156,8 @@ def _drawn(
     nodes : in the order of the tree, where each follows the pattern without one of its values:
         the first (last is 0) or the last (-1).
     """
+    from thesiskit.models.patterns import UNSEEN
+
     cases = np.split(groups.indices + 1, groups.indptr[1:-1])
     texts = [", ".join(map(str, np.sort(each))) for each in cases]
     above = {
