@@ -382,7 +382,7 @@ def test_reasons_fit_numbers_and_their_way():
             fnmatchcase(key, entry["numbers"]) for key in numbers
         )
     key = "mixture_simulation.calibration.10.corrected.3.cases"
-    assert thesis.reason(key, "collapsed").startswith("sampler: ")
+    assert thesis.reason(key, "gibbs").startswith("sampler: ")
     assert thesis.reason(key, "approximate") == ""
     assert thesis.reason("hmm.orders", "").startswith("study: ")
     assert thesis.reason("hmm.helps.cauchy.better", "").startswith("arrows lost: ")
