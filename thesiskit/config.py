@@ -391,7 +391,7 @@ def _own_folder(name: str) -> str:
     """Return the name of an experiment, or say what else has that name in a folder of results."""
     if len(name) > MOST_NAME:
         raise ValueError(f"use at most {MOST_NAME} characters, not {len(name):,}")
-    if name in ("verify", "compare") or name.endswith((".html", ".")) or DEVICES.fullmatch(name):
+    if name == "verify" or name.endswith((".html", ".")) or DEVICES.fullmatch(name):
         raise ValueError(f"{quoted(name)} is the name of something else; choose another")
     return name
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from commands import arrays, invoke, must_fail, run
+from commands import arrays, run
 
 GENES = """
 experiment: mine
@@ -443,67 +443,3 @@ def test_rows_that_are_not_shown_are_packed_where_there_is_room(folder, monkeypa
     text = page(tmp_path, "mine")
     assert 'class="packed"' not in text
     assert f'data-rows="{len(found)}"' in text  # the filter says that it searches those shown
-
-
-# ---- compare ----
-
-
-def test_compare_pairs_the_same_cases(folder):
-    text = GENES.replace("experiment: mine", "experiment: other").replace("[3, 8, all]", "[3]")
-    (folder / "other.yaml").write_text(text.replace("folds: 4", "folds: 5"))
-    run("run", folder / "other.yaml", "--results", folder / "r")
-    printed = run("compare", folder / "mine.yaml", folder / "other.yaml",
-                  "--results", folder / "r")  # fmt: skip
-    assert re.search(r"^evaluation.folds +4 +5$", printed, re.MULTILINE)
-    assert re.search(r"^selection.features +\[3, 8, 'all'\] +\[3\]$", printed, re.MULTILINE)
-    scores = pd.read_csv(folder / "r/compare/mine-other/tables/scores.csv").set_index("arm")
-    sides = []
-    for name in ("mine", "other"):
-        found = table(folder, name, "predictions")
-        found = found[(found.features == "3") | (found.features == 3)]
-        found = found[found.method == "corrected"].set_index("id").sort_index()
-        right = np.where(found.response == "tumour", found["probability: tumour"],
-                         found["probability: normal"])  # fmt: skip
-        sides.append((-np.log(right), right < 0.5))
-    difference = sides[0][0] - sides[1][0]
-    row = scores.loc["3 features, corrected"]
-    assert row["difference of AMLP: mean"] == pytest.approx(difference.mean())
-    error = difference.std(ddof=1) / np.sqrt(40)
-    assert row["difference of AMLP: standard error"] == pytest.approx(error)
-    assert 0 < row["errors: McNemar's p"] <= 1
-    assert np.isnan(scores.loc["8 features, corrected", "error: other"])
-    compared = folder / "r/compare/mine-other"
-    links = re.findall(r'href="([^#"]+)"', (compared / "compare.html").read_text())
-    assert len(links) == 4  # two reports and two tables
-    assert all((compared / link).is_file() for link in links)
-
-
-def test_compare_takes_folders_and_other_cases(folder):
-    printed = run("compare", folder / "r/mine", folder / "r/loci", "--results", folder / "r")
-    assert "the best arm of each" in printed
-    scores = pd.read_csv(folder / "r/compare/mine-loci/tables/scores.csv").set_index("arm")
-    best = scores.loc["the best arm of each"]
-    assert np.isnan(best["errors: McNemar's p"])
-    assert best["difference of AMLP: standard error"] > 0
-
-
-def test_compare_with_itself_finds_no_difference(folder):
-    run("compare", folder / "r/mine", folder / "mine.yaml", "--results", folder / "r")
-    scores = pd.read_csv(folder / "r/compare/mine-mine/tables/scores.csv")
-    assert (scores["difference of AMLP: mean"] == 0).all()
-    assert (scores["errors: McNemar's p"] == 1).all()
-    settings = pd.read_csv(folder / "r/compare/mine-mine/tables/settings.csv")
-    assert settings.empty
-
-
-def test_compare_makes_what_is_missing_and_refuses_other_folders(folder, tmp_path):
-    results = ("--results", folder / "r")
-    must_fail(invoke("compare", tmp_path, folder / "r/loci", *results), "not the results folder")
-    (tmp_path / "new.yaml").write_text(GENES.replace("experiment: mine", "experiment: new"))
-    (tmp_path / "genes.csv").write_bytes((folder / "genes.csv").read_bytes())
-    printed = run("compare", tmp_path / "new.yaml", folder / "r/mine", *results)
-    assert printed.startswith("simulate: ")
-    must_fail(invoke("compare", "no-such-name", folder / "r/mine", *results), "no-such-name")
-    bad = GENES.replace("experiment: mine", "experiment: compare")
-    (tmp_path / "bad.yaml").write_text(bad)
-    must_fail(invoke("run", tmp_path / "bad.yaml", *results), "name of something else")

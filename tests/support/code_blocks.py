@@ -38,7 +38,6 @@ CANNOT = {
 DRAWINGS = {
     "thesiskit/": "the tree of the package",
     "cli -> study": "the directions of imports",
-    "\\input{results": "for LaTeX; tests/report/test_macros.py looks for its macro",
     "#PBS -J": "lines for other schedulers, which the tests do not have",
 }
 # what examples call a config of the user's

@@ -42,8 +42,7 @@ def main() -> None:
 
         thesiskit("run", "--smoke", "null", "text")
         for experiment in ("null-smoke", "text-smoke"):
-            for file in ("report.html", "numbers.tex", "ro-crate-metadata.json"):
-                assert (folder / "results" / experiment / file).is_file()
+            assert (folder / "results" / experiment / "report.html").is_file()
         (folder / "tissues.csv").write_text(thesiskit("data", "show", "colon"))
         (folder / "mine.yaml").write_text(thesiskit("init", "tissues.csv"))
         thesiskit("export", "mine.yaml", "tissues.model")
