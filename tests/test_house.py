@@ -15,10 +15,11 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 41_941,
-    "files": 91,
+    # 600 for the claims of the thesis, its samplers and files; 200 for tables with nothing to find
+    "lines": 42_741,
+    "files": 90,
     "functions of at most 3 lines": 836,
-    "isinstance": 127,
+    "isinstance": 124,
     "lines of kernels": 5_833,
     "lines of the longest function": 66,
     "most arguments": 10,

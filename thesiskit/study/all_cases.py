@@ -32,6 +32,7 @@ from thesiskit.models.likeness import MOST_DISCRETE, Likeness
 from thesiskit.models.peers import BITS, PEERS, Task
 from thesiskit.models.temperature import Temperature
 from thesiskit.study.cells import Block
+from thesiskit.study.design import KEY
 from thesiskit.study.experiment import Experiment, Watch
 from thesiskit.study.patterns import PatternWork
 from thesiskit.study.selecting import SelectionWork
@@ -103,8 +104,11 @@ class AllCases(Experiment):
         """
         fitted, tested = self._of_largest([*self.graph.work.arms("fit")]), self._tested
         if "predict" not in tested.stages:
-            corrected = [name for name in fitted if self._uses_correction(name)]
-            tempered = [name for name in corrected if self._work.own_arms[name].tempered]
+            own = self._work.own_arms
+            corrected = [
+                name for name in fitted if name in own and own[name].method != "uncorrected"
+            ]
+            tempered = [name for name in corrected if own[name].tempered]
             return [*tempered, *corrected, *fitted][:1]
         if len(self.graph.work.arms("fit")) == 1 and not self._work.chooses:
             return []
@@ -123,21 +127,17 @@ class AllCases(Experiment):
             self.notes += tested.notes
         return self._best_tested(fitted)
 
-    def _uses_correction(self, name: str) -> bool:
-        own = self._work.own_arms
-        return name in own and own[name].method != "uncorrected"
-
     def _of_largest(self, names: list[str]) -> list[str]:
-        """Return the methods without those of smaller guesses in `selection.screened.of`."""
-        screened = self.config.screened if self.config.selects else None
-        if screened is None or len(screened.of or []) < 2:
-            return names
-        own, largest = self._work.own_arms, max(screened.of)
-        self.notes.append(
-            f"selection.screened.of has {len(screened.of)} guesses; predictions use the largest, "
-            f"{largest:,}, which is the most cautious"
-        )
-        return [name for name in names if name not in own or own[name].of in (None, largest)]
+        """Return the methods, of several guesses of a filtering only those of the largest."""
+        own = self._work.own_arms if self.config.selects else {}
+        largest = max((arm.of for arm in own.values() if arm.of), default=0)
+        smaller = [name for name, arm in own.items() if arm.of and arm.of < largest]
+        if smaller:
+            self.notes.append(
+                f"{KEY}.of has several guesses; predictions use the largest, {largest:,}, which is "
+                "the most cautious"
+            )
+        return [name for name in names if name not in smaller]
 
     def _best_tested(self, fitted: list[str]) -> list[str]:
         """Return the best of some methods on the test samples; FREQUENCIES where none is better."""
