@@ -210,6 +210,12 @@ def verified(results: Path) -> list[dict[str, str]]:
     ]
 
 
+def together(results: Path) -> list[dict[str, str]]:
+    found = pd.read_csv(results / "verify/together.csv")
+    found["by chance"], found["p"] = found["by chance"].map("{:.1f}".format), found["p"].map(number)
+    return found.astype(str).to_dict("records")
+
+
 def guesses(_) -> list[dict[str, str]]:
     """What a wrong number of features does, and a screening by another statistic: 20 minutes."""
     rows = []
@@ -257,6 +263,7 @@ MADE = {
     "signals": signals("signals"),
     "ranks": lambda results: list(ranks(results)),
     "verify": verified,
+    "together": together,
     "guesses": guesses,
 }
 

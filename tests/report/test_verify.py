@@ -223,11 +223,11 @@ def test_p_of_a_shifted_table_is_small_and_says_so(rng):
         shifted = thesis.omnibus(frame_of(cells)).iloc[0]
         p.append(same["p"])
         assert shifted["p"] == pytest.approx(1 / 200)
-        assert shifted[""] == "not compatible"
+        assert shifted["verdict"] == "not compatible"
         assert shifted["outside"] > 3 > 1.5 > shifted["by chance"]
     assert np.mean(np.array(p) <= 0.01) <= 0.1
     few = thesis.omnibus(frame_of(cells[:, :50])).iloc[0]
-    assert few[""] == "too few data sets"
+    assert few["verdict"] == "too few data sets"
     (line, _) = thesis.omnibus_words(thesis.omnibus(frame_of(cells)))
     assert re.fullmatch(
         r"Table 9: \d+ of 40 outside, \d\.\d by chance, p = 0\.005 \(not compatible\)", line

@@ -523,9 +523,9 @@ def omnibus(numbers: pd.DataFrame) -> pd.DataFrame:
                 "outside": int(counts[0]),
                 "by chance": counts[1:].mean(),
                 "p": p,
-                "": "compatible" if p > LEVEL else "not compatible",
+                "verdict": "compatible" if p > LEVEL else "not compatible",
             }
-            rows.append(row if len(counts) * LEVEL >= 1 else row | {"": "too few data sets"})
+            rows.append(row if len(counts) * LEVEL >= 1 else row | {"verdict": "too few data sets"})
     return pd.DataFrame(rows)
 
 
@@ -573,9 +573,11 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     small = any(source.config["experiment"].endswith("-smoke") for source in sources)
     results = Results(root, "verify-smoke" if small else "verify")
     results.prepare()
-    outputs = Outputs(results, ["verify.csv", "verify.md", "verify.html", "claims.csv"])
+    names = ["verify.csv", "verify.md", "verify.html", "claims.csv", "together.csv"]
+    outputs = Outputs(results, names)
     written, tested = numbers.drop(columns=HIDDEN), claims.evaluate_all(sources)
     outputs.write("claims.csv", csv_text(tested))
+    outputs.write("together.csv", csv_text(tests))
     tested = tested[tested["part"].isin(_by_section(sources))]
     first, *of_tables = summary(numbers).split("\n")
     line = "\n".join([f"{first}; {claims.verdict_counts(tested['verdict'])}", *of_tables])
