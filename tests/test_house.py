@@ -15,10 +15,10 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 41_941,
-    "files": 91,
-    "functions of at most 3 lines": 836,
-    "isinstance": 127,
+    "lines": 42_450,
+    "files": 90,
+    "functions of at most 3 lines": 831,
+    "isinstance": 124,
     "lines of kernels": 5_833,
     "lines of the longest function": 66,
     "most arguments": 10,

@@ -17,7 +17,6 @@ from thesiskit.cli.console import (
     ONE_CONFIG,
     VERBOSE,
     Commands,
-    ConfigType,
     executor_option,
     make_stage,
     opens_experiment,
