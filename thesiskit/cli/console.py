@@ -213,18 +213,16 @@ class ConfigType(Named):
     """A config: a path, the name of one that comes with thesiskit, or of what it remakes.
 
     many : the name of a folder stands for the configs in it; a value becomes a list of paths.
-    results : a folder of results may stand in its place.
     """
 
-    def __init__(self, *, many: bool = False, results: bool = False):
+    def __init__(self, *, many: bool = False):
         super().__init__("config", lambda: [*shipped(), *(folders() if many else ())])
-        self.many, self.results = many, results
+        self.many = many
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path | list[Path]:
         """Return the path, or the paths; raise ConfigError where there is none of that name."""
         del param, ctx
-        whole = isinstance(value, Path) or (self.results and Path(value).is_dir())
-        paths = [Path(value)] if whole else _exhibit(value) or find(value)
+        paths = [value] if isinstance(value, Path) else _exhibit(value) or find(value)
         if self.many:
             return paths
         if len(paths) > 1:

@@ -196,7 +196,7 @@ def signals_table(record: Record) -> list[Table]:
     })  # fmt: skip
     if record.patterns:
         found_of = _pairs_found(record)
-        frame["pairs found"] = [found_of.get((one.kept, one.s), "") for one in once.itertuples()]
+        frame["pairs found"] = [found_of.get((one.kept, one.s)) for one in once.itertuples()]
     worse = once["lower"] > SURE * once["lower_error"]
     frame["AMLP: best"] = np.where(once["place"] == 0, BEST, np.where(worse, "", AS_GOOD))
     kinds = [mine for _, mine in found.groupby(["s", "label"], sort=False)]
