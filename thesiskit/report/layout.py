@@ -246,16 +246,16 @@ def csv_text(frame: pd.DataFrame) -> str:
 
     Whole numbers beside missing ones, which pandas keeps as floats, are written as integers.
     """
-    inert = frame.infer_objects()
-    for place, dtype in enumerate(inert.dtypes):
+    inert = frame.copy()
+    for place, dtype in enumerate(frame.dtypes):
         if dtype.kind == "f":
-            column = inert.iloc[:, place]
+            column = frame.iloc[:, place]
             known = column.dropna()
             whole = ((known % 1 == 0) & (abs(known) < MOST_WHOLE)).all()
             if whole and len(known) < len(column):
                 inert.isetitem(place, column.astype("Int64"))
         elif not pd.api.types.is_numeric_dtype(dtype):
-            cells = [_inert(value) for value in inert.iloc[:, place]]
+            cells = [_inert(value) for value in frame.iloc[:, place]]
             inert.isetitem(place, pd.Series(cells, index=frame.index, dtype=object))
     inert.columns = [_inert(name) for name in frame.columns]
     return inert.to_csv(index=False)
