@@ -199,7 +199,7 @@ ARM = click.option(
     multiple=True,
     metavar="NAME",
     help="Only this arm, as a page names it. May be repeated. Default: the arm that predicts the "
-    "test cases best.",
+    "test cases best, or the class frequencies where none is clearly better than these.",
 )
 ALL_ARMS = click.option("--all-arms", is_flag=True, help="All arms, not only the best one.")
 
@@ -232,12 +232,12 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
 
     With --new TABLE the models are fitted to all cases that have a response. The fit is kept
     below results/EXPERIMENT/all-cases and used again. Of several arms the one is taken that
-    predicts the test cases best, which are predicted first if they are not yet. Columns of TABLE
-    are matched by name; medians, categories and codes are those of the training cases. The
-    predictions are a CSV table with a row for each case and arm: the more probable class, and the
-    probability of each class; for real responses the median and the interval from 5 % to 95 %.
-    Other columns compare the cases of a table with the training cases; a note says it where they
-    are unlike.
+    predicts the test cases best, which are predicted first if they are not yet; where none is
+    clearly better than the class frequencies, predictions are these. Columns of TABLE are matched
+    by name; medians, categories and codes are those of the training cases. The predictions are a
+    CSV table with a row for each case and arm: the more probable class, and the probability of
+    each class; for real responses the median and the interval from 5 % to 95 %. Other columns
+    compare the cases of a table with the training cases; a note says it where they are unlike.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
     && thesiskit predict mine.yaml --new colon.csv --output predictions.csv

@@ -96,11 +96,12 @@ class AllCases(Experiment):
     def recommended(self, *, watch: Watch, yes: bool) -> list[str]:
         """Return the name of the method to predict new samples with; none where there is only one.
 
-        It is the `preferred` method on the test samples, or FREQUENCIES where no method is clearly
-        better than the class frequencies, or where most folds chose these.  What the experiment
-        lacks up to its predictions is computed.  Where no sample is tested, because all took part
-        in a filtering, it is the first method that is corrected and tempered.  Of several guesses
-        of how many features there were before a filtering it is the largest, the most cautious.
+        It is the method with the lowest log loss on the test samples, or FREQUENCIES where no
+        method is clearly better than the class frequencies, or where most folds chose these. What
+        the experiment lacks up to its predictions is computed. Where no sample is tested, because
+        all took part in a filtering, it is the first method that is corrected and tempered. Of
+        several guesses of how many features there were before a filtering it is the largest, the
+        most cautious.
         """
         fitted, tested = self._of_largest([*self.graph.work.arms("fit")]), self._tested
         if "predict" not in tested.stages:
