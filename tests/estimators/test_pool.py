@@ -51,6 +51,7 @@ def test_attributes_are_in_the_order_of_the_columns():
     np.testing.assert_allclose(model.coef_[:, varies] * X[:, varies].std(axis=0),
                                model.effect_[:, varies])  # fmt: skip
     assert model.power_.shape == (len(pool.FAMILIES),)
+    assert model.shrinkage_ < 1e-6
 
 
 def test_labels_and_missing_values():

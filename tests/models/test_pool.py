@@ -133,15 +133,48 @@ def test_it_learns_and_is_calibrated_about(G):
     assert share[:10].mean() > share[10:].mean()
 
 
-def test_noise_is_not_believed():
-    X, _ = drawn(60, 500, 2, relevant=0)
-    losses = []
-    for seed in range(5):
+@pytest.mark.parametrize(("n", "p", "G"), [(14, 100, 2), (30, 50, 3)])
+def test_noise_is_predicted_by_the_class_shares(n, p, G):
+    """Means over data sets, of the pool and of that without the shrinkage."""
+    losses, errors = [], []
+    for seed in range(10):
         rng = np.random.default_rng(seed)
-        y = rng.permutation(np.arange(60) % 2)
-        learnt = pool.fit(X[:40], y[:40], rng)
-        losses.append(log_loss(pool.log_probability(learnt, X[40:]), y[40:]))
-    assert np.mean(losses) < 0.80
+        learnt = pool.fit(rng.standard_normal((n, p)), np.arange(n) % G, rng)
+        new = rng.standard_normal((200, p))
+        log = [pool.log_probability(learnt | {"shrinkage": np.array(h)}, new)
+               for h in (learnt["shrinkage"], 0.0)]  # fmt: skip
+        losses.append([-each.mean() - np.log(G) for each in log])
+        errors.append([1 - np.exp(each.max(axis=1)).mean() - (1 - 1 / G) for each in log])
+    (loss, unshrunken_loss), (error, unshrunken_error) = np.mean([losses, errors], axis=1)
+    assert loss < min(0.02, unshrunken_loss / 2)
+    assert error > max(-0.025, unshrunken_error / 2)
+
+
+def test_signal_is_not_shrunken():
+    X, y = drawn(60, 150)
+    assert pool.fit(X, y, np.random.default_rng(0))["shrinkage"] < 1e-6
+
+
+def test_shrinkage_is_a_posterior_probability():
+    rng = np.random.default_rng(0)
+    y = np.array([0] * 14 + [1] * 7)
+    share = np.bincount(y) / 21
+    p = special.softmax(rng.standard_normal((21, 2)) + 1.5 * np.eye(2)[y], axis=1)
+    shrinkage, slope = pool._shrunken(np.log(p) + rng.standard_normal((21, 1)), y, share)
+    odds = pool.PRIOR_ODDS * np.prod(share[y] / p[np.arange(21), y])
+    assert 0.01 < shrinkage < 0.99
+    assert shrinkage / (1 - shrinkage) == pytest.approx(odds)
+    mixed = (1 - shrinkage) * p[:, 1] + shrinkage * share[1]
+    expected, _ = np.polyfit(special.logit(p[:, 1]), special.logit(mixed), 1)
+    assert slope == pytest.approx(expected)
+
+
+def test_predictions_are_mixed_with_the_class_shares():
+    X, y = drawn(40, 30, 3)
+    learnt = pool.fit(X, y, np.random.default_rng(0))
+    alone = np.exp(pool.log_probability(learnt | {"shrinkage": np.array(0.0)}, X))
+    mixed = np.exp(pool.log_probability(learnt | {"shrinkage": np.array(0.3)}, X))
+    np.testing.assert_allclose(mixed, 0.7 * alone + 0.3 * learnt["share"])
 
 
 def test_units_and_order_of_columns_change_nothing():
@@ -244,7 +277,8 @@ def test_effects_are_slopes_of_log_odds():
     learnt = pool.fit(X, y, np.random.default_rng(0))
     one = np.flatnonzero(learnt["family"] == pool.RIDGE)[0]
     alone = {"weight": np.where(learnt["family"] == pool.RIDGE, 0, learnt["weight"]),
-             "power": np.array([1.7, 0, 0]), "cases": np.array(10**12)}  # fmt: skip
+             "power": np.array([1.7, 0, 0]), "cases": np.array(10**12),
+             "shrinkage": np.array(0.0)}  # fmt: skip
     alone["weight"][one] = 1
     alone["damping"] = np.ones(len(learnt["family"]))  # nothing is added to so many cases
     learnt |= alone
@@ -307,3 +341,10 @@ def test_what_files_hold():
     packed = model.join([model.pack([posterior, posterior])])
     np.testing.assert_array_equal(packed["effect"][20:], pool.effects(posterior).T)
     np.testing.assert_array_equal(packed["lasso_share"][:20], pool.lasso_share(posterior))
+    damaged = arrays | {"shrinkage": np.array(1.5)}
+    with pytest.raises(ValueError, match="do not belong together"):
+        pool.Pool.restored(about, damaged, np.arange(20), 3)
+    older = {name: array for name, array in arrays.items() if name != "shrinkage"}
+    _, again = pool.Pool.restored(about, older, np.arange(20), 3)
+    assert again["shrinkage"] == 0
+    np.testing.assert_array_equal(pool.log_probability(older, X), pool.log_probability(again, X))

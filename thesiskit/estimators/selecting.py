@@ -616,6 +616,8 @@ class PoolClassifier(
     effect_ : (G, p) the same for one standard deviation of each feature, to compare features.
     lasso_share_ : (p,) the weight of those fits of the lasso that use each feature.
     power_ : (3,) the powers of ridge, lasso and discriminants in the product of probabilities.
+    shrinkage_ : the weight of the class frequencies in the predictions, near 1 where left-out
+        samples do not show that any feature is of use.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
     """
@@ -636,6 +638,7 @@ class PoolClassifier(
             of_all[..., self.selected_] = values
             setattr(self, name, of_all)
         self.power_ = self._posterior["power"]
+        self.shrinkage_ = float(self._posterior["shrinkage"])
         return self
 
 

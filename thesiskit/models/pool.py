@@ -8,6 +8,7 @@
 | weights of settings within a family | `weight` | (S,) |
 | u_m of the families | `power` | (3,) |
 | d_s, see below | `damping` | (S,) |
+| h, weight of the class shares | `shrinkage` | () |
 
 No model of how features depend on each other is made: three families of linear classifiers of all
 features are fitted with many penalties, and averaged by how well they predict cases that were left
@@ -29,6 +30,14 @@ pooled logarithmically:
     P(class) ~ prod_m p_m(class)^u_m,  0 <= u_m <= 3,
     u minimises  - sum_i log P(y_i) + M sum_m (u_m - 1/M)^2.
 
+Perhaps no feature is of use.  The prediction is (1 - h) P + h share, where the shrinkage h is the
+pseudo posterior probability of the class shares,
+
+    h / (1 - h)  =  PRIOR_ODDS (G - 1)^2 prod_i share(y_i) / P(y_i),  P of samples left out.
+
+These prior odds are large because weights, temperatures and powers are fitted to the same left-out
+probabilities, which lowers the log loss of noise, too, by more with more classes.
+
 A missing value is the mean of its feature in the training cases of each fold.
 
 What a feature does (`effects`) is told by a linear function that is near the log odds,
@@ -36,7 +45,8 @@ What a feature does (`effects`) is told by a linear function that is near the lo
     log P(class) - mean over classes  ~  z' sum_s u_m(s) w_s d_s beta_s + constant,
 
 with d_s the slope of the regression of the log odds of p on those of the setting before its
-temperature, its mixing and what is added, over the cases that were left out.
+temperature, its mixing and what is added, times that of the shrunken log odds on those of P, over
+the cases that were left out.
 """
 
 from __future__ import annotations
@@ -59,6 +69,7 @@ MOST_WEIGHT = 1000.0  # of a feature, relative to that with the median F
 INTERCEPT = 1e6  # the prior variance of intercepts
 FOLDS = 5
 MOST_POWER = 3.0
+PRIOR_ODDS = 100.0  # that no feature is of use, if there are two classes
 NO_WEIGHT = 1e-4  # settings of less weight are left out
 CASES = 4096  # that are predicted at once
 RIDGE, LASSO, DISCRIMINANTS = range(3)  # families
@@ -81,7 +92,7 @@ class Pool(Model):
         "mean": (float, "k"), "scale": (float, "k"), "share": (float, "G"), "cases": (int, ""),
         "coefficient": (float, "S G k"), "intercept": (float, "S G"), "family": (int, "S"),
         "weight": (float, "S"), "sharpness": (float, "S"), "mixing": (float, "S"),
-        "power": (float, "M"), "damping": (float, "S"),
+        "power": (float, "M"), "damping": (float, "S"), "shrinkage": (float, ""),
     }  # fmt: skip
     about_methods = (
         "`corrected` and `uncorrected` are the same here, one arm; and methods of others: "
@@ -114,14 +125,16 @@ class Pool(Model):
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[Model, Arrays]:
         """Return the model and what it had learnt; ValueError if damaged."""
+        arrays = {"shrinkage": np.array(0.0)} | arrays  # older files have none
         model, learnt = super().restored(about, arrays, selected, classes)
         of_values = ("mean", "scale")  # of any size
         check(all((np.abs(learnt[name]) < (np.inf if name in of_values else LARGEST)).all()
                   for name in learnt))  # fmt: skip
         check(learnt["cases"] > 0 and learnt["power"].shape == (len(FAMILIES),))
         check(set(learnt["family"].tolist()) == set(range(len(FAMILIES))))
-        for name in ("scale", "share", "weight", "sharpness", "mixing", "power"):
+        for name in ("scale", "share", "weight", "sharpness", "mixing", "power", "shrinkage"):
             check((learnt[name] >= 0).all())
+        check(learnt["shrinkage"] <= 1)
         check((learnt["mixing"] <= 1).all() and (learnt["weight"] < 1 + 1e-9).all())
         return model, learnt
 
@@ -158,6 +171,8 @@ def fit(
         chance[chance < NO_WEIGHT] = 0
         weight[mine] = chance / chance.sum()
         pooled.append(np.tensordot(weight[mine], left_out[mine], 1))
+    power = _powers(np.log(pooled), y)
+    shrinkage, slope = _shrunken(np.tensordot(power, np.log(pooled), 1), y, share)
     used = np.flatnonzero(weight)
     lines = [lines[s] for s in used]
     return {
@@ -171,8 +186,9 @@ def fit(
         "weight": weight[used],
         "sharpness": sharpness[used],
         "mixing": mixing[used],
-        "power": _powers(np.log(pooled), y),
-        "damping": damping[used],
+        "power": power,
+        "damping": damping[used] * slope,
+        "shrinkage": np.array(shrinkage),
     }
 
 
@@ -180,6 +196,7 @@ def log_probability(learnt: Arrays, table: np.ndarray) -> np.ndarray:
     """Return log P(class), (T, G), for the features of new cases, (T, p)."""
     n, (S, G, p) = int(learnt["cases"]), learnt["coefficient"].shape
     flat, family = learnt["coefficient"].reshape(S * G, p), learnt["family"]
+    shrinkage = float(learnt.get("shrinkage", 0.0))  # older files have none
     found = np.empty((len(table), G))
     for start in range(0, len(table), CASES):
         z = (table[start : start + CASES] - learnt["mean"]) * learnt["scale"]
@@ -191,7 +208,8 @@ def log_probability(learnt: Arrays, table: np.ndarray) -> np.ndarray:
                 p_s = _mixed(p_s, learnt["sharpness"][s], learnt["mixing"][s], learnt["share"])
             pooled[m] += learnt["weight"][s] * _raised(p_s, n)
         log = np.tensordot(learnt["power"], np.log(pooled), 1)
-        found[start : start + CASES] = special.log_softmax(log, axis=1)
+        p_all = special.softmax(log, axis=1)
+        found[start : start + CASES] = np.log(_mixed(p_all, 1.0, shrinkage, learnt["share"]))
     return found
 
 
@@ -279,6 +297,20 @@ def _powers(log: np.ndarray, y: np.ndarray) -> np.ndarray:
     start = np.full(M, 1 / M)
     bounds = [(0, MOST_POWER)] * M
     return optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+
+
+def _shrunken(log: np.ndarray, y: np.ndarray, share: np.ndarray) -> tuple[float, float]:
+    """Return the shrinkage to the class shares, and the slope of the log odds that it leaves.
+
+    log (n, G): left-out log probabilities of the pool, but for a constant of each sample.
+    """
+    p = special.softmax(log, axis=1)
+    gain = np.log(p[np.arange(len(y)), y] / share[y]).sum()
+    shrinkage = float(special.expit(np.log(PRIOR_ODDS * (len(share) - 1) ** 2) - gain))
+    before, after = _log_odds(p), _log_odds(_mixed(p, 1.0, shrinkage, share))
+    before -= before.mean(axis=0)  # the shares move all samples alike
+    size = max((before**2).sum(), np.finfo(float).tiny)
+    return shrinkage, float((before * after).sum() / size)
 
 
 # ---- the linear classifiers ----
