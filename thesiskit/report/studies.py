@@ -614,7 +614,7 @@ def board_table(study: Record) -> list[Table]:
         "L2, of all features): AMLP less that of ridge on the same tables, so below zero is "
         "better, with Student's interval of 95 % over the tables; then on how many tables it is "
         "lower and higher, in brackets on how many by more than two standard errors. Methods are "
-        "in the order of their mean difference from ridge."
+        f"in the order of their mean difference from ridge.{_first(study).about_intervals}"
         + (" Cross-validated is the error rate that somebody finds who divides only the cases of "
            "the screening, after it." if screened else "")
         + manner_words(study)
@@ -648,9 +648,16 @@ def _board_differences(study: Record) -> list[Table]:
         "Paired differences, means over the tables; below zero the first one is better. Over cases "
         "the standard error is that for new cases of these same tables (with the normal interval "
         "of 95 %), over tables that for other tables of their kind (Student's)."
+        + _first(study).about_intervals
     )
     title = "Which methods these tables tell apart"
     return [Table("board-differences", title, pd.DataFrame(rows), caption)] if rows else []
+
+
+def _first(study: Record) -> metrics.Tested:
+    """Return the test cases of the first table; all tables of a study are divided alike."""
+    table = next(iter(study.tables.values()))
+    return table.tested
 
 
 def _name(arm: Arm) -> str:
@@ -721,10 +728,10 @@ def board_scores(study: Record) -> list[Table]:
     if board["temperature"].isna().all():
         frame = frame.drop(columns="temperature")
     caption = (
-        "Intervals of 95 % are over the cases of a table: Wilson's of error rates, DeLong's of AUC "
-        "(an AUC of 1 has none; of more classes it is the mean over classes, each against all "
-        "others), the normal one of AMLP. A case counts once, however often it was tested. The "
-        "limit is the AMLP with the temperature fitted to the test cases themselves. A temperature "
+        "Intervals of 95 % are over the cases of a table: Wilson's of error rates, the normal one "
+        f"of AMLP.{_first(study).about_auc} AUC of more classes is the mean over classes, each "
+        f"against all others.{_first(study).about_intervals} A case counts once, however often it "
+        "was tested. The limit is the AMLP with the temperature fitted to the test cases themselves. A temperature "
         "is the median over training sets."
     )
     return [Table("board-scores", "Table by table", frame, caption, long=True)]
@@ -775,6 +782,7 @@ def board_predicted(study: Record) -> list[Figure]:
         "shaded half it is larger, so the method is over-confident, and below it is "
         f"under-confident. {COLOURED} {keys}Lines are Wilson's intervals of 95 % over cases; "
         f"tables that are farthest off, by more than {100 * OFF:.0f} points, are named."
+        f"{_first(study).about_intervals}"
     )
     return [
         Figure("board-predicted", "Predicted and observed errors of each method", figure, caption)
