@@ -21,7 +21,7 @@ MOST_LINES = 12  # of scores on the terminal
 COMMON = 0.8  # of the cases in one class: with more, another class is rare
 BORDER = 0.01  # p-values below it speak against calibration
 # factors of standard errors where test samples train models that predict other test samples: of
-# error rates, AUC and recalibration; and once more of log losses, and of leave-one-out
+# error rates and recalibration; once more of losses and AUC, and once more in leave-one-out
 WIDER, ONCE_MORE = 1.4, 1.15
 CAREFUL, SURE, WELL = "under-confident", "over-confident", "calibrated"
 
@@ -306,9 +306,9 @@ def standard_error(values: np.ndarray, n: int | None = None) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values) if n is None else n))
 
 
-def student(values: np.ndarray, wider: float = 1.0) -> tuple[float, float, float]:
-    """The mean of values, and the ends of Student's interval of 95 %, wider by a factor."""
-    mean, error = float(values.mean()), wider * standard_error(values)
+def student(values: np.ndarray, error: float | None = None) -> tuple[float, float, float]:
+    """The mean of values, and the ends of Student's interval of 95 %, by its standard error."""
+    mean, error = float(values.mean()), standard_error(values) if error is None else error
     half = error * scipy.stats.t.ppf(0.975, max(1, len(values) - 1))
     return mean, mean - half, mean + half
 
@@ -407,9 +407,11 @@ class Tested:
         return WIDER if np.ptp(times(self.unit)) else 1.0
 
     @property
-    def wider_loss(self) -> float:
-        """The same of log losses."""
-        return self.wider * ONCE_MORE if self.wider > 1 else 1.0
+    def wider_of_skew(self) -> float:
+        """The same of losses and AUC, whose distributions are more skew than those of errors."""
+        if self.wider == 1:
+            return 1.0
+        return self.wider * ONCE_MORE
 
     @property
     def about_auc(self) -> str:
@@ -429,13 +431,9 @@ class Tested:
         return (
             " Test samples share training samples: so that 95% intervals cover the score on new "
             "samples of the model that is fitted to all samples of this table, standard errors are "
-            f"multiplied by {self.wider:.2g} ({self.wider_loss:.2g} for log loss), as measured in "
-            "simulations."
+            f"multiplied by {self.wider:.2g} ({self.wider_of_skew:.2g} for log loss and AUC), as "
+            "measured in simulations."
         )
-
-    def error_of(self, values: np.ndarray) -> float:
-        """Return the standard error of the mean of losses, or of squared errors, (N,)."""
-        return self.wider_loss * standard_error(self.independent(values))
 
     @cached_property
     def places(self) -> np.ndarray:
@@ -497,7 +495,8 @@ class Score:
     @cached_property
     def amlp_error(self) -> float:
         """The standard error of AMLP, over distinct cases."""
-        return self.tested.error_of(self.loss)
+        tested = self.tested
+        return tested.wider_of_skew * standard_error(tested.independent(self.loss))
 
     @cached_property
     def amlp_interval(self) -> tuple[float, float]:
@@ -531,7 +530,7 @@ class Score:
         own, others = np.transpose([
             [len(np.unique(tested.places[side])) for side in (y == g, y != g)] for g in np.unique(y)
         ])  # fmt: skip
-        low, high = newcombe(middle, own, others, tested.wider)
+        low, high = newcombe(middle, own, others, tested.wider_of_skew)
         return area, min(area, low), max(area, high)
 
     @cached_property
@@ -588,9 +587,9 @@ class Score:
 
     def less(self, other: "Score") -> tuple[float, float]:
         """Return the AMLP less that of another arm, and the standard error of the difference."""
-        difference = self.loss - other.loss
-        mean = float(self.tested.independent(difference).mean())
-        return mean, self.tested.error_of(difference)
+        difference = self.tested.independent(self.loss - other.loss)
+        error = self.tested.wider_of_skew * standard_error(difference)
+        return float(difference.mean()), error
 
 
 def headline(scores: Sequence[Score], *first: Score) -> list[str]:

@@ -240,8 +240,8 @@ def differences_table(record: Record) -> list[Table]:
         if one is best:
             continue
         tested = one.tested
-        difference = tested.independent(one.loss - best.loss)
-        difference = metrics.student(difference, tested.wider_loss)
+        less = tested.independent(one.loss - best.loss)
+        difference = metrics.student(less, one.less(best)[1])
         wrong = one.wrong_cases, best.wrong_cases
         only = [(a & ~b).sum() for a, b in permutations(wrong)]
         rows.append(

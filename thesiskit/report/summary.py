@@ -331,7 +331,8 @@ def _of_real_responses(record: Record) -> Table:
         name = record.name(arm)
         median, low, high = (found[end][arm.row] for end in ("median", "low", "high"))
         square = (y - median) ** 2
-        half = 1.96 * record.tested.error_of(square)
+        error_of_mean = metrics.standard_error(record.tested.independent(square))
+        half = 1.96 * record.tested.wider_of_skew * error_of_mean
         row = {
             "arm": name,
             f"{error}: mean": float(np.sqrt(square.mean())),
