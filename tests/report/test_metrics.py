@@ -10,6 +10,7 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from thesiskit.report import metrics
 from thesiskit.report.metrics import CAREFUL, SURE, WELL, Score, aligned
+from thesiskit.report.summary import _against
 
 
 def cases(response, unit=None, group=None):
@@ -179,12 +180,13 @@ def test_the_interval_of_auc_covers_it(rng):
     assert 0.93 < inside / 600 < 0.98
 
 
-def test_without_an_error_auc_has_no_interval_and_recalibration_no_slope():
+def test_without_an_error_auc_has_newcombes_interval_and_recalibration_no_slope():
     y = np.repeat([0, 1], 10)
     for p in (np.linspace(0.1, 0.9, 20), 10.0 ** -np.linspace(30, 0.1, 20)):  # also sure ones
         found = Score(cases(y), "x", two(p))
         assert found.auc_interval[0] == 1
-        assert np.isnan(found.auc_interval[1:]).all()
+        assert found.auc_interval[1:] == metrics.newcombe(1, np.array([10]), np.array([10]))
+        assert 0.75 < found.auc_interval[1] < 0.85
         assert np.isnan(found.recalibration).all()
     tied = np.array([0.1] * 9 + [0.5] * 2 + [0.9] * 9)  # one of each class between the others
     assert np.isnan(Score(cases(y), "x", two(tied)).recalibration).all()
@@ -437,3 +439,112 @@ def test_columns_are_aligned():
         "       AMLP", "a       0.1", "long  10.25"
     ]  # fmt: skip
     assert aligned(["", "AMLP"], []) == []
+
+
+# ---- folds that share training samples ----
+
+
+def cross_validated(rng, n, signal, fold):
+    """Scores of nearest centroids on the best 5 of 40 features, and the true error and AUC."""
+    mean = np.where(np.arange(40) < 8, signal, 0)
+    y = np.arange(n) % 2
+    x, new = (
+        rng.normal(size=(rows, 40)) + np.outer(np.arange(rows) % 2, mean) for rows in (n, 600)
+    )
+
+    def learn(train, rows):
+        means = np.array([x[train][y[train] == g].mean(axis=0) for g in (0, 1)])
+        slope = means[1] - means[0]
+        slope[np.argsort(-np.abs(slope))[5:]] = 0
+        return special.expit((rows - means.mean(axis=0)) @ slope)
+
+    p, base = np.empty(n), np.empty((n, 2))
+    for f in np.unique(fold):
+        test = fold == f
+        p[test] = learn(~test, x[test])
+        base[test] = np.bincount(y[~test]) / (~test).sum()
+    unit, all_p = np.arange(n), learn(np.ones(n, bool), new)
+    area = roc_auc_score(np.arange(600) % 2, all_p)
+    each = [metrics.Tested(y, unit, unit, division, ["a", "b"], base)
+            for division in ({"fold": fold + 1}, {})]  # fmt: skip
+    error = metrics.error_rate(all_p, np.arange(600) % 2)
+    return [Score(tested, "x", two(p)) for tested in each], error, area
+
+
+@pytest.mark.parametrize("signal", [0, 0.9])
+@pytest.mark.parametrize("alone", [False, True])
+def test_intervals_of_folds_cover_the_score_of_the_model_of_all_samples(rng, signal, alone):
+    """Without the factor they cover it too rarely, on noise and with a signal."""
+    n, inside = 24, np.zeros((2, 2))
+    for _ in range(300):
+        fold = np.arange(n) if alone else rng.permutation(n // 2).repeat(2) % 8
+        scores, error, area = cross_validated(rng, n, signal, fold)
+        for place, one in enumerate(scores):
+            low, high = one.error_interval
+            _, first, last = one.auc_interval
+            inside[place] += low <= error <= high, first <= area <= last
+    assert (inside[0] / 300 > 0.89).all()
+    assert (inside[1] / 300 < 0.9).all()
+
+
+def test_intervals_are_wider_only_where_test_samples_train():
+    """Not in one holdout, or in a test set that is predicted twice, but in two holdouts."""
+    unit = np.arange(12)
+    assert cases(unit % 2, unit).wider == 1
+    assert cases(np.tile(unit % 2, 2), np.tile(unit, 2)).wider == 1
+    again = np.append(unit, unit[6:] + 3)
+    assert cases(again % 2, again).wider == metrics.WIDER
+    once = Score(cases(unit % 2), "x", two(unit / 12))
+    tested = metrics.Tested(
+        unit % 2, unit, unit, {"fold": unit // 4 + 1}, ["a", "b"], np.full((12, 2), 0.5)
+    )
+    folded = Score(tested, "x", two(unit / 12))
+    assert folded.amlp_error == pytest.approx(1.4 * 1.15 * once.amlp_error)
+    assert folded.error_interval == metrics.wilson(once.error, 12 / 1.4**2)
+    assert folded.less(once)[1] == 0
+    assert folded.right_of(1)[2] > once.right_of(1)[2]
+    wide = np.diff(folded.recalibration[:, 1:]) / np.diff(once.recalibration[:, 1:])
+    assert wide == pytest.approx(np.full((2, 1), 1.4))
+    assert "1.4" in tested.about_intervals
+    assert not cases(unit % 2).about_intervals
+
+
+def test_class_frequencies_in_leave_one_out_are_a_guess():
+    """A sample lowers the frequency of its class among the others: AUC is 0, all are wrong."""
+    y, unit = np.repeat([0, 1], 15), np.arange(30)
+    base = np.stack([15 - (y == g) for g in (0, 1)], axis=1) / 29
+    tested = metrics.Tested(y, unit, unit, {"fold": unit + 1}, ["a", "b"], base)
+    area, low, high = Score(tested, "x", base).auc_interval
+    assert area == low == 0
+    assert 0.5 < high < 0.9
+    right = unit % 2 == 0
+    guess = Score(tested, "x", two(np.where(right == y, 0.6, 0.4)))
+    frequencies = Score(tested, "base rate", base)
+    assert guess.error == 0.5
+    assert frequencies.error == 1
+    assert guess.amlp < frequencies.amlp
+    assert "not clearly better" in _against(guess, frequencies, None)
+
+
+@pytest.mark.parametrize("area", [0, 0.02, 0.6, 1])
+@pytest.mark.parametrize("wider", [1, 1.4])
+def test_the_ends_of_newcombes_interval_are_as_far_as_their_errors(area, wider):
+    m, n = 9, 15
+    low, high = metrics.newcombe(area, np.array([m, n]), np.array([n, m]), wider)
+    for end in (low, high):
+        if 0 < end < 1:
+            q1, q2 = end / (2 - end), 2 * end**2 / (1 + end)  # Hanley and McNeil
+            mean = (m + n) / 2 - 1  # Newcombe: the same for both
+            variance = end * (1 - end) + mean * (q1 - end**2) + mean * (q2 - end**2)
+            error = np.sqrt(variance / (m * n))
+            assert abs(end - area) == pytest.approx(1.96 * wider * error, abs=3e-4)
+        else:
+            assert end == area
+    assert low < high
+
+
+def test_errors_of_fewer_samples_are_compared():
+    a, b = np.repeat([True, False], [32, 8]), np.repeat([False, True], [32, 8])
+    expected = stats.binomtest(8, 10).pvalue
+    assert metrics.mcnemar(a, b, wider=2) == pytest.approx(expected)
+    assert metrics.mcnemar(a, b) < metrics.mcnemar(a, b, wider=1.4) < expected

@@ -20,6 +20,9 @@ MANY = 4096  # from so many terms on, probabilities are convolved by Fourier tra
 MOST_LINES = 12  # of scores on the terminal
 COMMON = 0.8  # of the cases in one class: with more, another class is rare
 BORDER = 0.01  # p-values below it speak against calibration
+# factors of standard errors where test samples train models that predict other test samples: of
+# error rates and recalibration; once more of losses and AUC, and once more in leave-one-out
+WIDER, ONCE_MORE = 1.4, 1.15
 CAREFUL, SURE, WELL = "under-confident", "over-confident", "calibrated"
 
 
@@ -136,16 +139,20 @@ def errors_p_value(risk: np.ndarray, errors: int) -> float:
     return float(min(1.0, 2 * min(tails)))
 
 
-def mcnemar(a: np.ndarray, b: np.ndarray, group: np.ndarray | None = None) -> float:
+def mcnemar(
+    a: np.ndarray, b: np.ndarray, group: np.ndarray | None = None, wider: float = 1.0
+) -> float:
     """McNemar's exact two-sided p-value: are the errors a (N,) as many as the errors b (N,)?
 
     Of groups (N,), numbers from 0, it is the exact test of signs: there are as many groups with
-    more errors a as with more errors b, if each difference is as likely as its opposite.
+    more errors a as with more errors b, if each difference is as likely as its opposite.  Both
+    numbers are divided by wider^2, of samples that are not independent.
     """
     less = a.astype(int) - b
     sums = less if group is None else np.bincount(group, less)
-    only = int((sums > 0).sum()), int((sums < 0).sum())
-    return errors_p_value(np.full(sum(only), 0.5), only[0])
+    fewer, more = np.sort([(sums > 0).sum(), (sums < 0).sum()]) / wider**2
+    # P(at least `more` of fewer + more), which are also fractions
+    return min(1.0, 2 * float(scipy.special.betainc(more, fewer + 1, 0.5))) if more else 1.0
 
 
 def wilson(rate: float, n: float) -> tuple[float, float]:
@@ -164,12 +171,28 @@ def clopper_pearson(hits: np.ndarray, n: np.ndarray, level: float = 0.95) -> np.
     return np.array([np.where(hits > 0, low, 0), np.where(hits < n, high, 1)])
 
 
-def fraction(hit: np.ndarray, group: np.ndarray) -> tuple[float, float, float]:
+def newcombe(
+    area: float, own: np.ndarray, others: np.ndarray, wider: float = 1.0
+) -> tuple[float, float]:
+    """Return Newcombe's (2006, method 5) interval of 95 % of an AUC.
+
+    It contains each t with |t - area| <= 1.96 wider s(t), to 1e-4.  s(t) is the standard error of
+    Hanley and McNeil (1982) of an AUC t of own (G,) samples of a class against others (G,), the
+    mean over classes.  It needs no estimated error, which is 0 at an AUC of 0 or 1.
+    """
+    t = np.linspace(0, 1, 10_001)[:, None]
+    same = ((own + others) / 2 - 1) * ((1 - t) / (2 - t) + t / (1 + t))
+    error = np.sqrt(t * (1 - t) / (own * others) * (1 + same)).mean(axis=1)
+    inside = t[np.abs(t[:, 0] - area) <= 1.96 * wider * error]
+    return float(inside.min(initial=area)), float(inside.max(initial=area))
+
+
+def fraction(hit: np.ndarray, group: np.ndarray, wider: float = 1.0) -> tuple[float, float, float]:
     """Return the mean of hits (N,), from 0 to 1, and its interval of 95 %, over groups (N,).
 
     It is Clopper and Pearson's of as many independent cases as have the variance that is seen
     between groups (Korn and Graubard 1998), but of no more than there are; without any hit, or
-    any miss, a group is one case.
+    any miss, a group is one case.  Their number is divided by wider^2.
     """
     if not len(hit):
         return float("nan"), float("nan"), float("nan")
@@ -177,6 +200,7 @@ def fraction(hit: np.ndarray, group: np.ndarray) -> tuple[float, float, float]:
     alone = rate * (1 - rate) * N / max(1, N - 1)  # the variances of the sum, over N
     seen = (np.bincount(group, hit - rate) ** 2).sum() / N * many / max(1, many - 1)
     n = N * min(1.0, alone / seen) if seen > 0 else many
+    n /= wider**2
     low, high = clopper_pearson(np.array(rate * n), np.array(n))
     return rate, float(low), float(high)
 
@@ -282,9 +306,9 @@ def standard_error(values: np.ndarray, n: int | None = None) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values) if n is None else n))
 
 
-def student(values: np.ndarray) -> tuple[float, float, float]:
-    """The mean of values, and the ends of Student's interval of 95 %."""
-    mean, error = float(values.mean()), standard_error(values)
+def student(values: np.ndarray, error: float | None = None) -> tuple[float, float, float]:
+    """The mean of values, and the ends of Student's interval of 95 %, by its standard error."""
+    mean, error = float(values.mean()), standard_error(values) if error is None else error
     half = error * scipy.stats.t.ppf(0.975, max(1, len(values) - 1))
     return mean, mean - half, mean + half
 
@@ -369,6 +393,49 @@ class Tested:
         return np.bincount(self.places, mean) * self.many / len(mean)
 
     @cached_property
+    def wider(self) -> float:
+        """By what factor standard errors are larger than those of independent samples.
+
+        It was measured on simulated tables of 16 to 60 samples, noise and signal, such that
+        intervals of 95 % cover the scores on new samples of the model that all samples train.
+        Test samples train models that predict other test samples in folds, and where not all of
+        several divisions have the same test samples.
+        """
+        if "fold" in self.division:
+            alone = len(np.unique(self.division["fold"])) == self.many
+            return WIDER * (ONCE_MORE if alone else 1)
+        return WIDER if np.ptp(times(self.unit)) else 1.0
+
+    @property
+    def wider_of_skew(self) -> float:
+        """The same of losses and AUC, whose distributions are more skew than those of errors."""
+        if self.wider == 1:
+            return 1.0
+        return self.wider * ONCE_MORE
+
+    @property
+    def about_auc(self) -> str:
+        """Of which kind the intervals of AUC are."""
+        if self.wider == 1:
+            return " That of AUC is DeLong's, on the scale of log odds, and at 0 and 1 Newcombe's."
+        return (
+            " That of AUC is Newcombe's, of log odds less those of the class frequencies in the "
+            "training samples."
+        )
+
+    @property
+    def about_intervals(self) -> str:
+        """What intervals cover that are wider; nothing of those of independent samples."""
+        if self.wider == 1:
+            return ""
+        return (
+            " Test samples share training samples: so that 95% intervals cover the score on new "
+            "samples of the model that is fitted to all samples of this table, standard errors are "
+            f"multiplied by {self.wider:.2g} ({self.wider_of_skew:.2g} for log loss and AUC), as "
+            "measured in simulations."
+        )
+
+    @cached_property
     def places(self) -> np.ndarray:
         """The number, from 0, of the group of each distinct case; of the case, without groups."""
         group = self.unit if self.group is None else self.group
@@ -418,13 +485,18 @@ class Score:
 
     @cached_property
     def error_interval(self) -> tuple[float, float]:
-        """Wilson's interval of 95 % of the error rate, over distinct cases, or groups."""
-        return wilson(self.error, self.tested.many)
+        """Wilson's interval of 95 % of the error rate, over distinct cases, or groups.
+
+        Where folds share training samples, it is that of fewer independent samples, whose standard
+        error is `Tested.wider` times as large.
+        """
+        return wilson(self.error, self.tested.many / self.tested.wider**2)
 
     @cached_property
     def amlp_error(self) -> float:
         """The standard error of AMLP, over distinct cases."""
-        return standard_error(self.tested.independent(self.loss))
+        tested = self.tested
+        return tested.wider_of_skew * standard_error(tested.independent(self.loss))
 
     @cached_property
     def amlp_interval(self) -> tuple[float, float]:
@@ -434,21 +506,40 @@ class Score:
 
     @cached_property
     def auc_interval(self) -> tuple[float, float, float]:
-        """AUC, and DeLong's interval of 95 % on the scale of log odds; it has none at 0 and 1."""
+        """Return AUC, and the ends of its interval of 95 %.
+
+        It is DeLong's on the scale of log odds, and at 0 and 1 Newcombe's.  Where folds share
+        training samples, it is Newcombe's of the log odds less those of the class frequencies in
+        the training samples: a fold that tests more samples of a class trains on fewer of them,
+        which lowers AUC, on noise to 0 in leave-one-out.
+        """
         tested = self.tested
         area, error = auc(self.probability, tested.response, tested.unit, tested.together)
-        if not 1e-9 < area < 1 - 1e-9:  # 0 and 1 are off by rounding
-            return area, float("nan"), float("nan")
-        half = 1.96 * error / (area * (1 - area))
-        low, high = scipy.special.expit(scipy.special.logit(area) + half * np.array([-1, 1]))
-        return area, float(low), float(high)
+        middle = round(area, 9)  # 0 and 1 are off by rounding
+        if tested.wider > 1:
+            log_odds = scipy.special.logit(np.clip(self.probability, 1e-300, 1 - LEAST))
+            log_odds -= scipy.special.logit(tested.base)
+            middle, _ = auc(log_odds, tested.response, tested.unit, tested.together)
+        elif 0 < middle < 1:
+            half = 1.96 * error / (area * (1 - area))
+            low, high = scipy.special.expit(scipy.special.logit(area) + half * np.array([-1, 1]))
+            return area, float(low), float(high)
+        if np.isnan(area):
+            return area, area, area
+        y = tested.by_case(tested.response)
+        own, others = np.transpose([
+            [len(np.unique(tested.places[side])) for side in (y == g, y != g)] for g in np.unique(y)
+        ])  # fmt: skip
+        low, high = newcombe(middle, own, others, tested.wider_of_skew)
+        return area, min(area, low), max(area, high)
 
     @cached_property
     def recalibration(self) -> np.ndarray:
         """Slope and intercepts of `recalibrated`, with the ends of intervals of 95 %, (K, 3)."""
         tested = self.tested
         found, error = recalibrated(self.probability, tested.response, tested.unit, tested.together)
-        return np.stack([found, found - 1.96 * error, found + 1.96 * error], axis=1)
+        half = 1.96 * tested.wider * error
+        return np.stack([found, found - half, found + half], axis=1)
 
     @cached_property
     def confusion(self) -> np.ndarray:
@@ -459,7 +550,8 @@ class Score:
     def right_of(self, g: int) -> tuple[float, float, float]:
         """The fraction of the cases of a class that are predicted to be it, and its interval."""
         mine = self.tested.by_case(self.tested.response) == g
-        return fraction(self.tested.by_case(~self.wrong)[mine], self.tested.places[mine])
+        right, wider = self.tested.by_case(~self.wrong), self.tested.wider
+        return fraction(right[mine], self.tested.places[mine], wider)
 
     @cached_property
     def wrong_cases(self) -> np.ndarray:
@@ -496,7 +588,8 @@ class Score:
     def less(self, other: "Score") -> tuple[float, float]:
         """Return the AMLP less that of another arm, and the standard error of the difference."""
         difference = self.tested.independent(self.loss - other.loss)
-        return float(difference.mean()), standard_error(difference)
+        error = self.tested.wider_of_skew * standard_error(difference)
+        return float(difference.mean()), error
 
 
 def headline(scores: Sequence[Score], *first: Score) -> list[str]:

@@ -210,11 +210,12 @@ def classifier_table(record: Record) -> list[Table]:
     caption = _ABOUT_TWO.format(record.class_words(1)) if two else _ABOUT_MORE
     caption += (
         "a slope below 1 says that it is over-confident, one above 1 under-confident. A dash: no "
-        "slope is best, because the log odds divide these cases without an error. The interval of "
-        "AUC is DeLong's, on the scale of log odds; an AUC of 1 has none. "
-        + "Those of sensitivity and specificity are Clopper and Pearson's. " * two
-        + f"All are of 95 % over {record.tested.of}"
+        "slope is best, because the log odds divide these cases without an error. Intervals are of "
+        f"95 %.{record.tested.about_auc}"
+        + " Those of sensitivity and specificity are Clopper and Pearson's." * two
+        + f" All are over {record.tested.of}"
         + (_ONCE if record.tested.repeat.any() else ".")
+        + record.tested.about_intervals
     )
     tables = [Table("classifiers", "As classifiers", pd.DataFrame(rows), caption)]
     if not two:
@@ -238,14 +239,16 @@ def differences_table(record: Record) -> list[Table]:
     for one in scored:
         if one is best:
             continue
-        difference = metrics.student(one.tested.independent(one.loss - best.loss))
+        tested = one.tested
+        less = tested.independent(one.loss - best.loss)
+        difference = metrics.student(less, one.less(best)[1])
         wrong = one.wrong_cases, best.wrong_cases
         only = [(a & ~b).sum() for a, b in permutations(wrong)]
         rows.append(
             {"arm": one.name}
             | _interval("AMLP more than the best", difference)
             | {"wrong: only this arm": only[0], "wrong: only the best": only[1]}
-            | {"wrong: p": metrics.mcnemar(*wrong, one.tested.places)}
+            | {"wrong: p": metrics.mcnemar(*wrong, tested.places, tested.wider)}
         )
     caption = (
         f"The best is {best.name}, with an AMLP of {best.amlp:.3f}, which is the lowest. An "
@@ -254,6 +257,7 @@ def differences_table(record: Record) -> list[Table]:
         "chosen the best, differences are somewhat too large. Then how many cases only one of the "
         "two predicts wrongly; p is that of McNemar's exact test that both err as often"
         + (", by the signs of the differences of groups." if best.tested.group is not None else ".")
+        + best.tested.about_intervals
     )
     if record.tested.repeat.any():
         caption += (

@@ -581,6 +581,7 @@ def lower_and_higher(mine: pd.DataFrame) -> list[tuple[int, int]]:
 def board_table(study: Record) -> list[Table]:
     """Errors, observed and predicted, and AMLP of methods over tables, and wins against ridge."""
     board, rows = board_of(study), []
+    tested = next(iter(study.tables.values())).tested  # all tables are divided alike
     names = [f"against ridge: {name}" for name in ("difference", "low", "high", "lower", "higher")]
     screened = board["folded"].notna().any()
     for i, mine in board.groupby("i"):
@@ -614,7 +615,7 @@ def board_table(study: Record) -> list[Table]:
         "L2, of all features): AMLP less that of ridge on the same tables, so below zero is "
         "better, with Student's interval of 95 % over the tables; then on how many tables it is "
         "lower and higher, in brackets on how many by more than two standard errors. Methods are "
-        "in the order of their mean difference from ridge."
+        f"in the order of their mean difference from ridge.{tested.about_intervals}"
         + (" Cross-validated is the error rate that somebody finds who divides only the cases of "
            "the screening, after it." if screened else "")
         + manner_words(study)
@@ -627,6 +628,7 @@ def board_table(study: Record) -> list[Table]:
 def _board_differences(study: Record) -> list[Table]:
     """Return the table of differences of AMLP between ours and the best methods of others."""
     arms, rows = study.arms, []
+    tested = next(iter(study.tables.values())).tested  # all tables are divided alike
     ours = [i for i, arm in enumerate(arms) if arm.method == "corrected"]
     named = [i for i in ours if arms[i].tempered] or ours
     named += [i for name in RIVALS for i, arm in enumerate(arms) if arm.method == name]
@@ -648,6 +650,7 @@ def _board_differences(study: Record) -> list[Table]:
         "Paired differences, means over the tables; below zero the first one is better. Over cases "
         "the standard error is that for new cases of these same tables (with the normal interval "
         "of 95 %), over tables that for other tables of their kind (Student's)."
+        + tested.about_intervals
     )
     title = "Which methods these tables tell apart"
     return [Table("board-differences", title, pd.DataFrame(rows), caption)] if rows else []
@@ -700,6 +703,7 @@ def _against_ridge(board: pd.DataFrame, i: int, arm: Arm) -> str:
 def board_scores(study: Record) -> list[Table]:
     """The scores of every method on every table, with intervals over cases."""
     board = board_of(study)
+    tested = next(iter(study.tables.values())).tested  # all tables are divided alike
     arms = [study.arms[i] for i in board["i"]]
     frame = pd.DataFrame({
         "table": board["table"],
@@ -721,11 +725,11 @@ def board_scores(study: Record) -> list[Table]:
     if board["temperature"].isna().all():
         frame = frame.drop(columns="temperature")
     caption = (
-        "Intervals of 95 % are over the cases of a table: Wilson's of error rates, DeLong's of AUC "
-        "(an AUC of 1 has none; of more classes it is the mean over classes, each against all "
-        "others), the normal one of AMLP. A case counts once, however often it was tested. The "
-        "limit is the AMLP with the temperature fitted to the test cases themselves. A temperature "
-        "is the median over training sets."
+        "Intervals of 95 % are over the cases of a table: Wilson's of error rates, the normal one "
+        f"of AMLP.{tested.about_auc} AUC of more classes is the mean over classes, each "
+        f"against all others.{tested.about_intervals} A case counts once, however often it "
+        "was tested. The limit is the AMLP with the temperature fitted to the test cases "
+        "themselves. A temperature is the median over training sets."
     )
     return [Table("board-scores", "Table by table", frame, caption, long=True)]
 
@@ -733,6 +737,7 @@ def board_scores(study: Record) -> list[Table]:
 def board_predicted(study: Record) -> list[Figure]:
     """Predicted against observed error rate, a panel for each method and a mark for each table."""
     board = board_of(study).sort_values("i", kind="stable")
+    tested = next(iter(study.tables.values())).tested  # all tables are divided alike
     kinds: dict[str, list[int]] = {}
     for i, arm in enumerate(study.arms):
         kinds.setdefault(short_words(arm), []).append(i)
@@ -775,6 +780,7 @@ def board_predicted(study: Record) -> list[Figure]:
         "shaded half it is larger, so the method is over-confident, and below it is "
         f"under-confident. {COLOURED} {keys}Lines are Wilson's intervals of 95 % over cases; "
         f"tables that are farthest off, by more than {100 * OFF:.0f} points, are named."
+        f"{tested.about_intervals}"
     )
     return [
         Figure("board-predicted", "Predicted and observed errors of each method", figure, caption)

@@ -209,9 +209,12 @@ def _against(one: Score, base: Score, linear: Score | None) -> str:
         told = _of_rare_classes(one, base)
         better |= one.auc_interval[1] > 0.5
     else:  # where a class is rare, error rates hardly differ whatever is learnt
-        fewer = one.error < base.error
-        wrong = one.wrong_cases, base.wrong_cases
-        better |= fewer and metrics.mcnemar(*wrong, one.tested.places) < 0.05
+        # frequencies in the training samples of a fold are lowest for the classes that it tests
+        mean = np.broadcast_to(base.probability.mean(axis=0), base.probability.shape)
+        constant = Score(one.tested, base.name, mean)
+        wrong = one.wrong_cases, constant.wrong_cases
+        p_value = metrics.mcnemar(*wrong, one.tested.places, one.tested.wider)
+        better |= one.error < constant.error and p_value < 0.05
     if one.amlp > base.amlp:
         told += " So these probabilities are worth less than the frequencies."
     elif not better:
@@ -313,6 +316,7 @@ def _explained(record: Record) -> str:
         "Intervals are of 95 % (Wilson's for error rates, normal ones for AMLP). The base rate "
         "predicts each class by its frequency among the training cases."
     )
+    text += tested.about_intervals
     return text + manner_words(record)
 
 
@@ -327,7 +331,8 @@ def _of_real_responses(record: Record) -> Table:
         name = record.name(arm)
         median, low, high = (found[end][arm.row] for end in ("median", "low", "high"))
         square = (y - median) ** 2
-        half = 1.96 * metrics.standard_error(record.tested.independent(square))
+        error_of_mean = metrics.standard_error(record.tested.independent(square))
+        half = 1.96 * record.tested.wider_of_skew * error_of_mean
         row = {
             "arm": name,
             f"{error}: mean": float(np.sqrt(square.mean())),
@@ -359,7 +364,8 @@ def _of_real_responses(record: Record) -> Table:
     )
     caption = (
         "Errors are those of the predictive median, in the units of the response; their intervals "
-        f"are normal ones over {record.tested.of}. Of responses, one in ten should be outside its "
+        f"are normal ones over {record.tested.of}.{record.tested.about_intervals} "
+        "Of responses, one in ten should be outside its "
         "predictive interval of 90 %. An arm with many more is over-confident, and one with many "
         "fewer is under-confident. p, above, is the probability that chance alone gives such a "
         "number."

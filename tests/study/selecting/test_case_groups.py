@@ -91,9 +91,11 @@ def test_intervals_are_over_groups(tmp_path, table):
     one = record.scores[0]
     who = table[2][record.predictions["case"]]
     means = [one.loss[who == g].mean() for g in range(PATIENTS)]
-    assert one.amlp_error == pytest.approx(np.std(means, ddof=1) / np.sqrt(PATIENTS))
+    error = np.std(means, ddof=1) / np.sqrt(PATIENTS)
+    assert one.tested.wider == metrics.WIDER  # folds share training samples
+    assert one.amlp_error == pytest.approx(one.tested.wider_of_skew * error)
     low, high = one.error_interval
-    assert (low, high) == metrics.wilson(one.error, PATIENTS)
+    assert (low, high) == metrics.wilson(one.error, PATIENTS / metrics.WIDER**2)
 
 
 def test_inner_folds_keep_groups():
