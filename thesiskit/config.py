@@ -607,6 +607,8 @@ def _misfits(config: Config) -> Iterator[str | None]:
             )
         if "enumeration" in model.samplers and (selection is None or selection.features != [1]):
             yield "model.samplers: enumeration needs `selection.features: [1]`"
+    if "transform" in getattr(data, "model_fields_set", ()):
+        yield _misfit_of_transform(config)
     if config.takes_reals:
         yield from _misfits_of_reals(config)
     elif config.screened and config.screened.f is not None:
@@ -664,6 +666,18 @@ def _misfits_of_reals(config: Config) -> Iterator[str]:
         config.first_model.check(data.sizes.classes)
     except UserError as error:
         yield f"model.{error}"
+
+
+def _misfit_of_transform(config: Config) -> str:
+    """Say what a transform of features does not go with."""
+    if not config.takes_reals:
+        return (
+            "data.transform: is for real features, and this model takes none. "
+            "Fix: use model.kind: normal or pool, or leave it out"
+        )
+    if config.screened is not None and config.screened.keep is not None:
+        return "selection.screened.keep: selects before a transform. Fix: leave out data.transform"
+    return ""
 
 
 def _misfits_of_sizes(config: Config) -> Iterator[str]:
