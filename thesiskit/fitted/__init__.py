@@ -31,6 +31,7 @@ from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import MOST_DISCRETE, UNLIKE, Likeness
+from thesiskit.models.packed import Transform
 
 __all__ = ["FittedModel", "load_model"]
 NAMELESS = (".npy", ".npz")  # tables whose columns may have no names
@@ -262,6 +263,10 @@ class FittedModel:
         for number, arm in enumerate(self.arms.values()):
             about, mine = arm.stored()
             more = {"kind": arm.kind, "name": arm.name, "warning": arm.warning}
+            if arm.transform is not None:
+                more["transform"] = arm.transform.kind
+                mine = mine | {f"transform/{name}": getattr(arm.transform, name)
+                               for name in ("mean", "state")}  # fmt: skip
             header["arms"].append(more | about)
             arrays |= {f"arm-{number}/{name}": values for name, values in mine.items()}
         check_writable(header, arrays)
@@ -350,7 +355,11 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     arms: dict[str, FittedArm] = {}
     for number, about in enumerate(header["arms"]):
         mine = marked(arrays, f"arm-{number}/") | shared
-        arms[str(about["name"])] = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
+        arm = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
+        if kind := about.get("transform"):
+            parts = marked(mine, "transform/")
+            arm.transform = Transform.restored(kind, parts, len(arm.selected), inputs.width)
+        arms[arm.name] = arm
     if not arms:
         raise ValueError("it has no arms")
     if likeness is not None and source.family == "table":

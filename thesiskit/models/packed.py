@@ -252,7 +252,7 @@ class Transform:
         least = np.fmin.reduce(np.where(X > 0, X, np.nan), axis=0) / 2
         least = np.where(np.isnan(least), 1, least)
         plain = cls(kind, none, np.stack([np.where((X == 0).any(axis=0), least, 0), least]))
-        if X.shape[1] < LEAST_COUNTED or not ((X == np.floor(X)) | np.isnan(X)).all():
+        if X.shape[1] < LEAST_COUNTED or not ((np.floor(X) == X) | np.isnan(X)).all():
             return plain
         have = np.maximum(1, (~np.isnan(X)).sum(axis=0))
         counts = cls(kind, np.nansum(X, axis=0) / have, plain.state)
@@ -260,6 +260,19 @@ class Transform:
         # library sizes are sizes of something if logs vary less without them
         spread, of_counts = (np.nanvar(one.apply(X), axis=0).sum() for one in (logs, counts))
         return counts if of_counts < spread else plain
+
+    @classmethod
+    def restored(cls, kind: str, arrays: dict[str, np.ndarray], k: int, p: int) -> "Transform":
+        """Return the transform of k of p features that a model file has; ValueError if damaged."""
+        found = cls(kind, arrays["mean"].astype(float), arrays["state"].astype(float))
+        rows = 2 if kind == LOG else len(found.state)
+        fits = found.state.shape == (rows, k) and found.mean.shape in ((0,), (p,))
+        whole = np.isfinite(found.mean).all() and (found.mean >= 0).all()
+        ordered = kind == LOG or (found.state[1:] >= found.state[:-1]).all()
+        positive = kind == SCORES or ((found.state[0] >= 0) & (found.state[1] > 0)).all()
+        if kind not in (LOG, SCORES) or not (fits and whole and ordered and positive):
+            raise ValueError("its transform is damaged")
+        return found
 
     def apply(self, X: np.ndarray, columns: Any = slice(None)) -> np.ndarray:
         """Return the transformed features (T, k) of samples (T, p).
@@ -298,8 +311,8 @@ def check_transform(kind: str, X: np.ndarray, names: Sequence[str] = ()) -> None
             place = columns.start + column
             name = quoted(names[place]) if len(names) else f"number {place + 1}"
             raise DataError(
-                f"feature {name} is {block[row, column]:g} in sample {row + 1}, and negative values "
-                f"have no logarithm. Fix: use {SCORES} or {NO_TRANSFORM}, or correct the value"
+                f"feature {name} is {block[row, column]:g} in sample {row + 1}, and {LOG} takes no "
+                f"negative values. Fix: use {SCORES} or {NO_TRANSFORM}, or correct the value"
             )
 
 
