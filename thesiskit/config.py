@@ -48,7 +48,7 @@ from thesiskit.blocks import (
 )
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Cases, Source, WrongKeyError
-from thesiskit.defaults import MOST_VALUES, TABLE_CASES
+from thesiskit.defaults import MOST_VALUES, NO_TRANSFORM, TABLE_CASES
 from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, UserError, cut, few, quoted
 from thesiskit.models import MODELS
 from thesiskit.models import base as models
@@ -545,6 +545,7 @@ class Config(Block):
             folds=self.evaluation.folds if self.scheme == "k-fold" else 0,
             first=self.data.divided_at is not None,
             grouped=getattr(self.data, "case_groups", None),
+            transformed=bool({*getattr(self.data, "transform", ())} - {NO_TRANSFORM}),
         )
 
     @property
@@ -608,7 +609,10 @@ def _misfits(config: Config) -> Iterator[str | None]:
         if "enumeration" in model.samplers and (selection is None or selection.features != [1]):
             yield "model.samplers: enumeration needs `selection.features: [1]`"
     if "transform" in getattr(data, "model_fields_set", ()):
-        yield _misfit_of_transform(config)
+        if config.screened is not None and config.screened.keep is not None:
+            yield "selection.screened.keep: is done before a transform. Fix: leave out one of them"
+        if not config.takes_reals:
+            yield "data.transform: is for real features. Fix: use model.kind: normal or pool"
     if config.takes_reals:
         yield from _misfits_of_reals(config)
     elif config.screened and config.screened.f is not None:
@@ -666,18 +670,6 @@ def _misfits_of_reals(config: Config) -> Iterator[str]:
         config.first_model.check(data.sizes.classes)
     except UserError as error:
         yield f"model.{error}"
-
-
-def _misfit_of_transform(config: Config) -> str:
-    """Say what a transform of features does not go with."""
-    if not config.takes_reals:
-        return (
-            "data.transform: is for real features, and this model takes none. "
-            "Fix: use model.kind: normal or pool, or leave it out"
-        )
-    if config.screened is not None and config.screened.keep is not None:
-        return "selection.screened.keep: selects before a transform. Fix: leave out data.transform"
-    return ""
 
 
 def _misfits_of_sizes(config: Config) -> Iterator[str]:

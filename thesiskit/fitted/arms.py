@@ -17,8 +17,8 @@ from thesiskit.models import MODELS, peers
 from thesiskit.models.base import LARGEST, Model, PatternTraining, check
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.logistic import model_by
-from thesiskit.models.patterns import PATTERNS
 from thesiskit.models.packed import Transform, check_transform
+from thesiskit.models.patterns import PATTERNS
 from thesiskit.models.peers import BITS, Task
 from thesiskit.models.planes import features_of
 from thesiskit.models.temperature import Temperature

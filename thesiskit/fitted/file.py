@@ -29,11 +29,8 @@ WHAT = "thesiskit fitted model"
 # 6 no transforms
 FORMAT = 7
 MOST = 1e100  # a number beyond it is none of a fit; of `within`, sums of squares, its square
-OPEN = {
-    "log_joint": -np.inf,
-    "spread": np.inf,
-    "state": np.inf,
-}  # what else a number of these arrays may be
+# what else a number of these arrays may be
+OPEN = {"log_joint": -np.inf, "spread": np.inf, "state": np.inf}
 EXPORT = "export it again with `thesiskit export CONFIG FILE`"
 
 

@@ -5,7 +5,7 @@ Tables are read in chunks of columns, so a memory-mapped table is never in memor
 
 import mmap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -250,16 +250,16 @@ class Transform:
         if kind == SCORES:
             return cls(kind, none, np.sort(np.where(np.isnan(X), np.inf, X), axis=0))
         least = np.fmin.reduce(np.where(X > 0, X, np.nan), axis=0) / 2
-        least = np.where(np.isnan(least), 1, least)
+        least = np.where(np.isnan(least), 1, np.maximum(least, np.finfo(float).tiny))
         plain = cls(kind, none, np.stack([np.where((X == 0).any(axis=0), least, 0), least]))
         if X.shape[1] < LEAST_COUNTED or not ((np.floor(X) == X) | np.isnan(X)).all():
             return plain
         have = np.maximum(1, (~np.isnan(X)).sum(axis=0))
         counts = cls(kind, np.nansum(X, axis=0) / have, plain.state)
-        logs = replace(plain, state=np.full_like(plain.state, PRIOR_COUNT))
         # library sizes are sizes of something if logs vary less without them
-        spread, of_counts = (np.nanvar(one.apply(X), axis=0).sum() for one in (logs, counts))
-        return counts if of_counts < spread else plain
+        tables = np.log2(np.maximum(X, 0) + PRIOR_COUNT), counts.apply(X)
+        spread = [np.nansum((one - np.nansum(one, axis=0) / have) ** 2) for one in tables]
+        return counts if spread[1] < spread[0] else plain
 
     @classmethod
     def restored(cls, kind: str, arrays: dict[str, np.ndarray], k: int, p: int) -> "Transform":
@@ -293,12 +293,13 @@ class Transform:
 
 def _normal_scores(block: np.ndarray, state: np.ndarray) -> np.ndarray:
     """Return the normal quantiles of the mid-ranks of values (T, k) among sorted ones (n, k)."""
-    scores = np.empty(block.shape)
+    scores = block.copy()  # missing values stay
     for j, column in enumerate(state.T):
-        values = column[np.isfinite(column)]
-        values = values if len(values) else np.zeros(1)
-        sides = [np.searchsorted(values, values, side) for side in ("left", "right")]
-        scores[:, j] = np.interp(block[:, j], values, special.ndtri(sum(sides) / (2 * len(values))))
+        values, new = column[np.isfinite(column)], ~np.isnan(block[:, j])
+        if len(values):
+            sides = [np.searchsorted(values, values, side) for side in ("left", "right")]
+            of_values = special.ndtri(sum(sides) / (2 * len(values)))
+            scores[new, j] = np.interp(block[new, j], values, of_values)
     return scores
 
 

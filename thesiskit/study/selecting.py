@@ -153,14 +153,12 @@ def arms(config: Config) -> list[Arm]:
             corrected = OTHERS.get(method, ("", method))[1] == "corrected"
             several = product(counted if corrected else [plain], mine)
             every += [
-                Arm(*chosen, method, variant, relevant, temperature, disjoint, form)
-                for chosen, (relevant, temperature) in several
+                Arm(text, size, of, method, variant, relevant, temperature, disjoint, form)
+                for (text, _, of), (relevant, temperature) in several
             ]
     whole = [method for method in model.methods if method in WHOLE_METHODS]
-    every += [
-        Arm(f"all{word}", "all", None, method, transform=form)
-        for (form, word), method in product(forms.items(), whole)
-    ]
+    every += [Arm(f"all{forms[form]}", "all", None, method, transform=form)
+              for form, method in product(forms, whole)]  # fmt: skip
     # features cut at medians have no transform, so that their methods occur once
     return list(dict.fromkeys(
         replace(arm, label=arm.label.replace(forms[arm.transform], ""), transform=NO_TRANSFORM)
@@ -833,10 +831,8 @@ class SelectionWork(Work):
         for split in design.splits(block.replicates, drawn, each_pair):
             if split.class_counts.min() < 2:
                 continue
-            p, y = (
-                self._afresh(arm, split.transformed(arm.transform))[0],
-                split.response[split.test],
-            )
+            split = split.transformed(arm.transform)
+            p, y = self._afresh(arm, split)[0], split.response[split.test]
             part, groups = parts[split.replicate][split.test], split.groups_of(split.test)
             a, b = np.unique(part)
             for mine, other in ((a, b), (b, a)):
