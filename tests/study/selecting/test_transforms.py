@@ -10,6 +10,7 @@ from thesiskit.config import load_config
 from thesiskit.errors import ConfigError, DataError
 from thesiskit.estimators import NormalClassifier, PoolClassifier
 from thesiskit.fitted import load_model
+from thesiskit.fitted.file import read_model, write_model
 from thesiskit.models.packed import Transform
 from thesiskit.study.design import Design
 from thesiskit.study.selecting import arms
@@ -114,6 +115,16 @@ def test_model_files_have_transforms(tmp_path, table, kind):
         form = kind if kind in name else None
         p = classifier.set_params(transformation=form).fit(X, y).predict_proba(X)
         assert np.allclose(model.predict_proba(X, name), p)
+    header, stored = read_model(file)
+    place = next(i for i, about in enumerate(header["arms"]) if "transform" in about)
+    state = f"arm-{place}/transform/state"
+    for name, value in (
+        (state, stored[state][:, :2]),
+        (state.replace("state", "mean"), np.ones(7)),
+    ):
+        write_model(tmp_path / "bad.model", header, stored | {name: value})
+        with pytest.raises(DataError, match="not that of a fitted model"):
+            load_model(tmp_path / "bad.model")
     every = [name for name in model.arms if kind in name]
     assert {name.rpartition(" ")[2] for name in every} == {
         "some",
