@@ -47,7 +47,7 @@ RANGE = 10  # times the smallest count of a feature, in half of the features at 
 APART = 1e6  # times the smallest spread of a feature; tables of like measurements have 1e3, or 1e5
 GAP = 100  # times the spread of the next narrower feature; in tables of like measurements up to 9
 LOOKED, MOST_CODE = 2000, 20  # features whose shape is looked at; the largest code of a category
-SKEWED, HEAVY = 1.0, 3.0  # median skewness and excess kurtosis that are far from the normal ones
+SKEWED = 1.0  # median skewness that is far from the normal distribution's
 TAIL, HUGE = 8, 20  # deviations above the median, of skewed values; from it, of mistakes
 
 
@@ -474,8 +474,9 @@ def _scales(looks: Looks) -> list[str]:
 def likely_transform(table: Cases) -> tuple[str, str]:
     """Return the transform that real features of a table seem to need, and why; "" for none.
 
-    It is judged by medians over features of skewness and excess kurtosis, within a table of at most
-    LOOKED features.
+    It is judged by the median skewness of at most LOOKED features.  Skewed values that are neither
+    counts nor proportions have none unless logarithms help: in published tables of logarithms
+    normal scores made predictions worse, because features that tell classes are skewed too.
     """
     p = table.inputs.shape[1]
     x = np.array(
@@ -486,27 +487,25 @@ def likely_transform(table: Cases) -> tuple[str, str]:
     if not len(values):
         return "", ""
     low, high, whole = np.nanmin(x), np.nanmax(x), (np.isnan(x) | (np.floor(x) == x)).all()
-    skew, tail = _shape(x)
+    skew = _skewness(x)
     if whole and low >= 0 and high > MOST_CODE and skew > SKEWED / 2:
         return LOG, f"counts: whole numbers up to {high:,.0f}, none below 0, with a long tail"
     if whole and np.median(values) <= LEAST and high - low <= MOST_CODE:
         return SCORES, f"codes: whole numbers from {low:g} to {high:g}"
     if low >= 0 and high <= 1 and skew > SKEWED / 2:
         return SCORES, "proportions: from 0 to 1, skewed"
-    if skew <= SKEWED and tail <= HEAVY:
-        return "", ""
     least = np.fmin.reduce(np.where(x > 0, x, np.nan), axis=0)
-    if low >= 0 and 2 * _shape(np.log(np.maximum(x, least / 2)))[0] < skew:
+    if low >= 0 and skew > SKEWED and 2 * _skewness(np.log(np.maximum(x, least / 2))) < skew:
         return LOG, f"none below 0, and most have a long tail (median skewness {skew:.1f})"
-    return SCORES, f"skewed, or with values far out (median skewness {skew:.1f})"
+    return "", ""
 
 
-def _shape(x: np.ndarray) -> tuple[float, float]:
-    """Return the medians over columns (n, p) of the size of skewness and of excess kurtosis."""
+def _skewness(x: np.ndarray) -> float:
+    """Return the median over columns (n, p) of the size of skewness."""
     x = x - np.nanmean(x, axis=0)
     x = x / np.maximum(np.sqrt(np.nanmean(x**2, axis=0)), np.finfo(float).tiny)
-    skew, kurtosis = (np.nanmean(x**power, axis=0) for power in (3, 4))
-    return float(np.median(np.abs(skew))), float(np.median(kurtosis) - 3)
+    each = np.nanmean(x**3, axis=0)
+    return float(np.median(np.abs(each)))
 
 
 def _sizes(looks: Looks) -> list[str]:
