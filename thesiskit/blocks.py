@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
-from thesiskit.defaults import MOST_POINTS
+from thesiskit.defaults import LOG, MOST_POINTS, NO_TRANSFORM, SCORES
 from thesiskit.errors import cut
 
 MOST = 2**63 - 1  # what arrays and files can hold; sizes that are absurd are for estimates
@@ -96,6 +96,16 @@ Some = Annotated[list[T], Field(min_length=1), AfterValidator(distinct)]
 Each = Annotated[list[T], Field(min_length=1), OneOrMore(), AfterValidator(distinct)]
 Several = Annotated[list[T], Field(min_length=1), OneOrMore(str), AfterValidator(distinct)]
 Probabilities = Annotated[list[Number], AfterValidator(probabilities)]
+Transforms = Annotated[
+    Several[Literal[NO_TRANSFORM, LOG, SCORES]],  # type: ignore[valid-type]
+    Field(
+        description="For `model.kind: normal` and `pool`: how real features are transformed before "
+        "all else, fitted in each training set. `log`: log2; of counts, log2 of counts per million "
+        "(whole numbers whose logs vary less once they are divided by library sizes, the sums of "
+        "samples). `normal-scores`: normal quantiles of ranks. A list, such as `[none, log]`, "
+        "compares them."
+    ),
+]
 
 
 class Block(BaseModel):

@@ -48,7 +48,7 @@ from thesiskit.blocks import (
 )
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Cases, Source, WrongKeyError
-from thesiskit.defaults import MOST_VALUES, TABLE_CASES
+from thesiskit.defaults import MOST_VALUES, NO_TRANSFORM, TABLE_CASES
 from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, UserError, cut, few, quoted
 from thesiskit.models import MODELS
 from thesiskit.models import base as models
@@ -545,6 +545,7 @@ class Config(Block):
             folds=self.evaluation.folds if self.scheme == "k-fold" else 0,
             first=self.data.divided_at is not None,
             grouped=getattr(self.data, "case_groups", None),
+            transformed=bool({*getattr(self.data, "transform", ())} - {NO_TRANSFORM}),
         )
 
     @property
@@ -607,6 +608,11 @@ def _misfits(config: Config) -> Iterator[str | None]:
             )
         if "enumeration" in model.samplers and (selection is None or selection.features != [1]):
             yield "model.samplers: enumeration needs `selection.features: [1]`"
+    if "transform" in getattr(data, "model_fields_set", ()):
+        if config.screened is not None and config.screened.keep is not None:
+            yield "selection.screened.keep: is done before a transform. Fix: leave out one of them"
+        if not config.takes_reals:
+            yield "data.transform: is for real features. Fix: use model.kind: normal or pool"
     if config.takes_reals:
         yield from _misfits_of_reals(config)
     elif config.screened and config.screened.f is not None:

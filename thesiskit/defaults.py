@@ -57,3 +57,5 @@ EFFECT_SHAPES = (3.0, 10.0, None)
 LEAST_CHOSEN = 4  # folds, inside each of which an arm is chosen
 # temperatures of a config, and what arms are called that have one
 TEMPERED = {"cv": "tempered", "residual": "residual-tempered"}
+# of real features, before all else
+NO_TRANSFORM, LOG, SCORES = "none", "log", "normal-scores"

@@ -20,7 +20,7 @@ import numpy as np
 from thesiskit import defaults
 from thesiskit.config import Config, load_config
 from thesiskit.datasets import plink, reading, sequences, tables
-from thesiskit.datasets.checking import LEVEL, follows_order, grouping
+from thesiskit.datasets.checking import LEVEL, follows_order, grouping, likely_transform
 from thesiskit.datasets.features import MISSING_TEXTS
 from thesiskit.datasets.reading import REAL, Rows, Wanted, shown
 from thesiskit.datasets.source import Table
@@ -177,6 +177,14 @@ def begin(path: Path, asked: Hints, folder: Path) -> tuple[str, list[str], list[
         if names and (path.suffix.lower() in (".parquet", ".bed") or reading.text_suffix(path)):
             found = _together(found, names[0], cases[0])
             text, config, cases = _drafted(path, found, folder)
+    form, why = likely_transform(cases[0]) if found.real else ("", "")
+    if form:
+        notes = [
+            *found.notes,
+            f"features are transformed (data.transform: {form}), as they are {why}",
+        ]
+        found = replace(found, data=found.data | {"transform": (form, why)}, notes=notes)
+        text, config, cases = _drafted(path, found, folder)
     notes = [*found.notes, *_left_out(found), *(note for table in cases for note in table.notes)]
     notes += _small(found, cases[0].classes, cases[0].response)
     return text, config.check_tables(cases), notes

@@ -289,7 +289,27 @@ def test_counts_are_told_to_be_so(tmp_path, monkeypatch):
     columns = {f"g{j}": rng.poisson(np.exp(rng.normal(2, 3, 30))) for j in range(6)}
     config, said = config_of(table(**columns, y=["p", "q"] * 15))
     assert config.model.kind == "normal"
-    assert "as counts are: the normal model fits their logarithms, log2(x + 1), better" in said
+    assert config.data.transform == ["log"]
+    assert "features are transformed (data.transform: log), as they are counts: whole numb" in said
+
+
+@pytest.mark.parametrize(
+    ("draw", "expected"),
+    [
+        (lambda rng, y: rng.normal(size=(40, 30)) + y[:, None], ["none"]),
+        (lambda rng, y: np.exp(2 * rng.normal(size=(40, 30)) + y[:, None]), ["log"]),
+        (lambda rng, y: rng.beta(0.4, 2, (40, 30)), ["normal-scores"]),
+        (lambda rng, y: rng.standard_t(1, (40, 30)), ["none"]),
+        (lambda rng, y: rng.integers(20, 90, (40, 30)), ["none"]),  # such as ages
+    ],
+)
+def test_the_transform_follows_the_columns(tmp_path, monkeypatch, draw, expected):
+    monkeypatch.chdir(tmp_path)
+    y = np.arange(40) % 2
+    X = draw(np.random.default_rng(5), y)
+    config, said = config_of(table(**{f"g{j}": x for j, x in enumerate(X.T)}, y=["p", "q"] * 20))
+    assert config.data.transform == expected
+    assert ("data.transform: " in said) == (expected != ["none"])
 
 
 def test_chains_of_logistic_models_run_until_they_agree(here):

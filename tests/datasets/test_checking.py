@@ -135,7 +135,7 @@ FINDINGS = {
     ),
     "counts": (
         lambda t: pd.concat([(1000 * np.exp(t[list("abcdef")])).round(), t[["y"]]], axis=1),
-        "none below 0, as counts are: the normal model fits their logarithms, log2(x + 1), better",
+        "none below 0, as counts are: the normal model fits their logarithms better (data.tra",
     ),
     "missing values in a class": (
         with_missing, "values are missing more often in some classes, in 'b': "

@@ -18,6 +18,7 @@ from scipy import special
 
 from thesiskit.datasets.reading import DATE, REAL, UNKNOWN
 from thesiskit.datasets.source import MISSING, Cases
+from thesiskit.defaults import LOG, SCORES
 from thesiskit.errors import counted, few, quoted
 
 LEVEL = 1e-3  # of a kind of finding: all together are false in less than one table of fifty
@@ -45,17 +46,21 @@ MANY = 1000  # a count that is reached where the range of counts is large
 RANGE = 10  # times the smallest count of a feature, in half of the features at least
 APART = 1e6  # times the smallest spread of a feature; tables of like measurements have 1e3, or 1e5
 GAP = 100  # times the spread of the next narrower feature; in tables of like measurements up to 9
+LOOKED, MOST_CODE = 2000, 20  # features whose shape is looked at; the largest code of a category
+SKEWED = 1.0  # median skewness that is far from the normal distribution's
 TAIL, HUGE = 8, 20  # deviations above the median, of skewed values; from it, of mistakes
 
 
 def findings(
-    tables: Sequence[Cases], *, folds: int = 0, first: bool = False, grouped: str | None = None
-) -> list[str]:
+    tables: Sequence[Cases], *, folds: int = 0, first: bool = False, grouped: str | None = None,
+    transformed: bool = False,
+) -> list[str]:  # fmt: skip
     """Return what is found in a table, and in its test cases if there are any.
 
     folds : into how many cases are divided, 0 if they are not.
     first : whether the first cases train and the others are tested.
     grouped : the column whose cases of one value are kept together.
+    transformed : whether real features are transformed, so that they need no logarithm.
     """
     tables, some = _affordable(tables)
     table = tables[0]
@@ -70,7 +75,9 @@ def findings(
         return [*repeats, *about]
     found = [*_alone(looks, groups, len(classes) == 0), *repeats, *columns, *about]
     found += [*_missing(looks, halves), *_idle(looks), *_naming(table, looks)]
-    return found + ([*_scales(looks), *_sizes(looks)] if table.family == "table" else [])
+    if table.family != "table":
+        return found
+    return [*found, *_scales(looks), *([] if transformed else _sizes(looks))]
 
 
 def _affordable(tables: Sequence[Any]) -> tuple[list[Any], list[str]]:
@@ -464,6 +471,43 @@ def _scales(looks: Looks) -> list[str]:
     ]
 
 
+def likely_transform(table: Cases) -> tuple[str, str]:
+    """Return the transform that real features of a table seem to need, and why; "" for none.
+
+    It is judged by the median skewness of at most LOOKED features.  Skewed values that are neither
+    counts nor proportions have none unless logarithms help: in published tables of logarithms
+    normal scores made predictions worse, because features that tell classes are skewed too.
+    """
+    p = table.inputs.shape[1]
+    x = np.array(
+        table.inputs[:, np.unique(np.linspace(0, p - 1, min(p, LOOKED)).astype(int))], float
+    )
+    values = np.array([len(np.unique(column[~np.isnan(column)])) for column in x.T])
+    x, values = x[:, values > 2], values[values > 2]
+    if not len(values):
+        return "", ""
+    low, high, whole = np.nanmin(x), np.nanmax(x), (np.isnan(x) | (np.floor(x) == x)).all()
+    skew = _skewness(x)
+    if whole and low >= 0 and high > MOST_CODE and skew > SKEWED / 2:
+        return LOG, f"counts: whole numbers up to {high:,.0f}, none below 0, with a long tail"
+    if whole and np.median(values) <= LEAST and high - low <= MOST_CODE:
+        return SCORES, f"codes: whole numbers from {low:g} to {high:g}"
+    if low >= 0 and high <= 1 and skew > SKEWED / 2:
+        return SCORES, "proportions: from 0 to 1, skewed"
+    least = np.fmin.reduce(np.where(x > 0, x, np.nan), axis=0)
+    if low >= 0 and skew > SKEWED and 2 * _skewness(np.log(np.maximum(x, least / 2))) < skew:
+        return LOG, f"none below 0, and most have a long tail (median skewness {skew:.1f})"
+    return "", ""
+
+
+def _skewness(x: np.ndarray) -> float:
+    """Return the median over columns (n, p) of the size of skewness."""
+    x = x - np.nanmean(x, axis=0)
+    x = x / np.maximum(np.sqrt(np.nanmean(x**2, axis=0)), np.finfo(float).tiny)
+    each = np.nanmean(x**3, axis=0)
+    return float(np.median(np.abs(each)))
+
+
 def _sizes(looks: Looks) -> list[str]:
     """Say that numbers want a logarithm, or that a few are far from all others."""
     measured = (looks.values > LEAST) & (looks.spread > 0)
@@ -477,7 +521,7 @@ def _sizes(looks: Looks) -> list[str]:
         what = f"{skewed.sum():,} of {len(skewed):,} features have a long tail, and none is below 0"
         if counts:
             what = f"whole numbers up to {np.nanmax(looks.high):,.0f}, none below 0, as counts are"
-        return [f"{what}: the normal model fits their logarithms, log2(x + 1), better"]
+        return [f"{what}: the normal model fits their logarithms better (data.transform: log)"]
     # genes that few cases express have a small spread of their own
     spread = np.maximum(looks.spread, np.median(looks.spread[measured]) if measured.any() else 0)
     far = np.flatnonzero(measured & (np.maximum(above, below) > HUGE * spread)).tolist()

@@ -31,9 +31,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from thesiskit.blocks import distinct
+from thesiskit.blocks import Transforms, distinct
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import MISSING, FeatureTable, Source, Table, WrongKeyError
+from thesiskit.defaults import NO_TRANSFORM
 from thesiskit.errors import DataError, UserError, cut, quoted
 from thesiskit.files import read_bytes
 
@@ -71,6 +72,7 @@ class ColonData(Source):
     binarise: Literal["all-medians", "training-medians"] = "all-medians"
     """A gene becomes 1 where it exceeds its median over all cases, as in the thesis; or over the
     training cases."""
+    transform: Transforms = [NO_TRANSFORM]
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
         return [colon(self.intensities)]
@@ -85,6 +87,7 @@ class BreastCancerData(Source):
     source: Literal["breast-cancer"]
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
     """A measurement becomes 1 where it exceeds its median over the training cases, or over all."""
+    transform: Transforms = [NO_TRANSFORM]
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
         return [breast_cancer()]
@@ -139,6 +142,7 @@ class MicroarrayData(Source):
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
     """For models of binary features: a gene becomes 1 where it exceeds its median over the training
     cases, or over all."""
+    transform: Transforms = [NO_TRANSFORM]
 
     _each_once = field_validator("sets")(distinct)
 

@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from thesiskit.blocks import CaseGroups, Decimal, Text, Thousands
+from thesiskit.blocks import CaseGroups, Decimal, Text, Thousands, Transforms
 from thesiskit.datasets import reading
 from thesiskit.datasets.reading import REAL, Columns, Numbers, Result, Rows, Wanted, shown
 from thesiskit.datasets.source import Source, Table
+from thesiskit.defaults import NO_TRANSFORM
 from thesiskit.errors import DataError, counted, cut, few, memory_text, quoted
 from thesiskit.files import BOMB_TIMES, read_npy, read_npz, sha256
 
@@ -81,6 +82,8 @@ class FileData(Source):
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
     """`training-medians`: a real feature becomes 1 where it exceeds its median over the training
     cases; `all-medians`: over all cases. A column with two values is split between them."""
+
+    transform: Transforms = [NO_TRANSFORM]
 
     _differ = model_validator(mode="after")(reading.check_keys)
 

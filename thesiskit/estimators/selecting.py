@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, PATTERN_PI, PI
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, LOG, PATTERN_PI, PI, SCORES
 from thesiskit.errors import UnreliableWarning, UserError, few, quoted
 from thesiskit.estimators.inputs import (
     DiscreteFeatures,
@@ -42,7 +42,14 @@ from thesiskit.models.base import Model, Training, positive, whole
 from thesiskit.models.mixture import COLLAPSED, Mixture
 from thesiskit.models.naive_bayes import NaiveBayes
 from thesiskit.models.normal import Normal
-from thesiskit.models.packed import PackedFeatures, as_bits, find_missing, read_columns
+from thesiskit.models.packed import (
+    PackedFeatures,
+    Transform,
+    as_bits,
+    check_transform,
+    find_missing,
+    read_columns,
+)
 from thesiskit.models.pool import Pool
 from thesiskit.models.selection import (
     LARGEST,
@@ -80,6 +87,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     _model_class: ClassVar[type[Model]]
     # of classifiers that have no such parameters
     n_features, correct, screened, temperature, order = None, True, None, None, None
+    transformation = None
     _attributes: ClassVar[dict[str, str]] = {}  # after fit, by the name in the posterior
 
     def __init_subclass__(cls, *, model: type[Model], without=(), **defaults: Any):
@@ -89,7 +97,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         keys = {one.name: one.default for one in fields(model) if one.metadata}  # type: ignore[arg-type]
         first = {"n_features": DEFAULT_KEPT, "correct": True, "screened": None}
         usual = None if model.usual_temperature == "none" else model.usual_temperature
-        every = first | keys | defaults | {"temperature": usual, "random_state": None}
+        last = {"transformation": None} if model.takes == "reals" else {}
+        every = first | keys | defaults | {"temperature": usual} | last | {"random_state": None}
         cls.__init__ = initialiser(  # type: ignore[assignment]
             {name: value for name, value in every.items() if name not in without}
         )
@@ -124,7 +133,9 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         self._softened = self._temperature(table, training, np.random.default_rng([seed, 1]))
         softened = self._softened or Temperature(1.0, np.zeros(len(self.classes_)))
         self.tau_, self.offset_ = softened.tau, softened.offset
-        self.selected_ = selection.selected
+        self.selected_ = kept = selection.selected
+        if self.transformation is not None:
+            self._transform = replace(self._transform, state=self._transform.state[:, kept])
         for name, source in self._attributes.items():
             has = selection if hasattr(selection, source) else self._posterior
             setattr(self, name, getattr(has, source))
@@ -147,7 +158,11 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     def _packed(self, X) -> Any:
         """Return a validated table of training cases as features are selected from it."""
         if self._model_class.takes != "bits":
-            return X
+            if self.transformation is None:
+                return X
+            check_transform(self.transformation, X, _check_feature_names_in(self, None))
+            self._transform = Transform.of(self.transformation, X)
+            return self._transform.apply(X)
         if not is_binary(X):
             raise UserError(NOT_BINARY)
         return PackedFeatures.pack(X)
@@ -167,6 +182,11 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         """Raise UserError for options that no model can have."""
         if not isinstance(self.correct, bool | np.bool_):
             raise UserError(f"correct must be True or False, got {quoted(self.correct)}")
+        form = self.transformation
+        if form is not None and str(form) not in (LOG, SCORES):
+            raise UserError(
+                f'transformation: {quoted(form)} is unknown. Fix: use None, "{LOG}" or "{SCORES}"'
+            )
         k = self.n_features
         if k is not None and (not isinstance(k, Integral) or isinstance(k, bool)):
             raise UserError(f"n_features must be a whole number or None, got {quoted(k)}")
@@ -291,7 +311,11 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     def _kept_of(self, X) -> np.ndarray:
         """Return the features kept of new cases, (m, k)."""
         check_is_fitted(self)
-        X = read_columns(self._validated(X, reset=False), self.selected_)
+        X = self._validated(X, reset=False)
+        if self.transformation is not None:
+            check_transform(self.transformation, X, _check_feature_names_in(self, None))
+            return self._transform.apply(X, self.selected_)
+        X = read_columns(X, self.selected_)
         if self._model_class.takes == "reals":
             return X
         missing = find_missing(X)
@@ -305,6 +329,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         bits = self._model_class.takes == "bits"
         tags.classifier_tags.multi_class = self._model_class.most_classes != 2
         tags.input_tags.allow_nan = self._model_class.takes_missing
+        tags.input_tags.positive_only = str(self.transformation) == LOG
         # the blobs of the checks are not binary, and have two features
         tags.classifier_tags.poor_score = bits or bool(self.n_features == 1)
         return tags
@@ -526,8 +551,8 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
     the analysis of variance, which with two classes orders them as the absolute correlation does.
     With `correct`, the posterior is conditioned on the fact that the features left out were weak,
     which makes the predictive probabilities calibrated.  A missing value (NaN) has no term in the
-    likelihood and the predictions, which is exact under the model.  Counts of a large range should
-    be given as logarithms, log2(x + 1).
+    likelihood and the predictions, which is exact under the model.  Counts and other skewed values
+    need transformation="log", or "normal-scores".
 
     Parameters
     ----------
@@ -548,6 +573,10 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
         times an Inverse-Gamma(c / 2, c / 2) variable.  These are the c's that are averaged over;
         None: the effects of all have the same variance.
     temperature : as of NaiveBayesClassifier.
+    transformation : "log": log2 of features, of counts with library sizes log2 of counts per
+        million; "normal-scores": normal quantiles of ranks; both are fitted in `fit`, without
+        labels, and all else is of transformed values.  None: features as they are.  (A parameter
+        called transform would make it a transformer to scikit-learn.)
     random_state : breaks ties between features at the cut, and divides the cases for tau.
 
     Attributes
@@ -604,6 +633,7 @@ class PoolClassifier(
 
     Parameters
     ----------
+    transformation : as of NormalClassifier; coefficients are then of transformed values.
     random_state : divides the cases into folds.
 
     Attributes

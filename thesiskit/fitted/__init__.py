@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import Source
+from thesiskit.defaults import LOG, SCORES
 from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import (
@@ -27,10 +28,11 @@ from thesiskit.fitted.arms import (
 )
 from thesiskit.fitted.file import EXPORT, check_writable, read_model, write_model
 from thesiskit.fitted.inputs import Inputs, distinct
-from thesiskit.models.base import check
+from thesiskit.models.base import check, shaped
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import MOST_DISCRETE, UNLIKE, Likeness
+from thesiskit.models.packed import Transform
 
 __all__ = ["FittedModel", "load_model"]
 NAMELESS = (".npy", ".npz")  # tables whose columns may have no names
@@ -262,6 +264,10 @@ class FittedModel:
         for number, arm in enumerate(self.arms.values()):
             about, mine = arm.stored()
             more = {"kind": arm.kind, "name": arm.name, "warning": arm.warning}
+            if arm.transform is not None:
+                more["transform"] = arm.transform.kind
+                mine = mine | {f"transform/{name}": getattr(arm.transform, name)
+                               for name in ("mean", "state")}  # fmt: skip
             header["arms"].append(more | about)
             arrays |= {f"arm-{number}/{name}": values for name, values in mine.items()}
         check_writable(header, arrays)
@@ -350,7 +356,17 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     arms: dict[str, FittedArm] = {}
     for number, about in enumerate(header["arms"]):
         mine = marked(arrays, f"arm-{number}/") | shared
-        arms[str(about["name"])] = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
+        arm = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
+        if kind := about.get("transform"):
+            sizes = {"k": len(arm.selected)} | ({"s": 2} if kind == LOG else {})
+            state = shaped(mine, {"transform/state": (float, "s k")}, **sizes)["transform/state"]
+            mean = mine["transform/mean"]
+            check(
+                kind == SCORES or (kind == LOG and (state[0] >= 0).all() and (state[1] > 0).all())
+            )
+            check(mean.shape in ((0,), (inputs.width,)) and (mean >= 0).all())
+            arm.transform = Transform(kind, mean, state)
+        arms[arm.name] = arm
     if not arms:
         raise ValueError("it has no arms")
     if likeness is not None and source.family == "table":

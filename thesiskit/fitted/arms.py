@@ -17,6 +17,7 @@ from thesiskit.models import MODELS, peers
 from thesiskit.models.base import LARGEST, Model, PatternTraining, check
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.logistic import model_by
+from thesiskit.models.packed import Transform, check_transform
 from thesiskit.models.patterns import PATTERNS
 from thesiskit.models.peers import BITS, Task
 from thesiskit.models.planes import features_of
@@ -34,10 +35,12 @@ class FittedArm(ABC):
     kind : of the model.
     warning : why its predictions should not be relied on; empty if they can be.
     selected : of a table, the columns that it takes.
+    transform : of these columns, if they are real features that have one.
     """
 
     takes_missing = True
     selected = NONE
+    transform: Transform | None = None
 
     def __init__(self, name: str, kind: str, warning: str = ""):
         self.name, self.kind, self.warning = name, kind, warning
@@ -49,6 +52,13 @@ class FittedArm(ABC):
     def columns(self, inputs: Inputs) -> np.ndarray:
         """Return the columns of cases that predictions depend on."""
         return np.arange(inputs.width)
+
+    def table(self, inputs: Inputs, cases: np.ndarray, *, bits: bool) -> np.ndarray:
+        """Return the columns that it takes, of samples (T, p), (T, k)."""
+        if self.transform is None:
+            return inputs.table(cases, self.selected, bits=bits)
+        check_transform(self.transform.kind, cases, inputs.names)
+        return self.transform.apply(cases, self.selected)
 
     @abstractmethod
     def stored(self) -> tuple[dict[str, Any], Arrays]:
@@ -82,7 +92,7 @@ class SelectedArm(FittedArm):
         return features_of(self.selected) if of_patterns else self.selected
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
-        table = inputs.table(cases, self.selected, bits=self.model.takes == "bits")
+        table = self.table(inputs, cases, bits=self.model.takes == "bits")
         if table.dtype.kind == "f" and not self.model.takes_missing:
             case, place = np.argwhere(np.isnan(table))[0]
             feature = int(self.selected[place])
@@ -129,7 +139,7 @@ class PeerArm(FittedArm):
         return self.selected
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
-        table = inputs.table(cases, self.selected, bits=self.task.kind == BITS)
+        table = self.table(inputs, cases, bits=self.task.kind == BITS)
         answer = peers.predict(self.method, self.task, self.learnt, table)
         if inputs.classes:
             return {"probability": answer}

@@ -1,20 +1,26 @@
-"""Binary features as bits, and the thresholds that make real features binary.
+"""Binary features as bits, thresholds that make real features binary, and transforms of real ones.
 
 Tables are read in chunks of columns, so a memory-mapped table is never in memory as a whole.
 """
 
 import mmap
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy import special
 
 from thesiskit._kernels import screening  # type: ignore[attr-defined]
-from thesiskit.errors import DataError
+from thesiskit.defaults import LOG, NO_TRANSFORM, SCORES
+from thesiskit.errors import DataError, quoted
 
 CHUNK_BYTES = 1 << 26  # of a table, looked at together
 ROWS = 64  # of a memory-mapped table, read together: a row's piece can make resident a megabyte
 CHUNK_WORDS = 1 << 21  # of packed features: they stay in the second-level cache
+LEAST_COUNTED = 20  # columns whose sum is a library size: in fewer, a feature is much of the sum
+PRIOR_COUNT = 0.5  # added to counts before logs, as limma's voom does
+SHARES = (0, 0.1, 0.3, 1)  # of the mean of a feature, which may be added too
 
 
 @dataclass(frozen=True)
@@ -214,6 +220,107 @@ def chunks(array: np.ndarray, size: int = CHUNK_BYTES) -> Iterator[slice]:
     step = max(512, size // max(n * array.itemsize, 1))
     for start in range(0, p, step):
         yield slice(start, min(start + step, p))
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A transform of real features, fitted to training samples without their classes.
+
+    "log" of counts: log2 of counts per million, with c = PRIOR_COUNT added at the mean library size
+    (edgeR, Robinson et al. 2010; limma's voom, Law et al. 2014).  The relative library size of a
+    sample is the sum of its values divided by the sum of the training means of the same features,
+    so that missing values matter to neither.  "log" of others: log2(x + c), c = 0 where all
+    training values of a feature are positive, else half the smallest positive one.  To c one of
+    SHARES of the mean of the feature is added, the same share for all: that with which skewness^2 +
+    excess kurtosis^2 / 4 (Jarque and Bera 1980) of the median feature is smallest.  Excess zeros,
+    and the noise of small counts, need more than 0.
+    "normal-scores": normal quantiles of mid-ranks, between training values by interpolation, at the
+    ends clamped.
+
+    kind : "log" or "normal-scores".
+    mean : (p,) training means of counts, else (0,).
+    state : (., k) of each feature that is transformed; of "log" c and the smallest x + c, of
+        "normal-scores" the sorted training values, then infinity for each missing value.
+    """
+
+    kind: str
+    mean: np.ndarray
+    state: np.ndarray
+
+    @classmethod
+    def of(cls, kind: str, X: np.ndarray) -> "Transform":
+        """Return a transform fitted to training samples (n, p); DataError for infinite values."""
+        find_missing(X)
+        X, none = X.astype(float), np.empty(0)
+        if kind == SCORES:
+            return cls(kind, none, np.sort(np.where(np.isnan(X), np.inf, X), axis=0))
+        have = np.maximum(1, (~np.isnan(X)).sum(axis=0))
+        mean = np.nansum(X, axis=0) / have
+        least = np.fmin.reduce(np.where(X > 0, X, np.nan), axis=0) / 2
+        least = np.where(np.isnan(least), 1, np.maximum(least, np.finfo(float).tiny))
+        first = cls(kind, none, np.stack([np.where((X == 0).any(axis=0), least, 0), least]))
+        if X.shape[1] >= LEAST_COUNTED and ((np.floor(X) == X) | np.isnan(X)).all():
+            counts = cls(kind, mean, np.full_like(first.state, PRIOR_COUNT))
+            # library sizes are sizes of something if logs vary less without them
+            tables = counts.apply(X), np.log2(np.maximum(X, 0) + PRIOR_COUNT)
+            spread = [np.nansum((one - np.nansum(one, axis=0) / have) ** 2) for one in tables]
+            first = counts if spread[0] < spread[1] else first
+        shifts = np.array([mean, np.zeros_like(mean)])
+        each = [replace(first, state=first.state + share * shifts) for share in SHARES]
+        return min(each, key=lambda one: _departure(one.apply(X)))
+
+    def apply(self, X: np.ndarray, columns: Any = slice(None)) -> np.ndarray:
+        """Return the transformed features (T, k) of samples (T, p).
+
+        columns : those that `state` is of.
+        """
+        block = read_columns(X, columns).astype(float)
+        find_missing(block)
+        if self.kind == SCORES:
+            return _normal_scores(block, self.state)
+        if not len(self.mean):
+            return np.log2(np.maximum(block + self.state[0], self.state[1]))
+        of_present = np.where(np.isnan(X), 0, self.mean).sum(axis=1)
+        size = np.nansum(X, axis=1) / np.where(of_present > 0, of_present, 1)
+        block = block / np.where(size > 0, size, 1)[:, None] + self.state[0]
+        return np.log2(block * (1e6 / max(1, self.mean.sum())))
+
+
+def _departure(X: np.ndarray) -> float:
+    """Return how far the median feature (n, p) that varies is from normal: see `Transform`."""
+    have = np.maximum(1, (~np.isnan(X)).sum(axis=0))
+    away = X - np.nansum(X, axis=0) / have
+    square, cube, fourth = (np.nansum(away**power, axis=0) / have for power in (2, 3, 4))
+    if not (varies := square > np.finfo(float).eps).any():
+        return 0.0
+    square, cube, fourth = square[varies], cube[varies], fourth[varies]
+    return float(np.median(cube**2 / square**3 + (fourth / square**2 - 3) ** 2 / 4))
+
+
+def _normal_scores(block: np.ndarray, state: np.ndarray) -> np.ndarray:
+    """Return the normal quantiles of the mid-ranks of values (T, k) among sorted ones (n, k)."""
+    scores = block.copy()  # missing values stay
+    for j, column in enumerate(state.T):
+        values, new = column[np.isfinite(column)], ~np.isnan(block[:, j])
+        if len(values):
+            sides = [np.searchsorted(values, values, side) for side in ("left", "right")]
+            of_values = special.ndtri(sum(sides) / (2 * len(values)))
+            scores[new, j] = np.interp(block[new, j], values, of_values)
+    return scores
+
+
+def check_transform(kind: str, X: np.ndarray, names: Sequence[str] = ()) -> None:
+    """Raise DataError for a value of a table (n, p) that a transform does not take."""
+    for columns in chunks(X) if kind == LOG else ():
+        block = read_columns(X, columns)
+        if (block < 0).any():
+            row, column = np.argwhere(block < 0)[0]
+            place = columns.start + column
+            name = quoted(names[place]) if len(names) else f"number {place + 1}"
+            raise DataError(
+                f"feature {name} is {block[row, column]:g} in sample {row + 1}, and {LOG} takes no "
+                f"negative values. Fix: use {SCORES} or {NO_TRANSFORM}, or correct the value"
+            )
 
 
 def read_columns(array: np.ndarray, columns: slice | np.ndarray) -> np.ndarray:

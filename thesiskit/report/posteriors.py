@@ -301,7 +301,8 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[Table]:
 
 def pool_table(record: Record) -> list[Table]:
     """A row for each feature: how far it moves the predictions of the pool."""
-    every = np.concatenate([one.features for one in each_kept(record)])
+    first = record.labels[0]  # of several transforms
+    every = np.concatenate([one.features for one in each_kept(record) if one.label == first])
     names = ("effect", "deviation", "lasso_share")
     blocks = [record.results.load("fit", number, names) for number in range(record.n_blocks)]
     effect, deviation, share = (np.concatenate([block[name] for block in blocks]) for name in names)
@@ -335,6 +336,8 @@ def pool_table(record: Record) -> list[Table]:
         "share their effect, so that a small one does not mean that a feature has nothing to do "
         "with the classes."
     )
+    if transform := first.partition(" ")[2]:
+        caption += f" Features are transformed ({transform}): effects are of transformed values."
     shown = tuple(range(min(MOST_SHOWN, len(found))))
     return [Table("pool-features", "Effects of features", frame, caption, shown=shown)]
 

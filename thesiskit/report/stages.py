@@ -18,6 +18,12 @@ FITTED_BY = {  # temperatures
     "cv": "by a cross-validation within the training cases, selection included",
     "residual": "to cases that are imitated with the residuals of the training cases",
 }
+TRANSFORMED = {  # by the key of a config
+    "log": " Methods called 'log' take log2 of the features, of counts log2 of counts per million; "
+    "means and effects are those of transformed values.",
+    "normal-scores": " Methods called 'normal-scores' take normal quantiles of ranks among the "
+    "training samples; means and effects are those of transformed values.",
+}
 MOST_PREDICTED = 30  # rows of predictions on the page
 MOST_NAMED = 6  # classes of a question
 AT_END = 0.1  # with a larger fraction of draws at an end, the grid of alpha should be wider
@@ -122,7 +128,7 @@ def _asked_of_patterns(record: Record) -> str:
 
 
 def manner_words(record: Record) -> str:
-    """Say what `some relevant` and `tempered` mean; nothing without such arms."""
+    """Say what `some relevant`, `tempered` and transforms mean; nothing without such methods."""
     told, relevant = "", {arm.relevant for arm in record.arms if arm.own}
     if "some" in relevant:
         told += (
@@ -135,6 +141,8 @@ def manner_words(record: Record) -> str:
             f" A '{TEMPERED[temperature]}' arm divides its log odds by a number of at least 1, the "
             f"temperature, which is fitted {FITTED_BY[temperature]}."
         )
+    for transform in (record.config["data"] or {}).get("transform", ()):
+        told += TRANSFORMED.get(transform, "")
     return told
 
 

@@ -210,6 +210,7 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
             features = len(pair[0].bits()) if kind == BITS else pair[0].reals()[0].shape[1]
             columns = pair[0].of_table(np.arange(features)).astype(np.intp)
             arms[arm.name] = PeerArm(arm.name, arm.method, task, columns, stored)
+            arms[arm.name].transform = pair[0].fitted
             kept += [columns] if kind == BITS else []
             continue
         model = work.model_of(arm)
@@ -218,6 +219,8 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
         tau, offset, _ = (stored[name][0] for name in SOFTENED)
         softened = Temperature(float(tau), offset) if arm.tempered else None
         arms[arm.name] = SelectedArm(arm.name, selected, model, posterior, softened)
+        if fitted := pair[0].fitted:
+            arms[arm.name].transform = replace(fitted, state=fitted.state[:, pair[1].selected])
         kept += [selected] if model.takes == "bits" and not patterns else []
     columns = np.unique(np.concatenate(kept)).astype(np.intp)
     config = work.config

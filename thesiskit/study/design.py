@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from itertools import combinations, product
@@ -21,10 +21,13 @@ from scipy import special
 
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
+from thesiskit.defaults import NO_TRANSFORM
 from thesiskit.errors import DataError, counted, cut, quoted
 from thesiskit.models.base import OWN
 from thesiskit.models.packed import (
     PackedFeatures,
+    Transform,
+    check_transform,
     chunks,
     count_columns,
     median_thresholds,
@@ -65,6 +68,7 @@ class Split:
     bits : returns the binary features of all cases; real ones are cut at their medians.
     reals : returns the features as they were read or drawn, tables (., p) one below the other, or
         memory-mapped.
+    transform : what is done to them before a model sees them: `features`.
     """
 
     replicate: int
@@ -81,6 +85,8 @@ class Split:
     case_groups: np.ndarray | None = None
     n_values: Sequence[int] | None = None
     covariates: np.ndarray | None = None
+    transform: str = NO_TRANSFORM
+    _forms: dict[str, Split] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -109,7 +115,31 @@ class Split:
             return express(columns, self.codes[cases])
         if takes == "bits":
             return self.bits().unpack(columns, cases)
-        return np.concatenate([read_columns(table, columns) for table in self.reals()])[cases]
+        return np.concatenate([read_columns(table, columns) for table in self.features])[cases]
+
+    def transformed(self, kind: str) -> Split:
+        """Return the split with another transform of its real features, the same at each call."""
+        if kind == self.transform:
+            return self
+        if kind not in self._forms:
+            self._forms[kind] = replace(self, transform=kind)
+        return self._forms[kind]
+
+    @cached_property
+    def fitted(self) -> Transform | None:
+        """The transform, fitted to the training samples; None without one."""
+        if self.transform == NO_TRANSFORM:
+            return None
+        tables = [read_columns(table, slice(None)) for table in self.reals()]
+        return Transform.of(self.transform, np.concatenate(tables)[self.train])
+
+    @cached_property
+    def features(self) -> tuple[np.ndarray, ...]:
+        """Real features as models take them, tables (., p) as `reals` returns them."""
+        tables = self.reals()
+        if self.fitted is None:
+            return tables
+        return tuple(map(self.fitted.apply, tables))
 
     def of_table(self, features: np.ndarray) -> np.ndarray:
         """Return which columns of the table, or of the group, some features are."""
@@ -140,9 +170,9 @@ class Split:
 
         That is the first table, which is not copied, unless some of them are in the next.
         """
-        first = self.reals()[0]
+        first = self.features[0]
         inside = self.train.max(initial=0) < len(first)
-        return first if inside else np.concatenate(self.reals())
+        return first if inside else np.concatenate(self.features)
 
     def select_by_f(self, k: int | None, rng: np.random.Generator, **more: Any) -> FSelection:
         """Keep real features, as `selection.select_by_f`; memory-mapped tables are not copied."""
@@ -339,8 +369,9 @@ class Design:
 
     @property
     def first_split(self) -> Split:
-        """The first split of the tables."""
-        return next(self.splits(range(1), self._divisions(range(1))))
+        """The first split of the tables, with the first transform."""
+        split = next(self.splits(range(1), self._divisions(range(1))))
+        return split.transformed(getattr(self.data, "transform", [NO_TRANSFORM])[0])
 
     @cached_property
     def _response(self) -> np.ndarray:
@@ -529,7 +560,7 @@ class Design:
             for columns in bits.chunks():
                 yield bits.unpack(np.arange(len(bits))[columns])
             return
-        tables = split.reals()
+        tables = split.features
         for columns in chunks(tables[0]):
             mine = np.arange(columns.start, columns.stop)  # columns that are copied lie together
             yield np.concatenate([read_columns(table, mine) for table in tables])
@@ -593,6 +624,11 @@ class Design:
     def check(self) -> None:
         """Raise ConfigError for a class too small for inner folds, or a threshold too large."""
         assert self.folds
+        for kind, table in product(getattr(self.data, "transform", ()), self.tables):
+            try:
+                check_transform(kind, table.features, table.names)
+            except DataError as error:
+                raise self.config.wrong("data.transform", str(error)) from None
         if "cv" in self.config.model.temperature:
             each, rarest = self._training_counts()
             if each.min() < 2:

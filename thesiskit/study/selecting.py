@@ -24,7 +24,7 @@ import numpy as np
 
 from thesiskit.config import Config, too_many, two_classes
 from thesiskit.datasets.source import Sizes
-from thesiskit.defaults import LEAST_CHOSEN, OLD_SAMPLERS, PATTERN_PI, TEMPERED
+from thesiskit.defaults import LEAST_CHOSEN, NO_TRANSFORM, OLD_SAMPLERS, PATTERN_PI, TEMPERED
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers, ranks
@@ -82,8 +82,8 @@ MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 class Arm:
     """One analysis of a split.
 
-    label : of the selection, how many features: "10", "all", or "|COR| > 0.2"; of several `of`,
-        "10 of 5,000".
+    label : of the selection, how many features: "10", "all", or "|COR| > 0.2"; "10 log" with a
+        transform; of several `of`, "10 of 5,000".
     size : a number of features, "all", or a threshold.
     of : how many features there were before the table was screened, 0 for as many as the table has;
         None where it was not, or where the arms of this selection do not ask.
@@ -91,6 +91,7 @@ class Arm:
     relevant : which features may be relevant, "all" or "some"; "none" for a peer.
     temperature : "none", "cv" or "residual".
     disjoint : whether each discrete feature is in one pattern.
+    transform : of the real features, "none" of a method that takes bits.
     """
 
     label: str
@@ -101,6 +102,7 @@ class Arm:
     relevant: str = NONE
     temperature: str = NONE
     disjoint: bool = False
+    transform: str = NO_TRANSFORM
 
     @property
     def name(self) -> str:
@@ -133,9 +135,11 @@ def arms(config: Config) -> list[Arm]:
         if rival not in (*OWN, *WHOLE_METHODS)
     ]
     sizes = config.selection.features or config.selection.thresholds or []
-    for size, disjoint in product(sizes, config.selection.disjoint):
+    forms = {one: f" {one}" * (one != NO_TRANSFORM)
+             for one in getattr(config.data, "transform", [NO_TRANSFORM])}  # fmt: skip
+    for form, size, disjoint in product(forms, sizes, config.selection.disjoint):
         label = str(size) if config.selection.features else f"|COR| > {size}"
-        label += f" {DISJOINT}" if disjoint else ""
+        label += (f" {DISJOINT}" if disjoint else "") + forms[form]
         before = [None] if screened is None else screened.of or [0]
         # a selection as it is, and as the correction has it: one for each `of` of a list
         plain = (label, size, before[0] if len(before) == 1 else None)
@@ -149,11 +153,18 @@ def arms(config: Config) -> list[Arm]:
             corrected = OTHERS.get(method, ("", method))[1] == "corrected"
             several = product(counted if corrected else [plain], mine)
             every += [
-                Arm(*chosen, method, variant, relevant, temperature, disjoint)
-                for chosen, (relevant, temperature) in several
+                Arm(text, size, of, method, variant, relevant, temperature, disjoint, form)
+                for (text, _, of), (relevant, temperature) in several
             ]
     whole = [method for method in model.methods if method in WHOLE_METHODS]
-    return every + [Arm("all", "all", None, method) for method in whole]
+    every += [Arm(f"all{forms[form]}", "all", None, method, transform=form)
+              for form, method in product(forms, whole)]  # fmt: skip
+    # features cut at medians have no transform, so that their methods occur once
+    return list(dict.fromkeys(
+        replace(arm, label=arm.label.replace(forms[arm.transform], ""), transform=NO_TRANSFORM)
+        if MODELS[OTHERS.get(arm.method, (config.model.kind, ""))[0]].takes == BITS else arm
+        for arm in every
+    ))  # fmt: skip
 
 
 # ---- selecting ----
@@ -182,7 +193,7 @@ def select(
                 seconds.append(took)
                 continue
             started = time.process_time()
-            made.append(select_one(config, split, chosen, takes))
+            made.append(select_one(config, split.transformed(chosen.transform), chosen, takes))
             seconds.append(time.process_time() - started)
         takes_bits = not config.takes_reals and not config.of_patterns
         if first and not arrays and config.scheme == "test-set" and takes_bits:
@@ -539,10 +550,11 @@ class SelectionWork(Work):
                 if config.scheme != scheme:
                     del evaluation[name]
             priors = config.first_model.priors_of_draws if config.drawn else None
-            data = [config.data.model_dump(), self.data_digest]
+            data = [config.data.model_dump(exclude={"transform"}), self.data_digest]
             return [config.seed, data, config.scheme, evaluation, priors]
         if stage == "select":  # an arm says itself which selection it is of
-            return config.selection.model_dump(include={"ties", "screened"} if arm else None)
+            asked = config.selection.model_dump(include={"ties", "screened"} if arm else None)
+            return asked if arm else [asked, getattr(config.data, "transform", None)]
         if stage == "predict":
             return "choose" if self.chooses else config.evaluation.ranks
         if not arm:
@@ -572,6 +584,8 @@ class SelectionWork(Work):
         bits = 0 if config.takes_reals else replicates * 8 * p * math.ceil(n / 64) * drawn
         needed = Needs(fits=splits * len(self.own_arms))
         needed.memory = bits + n * p * drawn * (8 if config.takes_reals else 1) + 8 * tested
+        forms = {arm.transform for arm in self.all_arms.values()} - {NO_TRANSFORM}
+        needed.memory += 8 * n * p * len(forms)  # each has a table of its own
         needed.disk = bits + replicates * 5 * n + 4 * splits * sum(kept.values())
         needed.disk += tested * (8 * len(self.all_arms) + 5)
         held = []
@@ -654,7 +668,8 @@ class SelectionWork(Work):
         every = [chosen.label for chosen in selections(self.config)]
         # what takes all features has no selection of its own
         place = 0 if arm.method in WHOLE_METHODS else every.index(arm.label)
-        return zip(self._splits(block), self._selected(block)[place :: len(every)], strict=True)
+        splits = (split.transformed(arm.transform) for split in self._splits(block))
+        return zip(splits, self._selected(block)[place :: len(every)], strict=True)
 
     def _fit(self, model: Model, arm: Arm, block: Block) -> Arrays:
         """Return the posteriors of an arm, (splits, ...) each, as `Model.pack` has them.
@@ -816,6 +831,7 @@ class SelectionWork(Work):
         for split in design.splits(block.replicates, drawn, each_pair):
             if split.class_counts.min() < 2:
                 continue
+            split = split.transformed(arm.transform)
             p, y = self._afresh(arm, split)[0], split.response[split.test]
             part, groups = parts[split.replicate][split.test], split.groups_of(split.test)
             a, b = np.unique(part)
@@ -940,5 +956,5 @@ def _task_of(method: str, split: Split, k: int) -> tuple[Task, np.ndarray]:
     task = Task(REALS if REALS in PEERS[method].takes else BITS, split.classes, k)
     if task.kind == BITS:
         return task, split.bits().unpack(np.arange(len(split.bits())))
-    tables = split.reals()
+    tables = split.features
     return task, tables[0] if len(tables) == 1 else np.concatenate(tables)
