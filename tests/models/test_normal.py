@@ -159,7 +159,7 @@ def test_variances_are_the_most_probable(seed, n, p, kept, equal):
     assert (30 if equal else 1) < a <= (normal.MOST_A if equal else 30)
 
     def evidence(a, b):
-        fitted = normal.Normal(variance=(a, b))
+        fitted = normal.Normal(variance=(a, b)).for_features(p)
         nodes = normal.Nodes.of(fitted, 2)
         between = normal.Between.of(selection, nodes.ratio)
         factor, _ = normal._left_out(selection, fitted, True)
@@ -187,7 +187,7 @@ def test_variances_leave_the_bounds_where_the_likelihood_rises_inside(bound):
     X, y, rng = drawn(7, n=20, p=60, G=2, strong=5)
     X *= np.sqrt(1 / rng.gamma(2.0, 1 / 2.0, 60))
     selection = select_by_f(X, y, 30, rng)
-    nodes = normal.Nodes.of(normal.Normal(), 2)
+    nodes = normal.Nodes.of(normal.Normal().for_features(60), 2)
     between = normal.Between.of(selection, nodes.ratio)
     shares = np.zeros(between.squares.shape)
     shares[:, 0] = 1
@@ -313,7 +313,7 @@ def test_a_threshold_of_correlations_is_of_the_cases_of_each_feature():
     expected = [
         sum(row[2] * slow.log_discard(row[:2], limit, ratio, 10.0)
             for row, limit in zip(screened.left_out.tolist(), screened.limits, strict=True))
-        for ratio in settings.ratio[::16]
+        for ratio in plain.ratio[::16]
     ]  # fmt: skip
     found = (corrected.log_joint - plain.log_joint)[0, ::16, 0]
     np.testing.assert_allclose(found - found[0], np.array(expected) - expected[0], atol=1e-8)
