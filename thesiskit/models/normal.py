@@ -150,13 +150,13 @@ class Normal(SomeRelevant):
         "mean in all classes. With `all` every feature is relevant. `[all, some]` compares both.",
         several=True,
     )
-    pi: Any = key(
+    pi: tuple[float, ...] = key(
         None,
         Probabilities | None,
         "The values of pi that `some` averages over, each as probable as the others before the "
-        "data are seen. With `null` they follow the number p of features before any selection or "
-        "filtering: the number of relevant features, pi times p, is log-even from "
-        "1/(2 + 2 log10 p) to p, which is 0.5 to 1 of one feature, and 0.1 to 10,000 of 10,000.",
+        "data are seen. With `null`, the default, they follow the number p of features before any "
+        "selection or filtering: the number of relevant features, pi times p, is log-even from "
+        "0.7 p^-0.211 to p, which is 0.7 to 1 of one feature, and 0.1 to 10,000 of 10,000.",
     )
     effect_shapes: tuple[float | None, ...] = key(
         EFFECT_SHAPES,
