@@ -1,5 +1,6 @@
 """Numbers that configs, models and estimators share, so that each is written once."""
 
+import math
 from typing import Final
 
 # Logistic models.  The thesis's, but for SIGMA_SCALE and JOINT_UPDATES.
@@ -51,11 +52,27 @@ NAIVE_ALPHA_POINTS = 30
 PI = tuple(float(f"{10 ** (-4 + 4 * i / 20):.6g}") for i in range(21))
 # of patterns, of which there are millions
 PATTERN_PI = tuple(float(f"{10 ** (-9 + 9 * i / 36):.6g}") for i in range(37))
-# of real features: that one is relevant, and shapes c of the scale of effects, None where it is 1
-NORMAL_PI = tuple(float(f"{10 ** (-5 + 5 * i / 40):.6g}") for i in range(41))
+# of real features: logs of the least rho in tables of 10,000 features or more, and of the largest;
+# shapes c of the scale of effects, None where it is 1
+LOG_RATIO = -11.5, 4.5
 EFFECT_SHAPES = (3.0, 10.0, None)
 LEAST_CHOSEN = 4  # folds, inside each of which an arm is chosen
 # temperatures of a config, and what arms are called that have one
 TEMPERED = {"cv": "tempered", "residual": "residual-tempered"}
 # of real features, before all else
 NO_TRANSFORM, LOG, SCORES = "none", "log", "normal-scores"
+
+
+def normal_grids(features: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the default values of pi and of rho for a table of p real features.
+
+    The number of relevant features, pi p, is log-even from 0.7 p^-0.211 to p: from 0.1 of 10,000
+    features, from 0.7 of a single feature.  So the probability that no feature is relevant is about
+    the same for all p (0.16 to 0.22): tables of few features are measured for a reason.  The least
+    rho is 0.1 / p: with weaker effects all features together show nothing (two classes differ by
+    less than half a standard deviation).  At p = 10,000, pi begins at 1e-5, and rho too.
+    """
+    low = math.log10(0.7) - (1 + math.log10(7) / 4) * math.log10(features)
+    pi = tuple(float(f"{10 ** (low - low * i / 40):.6g}") for i in range(41))
+    first, last = max(LOG_RATIO[0], math.log(0.1 / features)), LOG_RATIO[1]
+    return pi, tuple(math.exp(first + (last - first) / 64 * i) for i in range(65))

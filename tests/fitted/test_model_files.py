@@ -265,6 +265,7 @@ def test_headers_that_say_nothing_valid(change, tmp_path, models):
         lambda header: header["arms"][0].update(tau=float("nan")),
         lambda header: header["arms"][0]["settings"].update(effect_shapes=[0]),
         lambda header: header["arms"][0]["settings"].update(ratio=[]),
+        lambda header: header["arms"][0]["settings"].update(ratio=None),
         lambda header: header["arms"][0]["settings"].update(class_prior=[1, 1, 1]),
         lambda header: header["arms"][0]["settings"].update(variance=[1]),
     ],

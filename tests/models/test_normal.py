@@ -11,6 +11,7 @@ from scipy import stats
 from statistical import z_score
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from thesiskit.defaults import normal_grids
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import normal
 from thesiskit.models.selection import (
@@ -159,7 +160,7 @@ def test_variances_are_the_most_probable(seed, n, p, kept, equal):
     assert (30 if equal else 1) < a <= (normal.MOST_A if equal else 30)
 
     def evidence(a, b):
-        fitted = normal.Normal(variance=(a, b))
+        fitted = normal.Normal(variance=(a, b)).for_features(p)
         nodes = normal.Nodes.of(fitted, 2)
         between = normal.Between.of(selection, nodes.ratio)
         factor, _ = normal._left_out(selection, fitted, True)
@@ -187,7 +188,7 @@ def test_variances_leave_the_bounds_where_the_likelihood_rises_inside(bound):
     X, y, rng = drawn(7, n=20, p=60, G=2, strong=5)
     X *= np.sqrt(1 / rng.gamma(2.0, 1 / 2.0, 60))
     selection = select_by_f(X, y, 30, rng)
-    nodes = normal.Nodes.of(normal.Normal(), 2)
+    nodes = normal.Nodes.of(normal.Normal().for_features(60), 2)
     between = normal.Between.of(selection, nodes.ratio)
     shares = np.zeros(between.squares.shape)
     shares[:, 0] = 1
@@ -313,7 +314,7 @@ def test_a_threshold_of_correlations_is_of_the_cases_of_each_feature():
     expected = [
         sum(row[2] * slow.log_discard(row[:2], limit, ratio, 10.0)
             for row, limit in zip(screened.left_out.tolist(), screened.limits, strict=True))
-        for ratio in settings.ratio[::16]
+        for ratio in plain.ratio[::16]
     ]  # fmt: skip
     found = (corrected.log_joint - plain.log_joint)[0, ::16, 0]
     np.testing.assert_allclose(found - found[0], np.array(expected) - expected[0], atol=1e-8)
@@ -496,6 +497,63 @@ def test_predictions_come_true_as_often_as_promised(G):
     assert scores[False] < -4  # without the correction they promise too much
     counts = np.bincount(ranks, minlength=20).reshape(5, 4).sum(axis=1)
     assert stats.chisquare(counts).pvalue > 1e-4
+
+
+# ---- priors of few and of many features ----
+
+# the grids of 10,000 features, which tables of every size had
+WIDE = {"pi": tuple(10 ** np.linspace(-5, 0, 41)), "ratio": tuple(np.exp(np.arange(-46, 19) / 4))}
+
+
+def test_priors_follow_the_number_of_features():
+    for name, grid in zip(("pi", "ratio"), normal_grids(10_000), strict=True):
+        np.testing.assert_allclose(grid, WIDE[name], rtol=1e-5)
+    for p in (1, 2, 3, 30, 1000, 10**6):
+        pi, ratio = map(np.array, normal_grids(p))
+        assert 0.15 < ((1 - pi) ** p).mean() < 0.22  # that no feature is relevant
+        assert (len(pi), len(ratio), pi[-1]) == (41, 65, 1)
+        np.testing.assert_allclose(ratio[0], max(0.1 / p, np.exp(-11.5)))
+    X, y, rng = drawn(3, p=40)
+    for screened, p in ((None, 40), (Screened(10_000), 10_000)):
+        k = None if screened else 5
+        found = normal.fit(select_by_f(X, y, k, rng, screened=screened), normal.Normal())
+        assert tuple(found.pi) == normal_grids(p)[0]
+        assert tuple(found.ratio) == normal_grids(p)[1]
+    given = normal.Normal(pi=(0.1, 0.5))
+    assert normal.fit(select_by_f(X, y, 5, rng), given).pi.tolist() == [0.1, 0.5]
+
+
+def test_a_model_file_keeps_the_priors_of_its_table():
+    X, y, rng = drawn(4, p=3)
+    selection = select_by_f(X, y, 2, rng)
+    model = normal.Normal()
+    found = normal.fit(selection, model)
+    about, arrays = model.saved(found)
+    again, posterior = normal.Normal.restored(about, arrays, selection.selected, 2)
+    assert again.pi == normal_grids(3)[0]
+    cases = X[:, selection.selected]
+    np.testing.assert_array_equal(normal.predict(posterior, cases), normal.predict(found, cases))
+    for name in ("pi", "ratio"):
+        damaged = about | {"settings": about["settings"] | {name: None}}
+        with pytest.raises(ValueError, match="belong together"):
+            normal.Normal.restored(damaged, arrays, selection.selected, 2)
+
+
+@pytest.mark.parametrize("p", [1, 3])
+def test_predicted_errors_of_few_features_are_near_observed_errors(p):
+    settings = normal.Normal(variance=(8.0, 1.0), ratio=normal_grids(p)[1], pi=(1.0,))
+    gaps: dict[bool, list[float]] = {True: [], False: []}
+    for seed in range(40):
+        rng = np.random.default_rng([seed, p])
+        X, y, *_ = from_the_prior(rng, settings, 209, p, 2)
+        selection = select_by_f(X[:10], y[:10], p, rng)
+        for wide in gaps:
+            prior = normal.Normal(**WIDE) if wide else normal.Normal()
+            found = normal.fit(selection, prior)
+            P = normal.predict(found, X[10:, selection.selected])
+            gaps[wide].append(1 - P.max(axis=1).mean() - (P.argmax(axis=1) != y[10:]).mean())
+    assert abs(np.mean(gaps[False])) < 0.05
+    assert np.mean(gaps[True]) > np.mean(gaps[False]) + 0.05
 
 
 def test_draws_are_from_the_posterior():

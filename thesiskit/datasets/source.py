@@ -268,15 +268,15 @@ class SelectionPriors:
     pi : the values, equally probable, that the probability of being relevant can have.
     dirichlet : of normal features, the prior of the classes: a number, or one for each class.
     ratio, effect_shapes : of normal features, the values, equally probable, that rho and c can
-        have; with c None, T is 1.
+        have; with c None, T is 1.  pi and ratio None: `normal_grids` of the number of features.
     """
 
     class_prior: tuple[float, float] = CLASS_PRIOR
     alpha_prior: tuple[float, float] = ALPHA_PRIOR
     response_alpha_prior: tuple[float, float] | None = None
-    pi: tuple[float, ...] = (1.0,)
+    pi: Any = (1.0,)
     dirichlet: float | tuple[float, ...] = 1.0
-    ratio: tuple[float, ...] = (1.0,)
+    ratio: Any = (1.0,)
     effect_shapes: tuple[float | None, ...] = (None,)
 
 

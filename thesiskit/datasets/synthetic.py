@@ -18,6 +18,7 @@ from thesiskit.blocks import (
     Probability,
 )
 from thesiskit.datasets.source import Drawn, SelectionPriors, Sizes, Source, Table
+from thesiskit.defaults import normal_grids
 from thesiskit.errors import DataError
 
 Alpha = Annotated[float, Field(strict=True, gt=0)] | Literal["prior"]
@@ -223,8 +224,9 @@ class NormalData(_DrawnTable):
         return None
 
     def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
-        ratio = rng.choice(priors.ratio) if self.ratio == "prior" else self.ratio
-        pi = rng.choice(priors.pi) if self.relevant == "some" else self.relevant
+        pis, ratios = normal_grids(self.features)
+        ratio = rng.choice(priors.ratio or ratios) if self.ratio == "prior" else self.ratio
+        pi = rng.choice(priors.pi or pis) if self.relevant == "some" else self.relevant
         shape = None if self.shape == "none" else self.shape
         if shape == "prior":
             shape = priors.effect_shapes[rng.integers(len(priors.effect_shapes))]

@@ -75,8 +75,8 @@ from scipy import optimize, special
 from threadpoolctl import threadpool_limits
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
-from thesiskit.blocks import PositiveNumber, Some
-from thesiskit.defaults import EFFECT_SHAPES, NORMAL_PI
+from thesiskit.blocks import PositiveNumber, Probabilities, Some
+from thesiskit.defaults import EFFECT_SHAPES, normal_grids
 from thesiskit.errors import DataError, UserError, quoted
 from thesiskit.models.base import (
     LARGEST,
@@ -97,7 +97,6 @@ from thesiskit.models.ranks import MOST, Ranks
 from thesiskit.models.selection import FSelection
 from thesiskit.models.temperature import imitated_reals
 
-RATIO = tuple(np.exp(0.25 * np.arange(-46, 19)).tolist())  # 1.0e-5 to 90
 LEAST_SHAPE, MOST_SHAPE = 0.5, 1000.0
 STORED = ("log_joint", "variance", "log_discard")  # of a posterior
 SAVED = {"log_joint": (float, "C R J"), "variance": (float, "ab")}
@@ -111,7 +110,7 @@ NEARLY = 1e-6  # of the log of a sum of probabilities
 class Normal(SomeRelevant):
     """Priors of the naive Bayes model of real features, and what to compare it with.
 
-    ratio : the values of rho, each as probable as the others.
+    ratio : the values of rho, each as probable as the others; None as of `pi`, see `normal_grids`.
     variance : (a, b) of the Inverse-Gamma(a / 2, a b / 2) prior of the variances; None to take
         those that make the kept features most probable.
     """
@@ -151,7 +150,14 @@ class Normal(SomeRelevant):
         "mean in all classes. With `all` every feature is relevant. `[all, some]` compares both.",
         several=True,
     )
-    pi: tuple[float, ...] = SomeRelevant.pi_key(NORMAL_PI)
+    pi: tuple[float, ...] = key(
+        None,
+        Probabilities | None,
+        "The values of pi that `some` averages over, each as probable as the others before the "
+        "data are seen. With `null`, the default, they follow the number p of features before any "
+        "selection or filtering: the number of relevant features, pi times p, is log-even from "
+        "0.7 p^-0.211 to p, which is 0.7 to 1 of one feature, and 0.1 to 10,000 of 10,000.",
+    )
     effect_shapes: tuple[float | None, ...] = key(
         EFFECT_SHAPES,
         Some[PositiveNumber | None],
@@ -159,7 +165,7 @@ class Normal(SomeRelevant):
         "(c/2, c/2) distribution, whose values scale the effect of each feature. `null` gives all "
         "the same scale. The shapes are averaged over.",
     )
-    ratio: tuple[float, ...] = RATIO
+    ratio: Any = None
     variance: tuple[float, float] | None = None
 
     def __post_init__(self):
@@ -182,6 +188,9 @@ class Normal(SomeRelevant):
                 )
         if len(set(shapes)) < len(shapes):
             raise UserError(f"effect_shapes must differ from each other, got {quoted(shapes)}")
+        if self.pi is None or self.ratio is None:
+            self.for_features(1)  # checks the rest
+            return
         self.check_relevance()
         if not len(self.ratio):
             raise UserError("ratio must have at least one value")
@@ -199,6 +208,15 @@ class Normal(SomeRelevant):
     def check(self, classes: int) -> None:
         """Raise UserError where `class_prior` has numbers for another number of classes."""
         self.class_weights(classes)
+
+    def for_features(self, p: int) -> Normal:
+        """Return this model with the grids of pi and rho of tables of p features, where None."""
+        pi, ratio = normal_grids(p)
+        return replace(
+            self,
+            pi=pi if self.pi is None else self.pi,
+            ratio=ratio if self.ratio is None else self.ratio,
+        )
 
     @property
     def priors_of_draws(self) -> dict[str, Any]:
@@ -228,7 +246,8 @@ class Normal(SomeRelevant):
 
     def needs(self, cases: int, kept: int) -> tuple[int, int]:
         """Return the bytes of a posterior, a value for each c, rho and pi; nothing iterates."""
-        return 8 * len(self.ratio) * len(self.effect_shapes) * len(self.pi), 0
+        model = self.for_features(kept)
+        return 8 * len(model.ratio) * len(model.effect_shapes) * len(model.pi), 0
 
     def fit(self, training: Training) -> Posterior:
         """Return the posterior."""
@@ -295,19 +314,22 @@ class Normal(SomeRelevant):
         for name in ("log_joint", "log_discard"):  # which have many points; for reports
             arrays[name] = arrays[name].astype(np.float32)
         arrays |= {name: found[0][name] for name in ("shape", "ratio")}
-        return arrays | join_relevance(found)
+        # of tables filtered from more features, pi differs between numbers of these
+        pi = {"pi": np.array([one["pi"] for one in found if "relevance" in one])}
+        return arrays | join_relevance(found) | (pi if len(pi["pi"]) else {})
 
     def saved(self, posterior: Posterior) -> tuple[dict[str, Any], Arrays]:
         """Return what of a posterior a model file has; what was left out has changed it already."""
         selection = posterior.selection
         arrays = {name: getattr(selection, name) for name in (*KEPT, "class_counts")}
         arrays |= {name: getattr(posterior, name) for name in SAVED}
-        return {"settings": self.settings, "unit": selection.unit}, arrays
+        return {"settings": posterior.settings.settings, "unit": selection.unit}, arrays
 
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[Model, Posterior]:
         """Return the model and the posterior that `saved` described."""
         model = cls.made(about["settings"])
+        check(model.pi is not None and model.ratio is not None)
         check(all(1 / MOST_RATIO < ratio < MOST_RATIO for ratio in model.ratio))
         class_counts = shaped(arrays, {"class_counts": (np.intp, "G")}, G=classes)["class_counts"]
         check((class_counts > 0).all())
@@ -698,6 +720,7 @@ def fit(selection: FSelection, settings: Normal, *, correct: bool = True) -> Pos
     If no feature was left out, both give the same posterior.
     """
     settings.class_weights(len(selection.class_counts))  # refuses other numbers of classes
+    settings = settings.for_features(selection.n_features)
     nodes = Nodes.of(settings, len(selection.class_counts))
     between = Between.of(selection, nodes.ratio)
     log_factor, log_discard = _left_out(selection, settings, correct)
@@ -716,6 +739,7 @@ def fit(selection: FSelection, settings: Normal, *, correct: bool = True) -> Pos
 
 def restore(selection: FSelection, settings: Normal, **stored: np.ndarray) -> Posterior:
     """Return the posterior that `fit` gave, from the arrays that were stored, those of STORED."""
+    settings = settings.for_features(selection.n_features)
     nodes = Nodes.of(settings, len(selection.class_counts))
     return Posterior(settings, selection, nodes, Between.of(selection, nodes.ratio), **stored)
 

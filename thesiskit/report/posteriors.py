@@ -469,7 +469,9 @@ def _relevance(record: Record, i: int, arm: Arm, blocks: list[dict[str, np.ndarr
         expected += mine.sum()
         sets += 1
     log_pi = np.concatenate([block["log_pi"][:, i] for block in blocks])
-    pi, order = blocks[0]["pi"], np.argsort(blocks[0]["pi"])
+    # of the normal model each arm has its own
+    pi = np.broadcast_to(blocks[0]["pi"], blocks[0]["log_pi"].shape[1:])[i]
+    order = np.argsort(pi)
     features, place, kept = np.unique(
         np.concatenate(found), return_inverse=True, return_counts=True
     )

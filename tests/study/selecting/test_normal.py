@@ -10,6 +10,7 @@ from real_tables import DRAWN, OWN, TWO, made, write
 from small import content
 
 from thesiskit.config import load_config
+from thesiskit.defaults import normal_grids
 from thesiskit.errors import ConfigError, DataError
 from thesiskit.models import naive_bayes, normal
 from thesiskit.models.selection import (
@@ -261,6 +262,8 @@ def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, 
     found, _ = made(tmp_path, OWN, selection=selection, evaluation={}, model=model, upto="fit")
     few, many = found["fit"]["promised"][0]
     assert 0 < few < many < 2 / 3
+    for pi, p in zip(found["fit"]["pi"], (25, 500), strict=True):
+        assert pi.tolist() == list(normal_grids(p)[0])
 
 
 # ---- mistakes ----
