@@ -559,3 +559,32 @@ def test_of_several_guesses_of_a_filtering_the_largest_predicts(mine):
     (arm,) = pd.read_csv(io.StringIO(done.stdout)).arm.unique()
     assert "of 800" in arm
     assert "tempered" in arm
+
+
+@pytest.mark.parametrize("kind", ["naive-bayes", "normal"])
+def test_new_samples_of_a_filtered_table_are_like_the_training_samples(mine, kind):
+    """Though none of them took part in the filtering; without imitation a third is unlike."""
+    rng, y, shares = np.random.default_rng(3), np.arange(40) % 2, []
+    text = SELECTING.replace("tissues", "filtered")
+    for number in range(3):
+        X, effect = rng.normal(8, 1, (40, 5000)), np.repeat([1.5, 0], [20, 4980])
+        X += y[:, None] * effect
+        best = np.argsort(-np.abs(X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)) / X.std(axis=0))
+        best = best[:50]
+        new = rng.normal(8, 1, (200, 50)) + (np.arange(200) % 2)[:, None] * effect[best]
+        names = [f"g{j}" for j in best]
+        frame = pd.DataFrame(X[:, best], columns=names)
+        frame.insert(0, "status", np.where(y, "tumour", "normal"))
+        frame.to_csv("filtered.csv", index=False)
+        pd.DataFrame(np.concatenate([new, new[:50] / 2]), columns=names).to_csv("new.csv")
+        (mine / "filtered.yaml").write_text(
+            text.replace("mine", f"filtered-{kind}-{number}")
+            + "selection: { features: [10], screened: { of: [5000] } }\n"
+            + f"model: {{ kind: {kind} }}\n"
+        )
+        done = invoke("predict", "filtered.yaml", "--new", "new.csv")
+        assert done.exit_code == 0, done.output
+        unlike = pd.read_csv(io.StringIO(done.stdout)).unlike < 0.01
+        assert unlike[200:].all()
+        shares.append(unlike[:200].mean())
+    assert np.mean(shares) < 0.03
