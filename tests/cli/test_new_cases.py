@@ -138,11 +138,35 @@ def test_some_arms(mine):
     assert list(thesiskit.load_model("one.model").arms) == [arm]
     run("export", "naive.yaml", "peer.model", "--arm", "3 bernoulli-nb")
     assert list(thesiskit.load_model("peer.model").arms) == ["3 bernoulli-nb"]
-    must_fail(invoke("export", "naive.yaml", "x", "--arm", "4 corrected"), "no arm '4 corrected'")
     must_fail(
-        invoke("predict", "--model", "one.model", "--new", NEW["naive"], "--arm", "corrected"),
-        f"choose from '{arm}'",
+        invoke("export", "naive.yaml", "x", "--arm", "4 corrected"), "no method '4 corrected'"
     )
+    said = invoke("predict", "--model", "one.model", "--new", NEW["naive"], "--arm", "corrected")
+    must_fail(said, f"'{arm}'")
+
+
+def test_short_names_of_methods(mine):
+    """Words or their beginnings, in any order and case; messages list all methods in full."""
+    write_config(mine, "naive")
+    run("export", "naive.yaml", "all.model", "--all-arms")
+    model, every = thesiskit.load_model("all.model"), []
+    for short, name in (
+        ("EXACT uncorrected 3", "3 uncorrected exact"),
+        ("bern", "3 bernoulli-nb"),
+        ("3, corrected, exact", "3 corrected exact"),
+        ("all simp", "all complete simpson-21"),
+    ):
+        assert by_config("naive", "--arm", short)[0] == by_config("naive", "--arm", name)[0]
+        assert model.arm(short).name == name
+        every.append(name)
+    done = invoke("predict", "naive.yaml", "--new", NEW["naive"], "--arm", "corrected")
+    must_fail(done, "'corrected' is short for 2 methods")
+    assert "'3 corrected simpson-21'" in done.stderr
+    assert "uncorrected" not in done.stderr
+    for wrong in ("2 corrected", "", "--"):
+        done = invoke("predict", "naive.yaml", "--new", NEW["naive"], "--arm", wrong)
+        must_fail(done, f"no method {wrong!r}")
+        assert all(repr(name) in done.stderr for name in every)
 
 
 def test_without_a_name_it_is_the_arm_that_predicts_best(mine):
@@ -181,7 +205,7 @@ def test_methods_of_others_of_patterns_are_exported(mine):
     run("export", "features.yaml", "all.model", "--all-arms")
     arms = list(thesiskit.load_model("all.model").arms)
     assert arms[-2:] == ["naive-bayes", "pairwise-logistic-regression"]
-    said = "'gradient-boosting' is a peer, which is only compared with"
+    said = "'gradient-boosting' is a third-party method that is only compared with"
     must_fail(invoke("export", "features.yaml", "x", "--arm", "gradient-boosting"), said)
 
 
