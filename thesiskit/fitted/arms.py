@@ -40,17 +40,18 @@ def match_name(text: str, names: Mapping[str, str]) -> str:
     ChoiceError: no method, or several; the message lists them.
     """
 
-    def words_of(name: str) -> list[str]:
-        return sorted(re.findall(r"[^\W_]+", name.lower().replace(",", "")))
-
     def shortens(words: list[str], name: list[str]) -> bool:
         return bool(words) and all(
             word in name or (not word.isdigit() and any(whole.startswith(word) for whole in name))
             for word in words
         )
 
-    typed = words_of(text)
-    forms = {name: (words_of(name), words_of(page)) for name, page in names.items()}
+    words_of = {
+        form: sorted(re.findall(r"[^\W_]+", form.lower().replace(",", "")))
+        for form in (text, *names, *names.values())
+    }
+    typed = words_of[text]
+    forms = {name: (words_of[name], words_of[page]) for name, page in names.items()}
     candidates = (
         [name for name, page in names.items() if text in (name, page)]
         or [name for name, (own, page) in forms.items() if typed in (own, page)]

@@ -26,19 +26,17 @@ from thesiskit.fitted.arms import (
     match_name,
 )
 from thesiskit.fitted.inputs import NONE, Inputs
-from thesiskit.models import MODELS
-from thesiskit.models.base import SOFTENED, Training
+from thesiskit.models.base import SOFTENED
 from thesiskit.models.chains import unmixed
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import MOST_DISCRETE, Likeness
-from thesiskit.models.packed import read_columns
 from thesiskit.models.peers import BITS, PEERS, Task
-from thesiskit.models.temperature import SEED, Temperature
+from thesiskit.models.temperature import Temperature
 from thesiskit.study.cells import Block
-from thesiskit.study.design import KEY, Split
+from thesiskit.study.design import KEY
 from thesiskit.study.experiment import Experiment, Watch
 from thesiskit.study.patterns import PatternWork
-from thesiskit.study.selecting import Arm, SelectionWork, select_one
+from thesiskit.study.selecting import SelectionWork, as_if_new
 
 FOLDER = "all-cases"  # below the results of the experiment
 
@@ -238,29 +236,9 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
     taken = np.unique(np.concatenate([arm.selected for arm in arms.values()])).astype(np.intp)
-    filtered = config.screened is not None and config.screened.keep is None
-    unseen = _as_if_new(config, pair[0], X, y) if filtered else None
+    unseen = as_if_new(config, pair[0], X, y)
     likeness = Likeness.of(X, y, taken, design.case_groups, imitated=unseen)
     return FittedModel(config.experiment, config.data, inputs, arms, len(y), likeness=likeness)
-
-
-def _as_if_new(config: Config, split: Split, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Imitate samples that a filtering of the table did not see, one for each training sample.
-
-    They are those of the normal model of all columns, whichever models the config has, and of the
-    largest number of features before the filtering.  X (n, p), y (n,), result (n, p); columns that
-    do not vary are left as they are.
-    """
-    of = config.screened.of if config.screened else None
-    every = Arm("all", "all", max(of or [0]), "corrected")
-    selection = select_one(config, split, every, "reals")
-    training = Training(selection, y, lambda: read_columns(X, selection.selected),
-                        groups=split.groups_of(split.train))  # fmt: skip
-    normal, rng = MODELS["normal"](), np.random.default_rng(SEED)
-    draws, _ = normal.imitate(normal.fit(training), training, rng)
-    imitated = np.array(X, dtype=float)
-    imitated[:, selection.selected] = draws[: len(y)]
-    return imitated
 
 
 def _of_codes(
