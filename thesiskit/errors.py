@@ -10,12 +10,19 @@ class ThesiskitError(Exception):
     """A failure that is no mistake of the user."""
 
     exit_code = 1
+    shortened = True  # where it is printed
 
 
 class UserError(ThesiskitError, ValueError):
     """A mistake in what the user gave: arguments, configs, data.  Also a ValueError."""
 
     exit_code = 2
+
+
+class ChoiceError(UserError):
+    """A name that does not exist; the message lists those that do, all of them."""
+
+    shortened = False
 
 
 class ConfigError(UserError):

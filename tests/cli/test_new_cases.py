@@ -138,17 +138,42 @@ def test_some_arms(mine):
     assert list(thesiskit.load_model("one.model").arms) == [arm]
     run("export", "naive.yaml", "peer.model", "--arm", "3 bernoulli-nb")
     assert list(thesiskit.load_model("peer.model").arms) == ["3 bernoulli-nb"]
-    must_fail(invoke("export", "naive.yaml", "x", "--arm", "4 corrected"), "no arm '4 corrected'")
     must_fail(
-        invoke("predict", "--model", "one.model", "--new", NEW["naive"], "--arm", "corrected"),
-        f"choose from '{arm}'",
+        invoke("export", "naive.yaml", "x", "--arm", "4 corrected"), "no method '4 corrected'"
     )
+    said = invoke("predict", "--model", "one.model", "--new", NEW["naive"], "--arm", "corrected")
+    must_fail(said, f"'{arm}'")
+
+
+def test_short_names_of_methods(mine):
+    """Words or their beginnings, in any order and case; messages list all methods in full."""
+    write_config(mine, "naive")
+    run("export", "naive.yaml", "all.model", "--all-arms")
+    model, every = thesiskit.load_model("all.model"), []
+    for short, name in (
+        ("EXACT uncorrected 3", "3 uncorrected exact"),
+        ("bern", "3 bernoulli-nb"),
+        ("3, corrected, exact", "3 corrected exact"),
+        ("all simp", "all complete simpson-21"),
+    ):
+        assert by_config("naive", "--arm", short)[0] == by_config("naive", "--arm", name)[0]
+        assert model.arm(short).name == name
+        every.append(name)
+    done = invoke("predict", "naive.yaml", "--new", NEW["naive"], "--arm", "corrected")
+    must_fail(done, "'corrected' is short for 2 methods")
+    assert "'3 corrected simpson-21'" in done.stderr
+    assert "uncorrected" not in done.stderr
+    for wrong in ("2 corrected", "", "--"):
+        done = invoke("predict", "naive.yaml", "--new", NEW["naive"], "--arm", wrong)
+        must_fail(done, f"no method {wrong!r}")
+        assert all(repr(name) in done.stderr for name in every)
 
 
 def test_without_a_name_it_is_the_arm_that_predicts_best(mine):
     """The same as pages name it, and its cross-validation is kept for `run`."""
     write_config(mine, "naive")
     table = pd.read_csv(mine / "tissues.csv")
+    table["gene 0"] += 3 * (table["status"] == "tumour")  # clear enough to recommend a method
     table.assign(again=table["gene 0"]).to_csv(mine / "tissues.csv", index=False)
     done = invoke("predict", "naive.yaml", "--new", NEW["naive"])
     notes = [line for line in done.stderr.splitlines() if "the values of another one" in line]
@@ -181,7 +206,7 @@ def test_methods_of_others_of_patterns_are_exported(mine):
     run("export", "features.yaml", "all.model", "--all-arms")
     arms = list(thesiskit.load_model("all.model").arms)
     assert arms[-2:] == ["naive-bayes", "pairwise-logistic-regression"]
-    said = "'gradient-boosting' is a peer, which is only compared with"
+    said = "'gradient-boosting' is a third-party method that is only compared with"
     must_fail(invoke("export", "features.yaml", "x", "--arm", "gradient-boosting"), said)
 
 
@@ -559,3 +584,32 @@ def test_of_several_guesses_of_a_filtering_the_largest_predicts(mine):
     (arm,) = pd.read_csv(io.StringIO(done.stdout)).arm.unique()
     assert "of 800" in arm
     assert "tempered" in arm
+
+
+@pytest.mark.parametrize("kind", ["naive-bayes", "normal"])
+def test_new_samples_of_a_filtered_table_are_like_the_training_samples(mine, kind):
+    """Though none of them took part in the filtering; without imitation a third is unlike."""
+    rng, y, shares = np.random.default_rng(3), np.arange(40) % 2, []
+    text = SELECTING.replace("tissues", "filtered")
+    for number in range(3):
+        X, effect = rng.normal(8, 1, (40, 5000)), np.repeat([1.5, 0], [20, 4980])
+        X += y[:, None] * effect
+        best = np.argsort(-np.abs(X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)) / X.std(axis=0))
+        best = best[:50]
+        new = rng.normal(8, 1, (200, 50)) + (np.arange(200) % 2)[:, None] * effect[best]
+        names = [f"g{j}" for j in best]
+        frame = pd.DataFrame(X[:, best], columns=names)
+        frame.insert(0, "status", np.where(y, "tumour", "normal"))
+        frame.to_csv("filtered.csv", index=False)
+        pd.DataFrame(np.concatenate([new, new[:50] / 2]), columns=names).to_csv("new.csv")
+        (mine / "filtered.yaml").write_text(
+            text.replace("mine", f"filtered-{kind}-{number}")
+            + "selection: { features: [10], screened: { of: [5000] } }\n"
+            + f"model: {{ kind: {kind} }}\n"
+        )
+        done = invoke("predict", "filtered.yaml", "--new", "new.csv")
+        assert done.exit_code == 0, done.output
+        unlike = pd.read_csv(io.StringIO(done.stdout)).unlike < 0.01
+        assert unlike[200:].all()
+        shares.append(unlike[:200].mean())
+    assert np.mean(shares) < 0.03

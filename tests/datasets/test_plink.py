@@ -363,7 +363,7 @@ def test_a_logistic_model_takes_the_loci_of_selected_patterns(study):
     done = invoke("run", "logistic.yaml", "--jobs", "0")
     assert done.exit_code == 0, done.output
     done = invoke("predict", "logistic.yaml", "--new", "new.bed", "--jobs", "0", "--arm", "x")
-    must_fail(done, "there is no arm 'x'")
+    must_fail(done, "there is no method 'x'")
 
 
 def test_of_many_genotypes_some_are_looked_at(tmp_path, monkeypatch):

@@ -309,7 +309,7 @@ def test_python_takes_frames_arrays_and_paths(models):
     ):
         with pytest.raises(DataError, match=words):
             model.predict_proba(wrong, arm)
-    with pytest.raises(ValueError, match="several arms"):
+    with pytest.raises(ValueError, match="several methods"):
         model.predict_proba(frame)
     with pytest.raises(ValueError, match="predict_proba"):
         model.predict_quantiles(frame, arm)

@@ -157,6 +157,17 @@ def test_a_temperature_without_a_bound_says_that_features_predict_nothing(monkey
     assert "Where it is above 10,000, the features predict nothing" in found.caption
 
 
+def test_the_number_of_relevant_features_is_given_where_they_are_independent(monkeypatch, folder):
+    config = load_config(folder / "mine.yaml")
+    record = Experiment(config, Results(folder / "r", "mine"), folder).record()
+    for tau, given in ((1.3, True), (7.0, False), (1e6, True)):
+        fitted = dict.fromkeys(temperatures(record), Temperature(np.full(3, tau), np.ones(3)))
+        monkeypatch.setattr(told, "temperatures", lambda _, fitted=fitted: fitted)
+        assert ("seem to be relevant" in told.relevance_sentence(record)) == given
+        assert ("temperature is 7.0" in told.relevance_sentence(record)) != given
+        assert ("are too large" in told.relevance_part(record)[0].caption) != given
+
+
 def test_the_page_says_what_is_asked(folder):
     text = page(folder)
     for words in (
@@ -165,7 +176,7 @@ def test_the_page_says_what_is_asked(folder):
         "glioma 15 (33 %), lymphoma 15 (33 %), melanoma 15 (33 %)",
         "24 real, taken as they are",
         "guessing between 3 classes has 1.099",
-        "seem to be relevant",
+        "How many features are relevant cannot be estimated: features are correlated",
         "A 'tempered' arm divides its log odds",
         "The confidence of a prediction is the probability of the predicted class",
     ):

@@ -76,6 +76,7 @@ def show_error(error: Exception, name: str = "") -> int:
             return error.exit_code
         case ThesiskitError():
             text, code = str(error), error.exit_code
+            verbose = verbose or not error.shortened
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
             text = f"{where}{error.strerror or error}"
@@ -86,7 +87,8 @@ def show_error(error: Exception, name: str = "") -> int:
             if verbose:  # the traceback has it
                 return code
     for line in (text if verbose else brief(text)).splitlines():
-        click.echo(f"Error: {name and f'{name}: '}{line}", err=True)
+        prefix = "" if line.startswith("  ") else f"Error: {name and f'{name}: '}"  # of a list
+        click.echo(prefix + line, err=True)
     return code
 
 

@@ -198,8 +198,9 @@ ARM = click.option(
     "arms",
     multiple=True,
     metavar="NAME",
-    help="Only this arm, as a page names it. May be repeated. Default: the arm that predicts the "
-    "test cases best, or the class frequencies where none is clearly better than these.",
+    help="Only this method, by its name, as a page names it, or by a unique part of either, for "
+    "example pool. May be repeated. Default: the method that predicts the test samples best, or "
+    "the class frequencies where none is clearly better than these.",
 )
 ALL_ARMS = click.option("--all-arms", is_flag=True, help="All arms, not only the best one.")
 

@@ -16,7 +16,7 @@ from thesiskit.datasets import SOURCES
 from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import Source
 from thesiskit.defaults import LOG, SCORES
-from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
+from thesiskit.errors import ChoiceError, DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import (
     ENGINES,
@@ -25,6 +25,7 @@ from thesiskit.fitted.arms import (
     PatternArm,
     PeerArm,
     SelectedArm,
+    match_name,
 )
 from thesiskit.fitted.file import EXPORT, check_writable, read_model, write_model
 from thesiskit.fitted.inputs import Inputs, distinct
@@ -79,27 +80,26 @@ class FittedModel:
         return not self.classes
 
     def only(self, names: list[str]) -> "FittedModel":
-        """Return the model with some of its arms.
+        """Return the model with some of its arms, by their names or unique short forms of them.
 
         Raises
         ------
         UserError: there is no such arm.
         """
-        return replace(self, arms={name: self.arm(name) for name in names})
+        return replace(self, arms={arm.name: arm for arm in map(self.arm, names)})
 
     def arm(self, name: str | None = None) -> FittedArm:
-        """Return an arm; without a name, the only one.
+        """Return an arm by its name, or a unique short form of it; without a name, the only one.
 
         Raises
         ------
-        UserError: there is no such arm, or several.
+        UserError: there is no such arm, or several; the message lists them.
         """
-        listed = few([quoted(one) for one in self.arms], 4, 60)
         if name is None and len(self.arms) > 1:
-            raise UserError(f"the model has several arms; choose one of {listed}")
-        if name is not None and name not in self.arms:
-            raise UserError(f"there is no fitted arm {quoted(name)}; choose from {listed}")
-        return self.arms[name] if name is not None else next(iter(self.arms.values()))
+            listed = "\n".join(f"  {quoted(each, 200)}" for each in self.arms)
+            raise ChoiceError(f"the model has several methods\nFix: name one of\n{listed}")
+        own = next(iter(self.arms)) if name is None else name
+        return self.arms[match_name(own, {each: each for each in self.arms})]
 
     # ---- predictions ----
 

@@ -5,13 +5,15 @@ hold, and arrays.  `restore` raises one of `DAMAGES` for what no such arm has, s
 only called with arrays that fit together.
 """
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from thesiskit.errors import DataError, quoted
+from thesiskit.errors import ChoiceError, DataError, quoted
 from thesiskit.fitted.inputs import NONE, Inputs
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import LARGEST, Model, PatternTraining, check
@@ -26,6 +28,42 @@ from thesiskit.models.temperature import Temperature
 EXACT = "enumeration"  # a kind that older files have for a mixture
 FREQUENCIES = "class frequencies"
 ENGINES = {"patterns": "slice", "process": "gp"}  # by the kind of an arm of patterns
+
+
+def match_name(text: str, names: Mapping[str, str]) -> str:
+    """Return the method whose name, or a unique short form of it, was typed.
+
+    names : what pages call each method, by its name; either can be typed, or the words of either
+    in any order and case.  A short form lacks some words, or their ends; numbers are whole.
+
+    Raises
+    ------
+    ChoiceError: no method, or several; the message lists them.
+    """
+
+    def shortens(words: list[str], name: list[str]) -> bool:
+        return bool(words) and all(
+            word in name or (not word.isdigit() and any(whole.startswith(word) for whole in name))
+            for word in words
+        )
+
+    words_of = {
+        form: sorted(re.findall(r"[^\W_]+", form.lower().replace(",", "")))
+        for form in (text, *names, *names.values())
+    }
+    typed = words_of[text]
+    forms = {name: (words_of[name], words_of[page]) for name, page in names.items()}
+    candidates = (
+        [name for name, page in names.items() if text in (name, page)]
+        or [name for name, (own, page) in forms.items() if typed in (own, page)]
+        or [name for name, both in forms.items() if any(shortens(typed, form) for form in both)]
+    )
+    if len(candidates) == 1:
+        return candidates[0]
+    several = f"{quoted(text)} is short for {len(candidates)} methods"
+    what = several if candidates else f"there is no method {quoted(text)}"
+    listed = "\n".join(f"  {quoted(name, 200)}" for name in candidates or names)
+    raise ChoiceError(f"{what}\nFix: type the name, or a unique part of it, of one of\n{listed}")
 
 
 class FittedArm(ABC):

@@ -30,6 +30,11 @@ are as odd: of cases like the training cases about one in a hundred, or fewer, a
 Of discrete features, columns are indicators of their values, and one more for values that no
 training case has.  Their variances have 1 / n more: so a value that one training case alone has is
 as far from the others as such a value is from all, and calibration holds.
+
+Of a table that was filtered by the response the training samples took part in the filtering, which
+new samples did not: their classes differ more, and vary less within.  They are then compared with
+imitated samples, whose class means are shrunken by a model that is corrected for the filtering, and
+no classes are told apart: what discriminants show there is mostly the filtering.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -104,17 +109,19 @@ class Likeness:
     @classmethod
     def of(
         cls, X: np.ndarray, y: np.ndarray, kept: np.ndarray, groups: np.ndarray | None = None,
-        least: float = 0.0,
+        least: float = 0.0, imitated: np.ndarray | None = None,
     ) -> "Likeness":  # fmt: skip
         """Return what is to be known of training cases.
 
         X : (n, p) may be memory-mapped; NaN is a missing value.  y : (n,) classes from 0.
         groups : (n,) numbers of groups of cases, which are left out together.
         least : added to variances, so that columns count that are constant.
+        imitated : (n, p) of a table that was filtered by y, samples as if they were new.
         """
         n, p = X.shape
         block = read_columns(X, kept)
         about = {"kept": kept, "low": np.fmin.reduce(block), "high": np.fmax.reduce(block)}
+        X, y = (X, y) if imitated is None else (imitated, np.zeros_like(y))
         spaced = np.linspace(0, n - 1, min(n, CASES)).astype(np.intp)
         rows = np.argsort(y, kind="stable")[spaced]  # each class has its share
         features = np.linspace(0, p - 1, min(p, FEATURES)).astype(np.intp)

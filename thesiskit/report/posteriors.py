@@ -36,6 +36,7 @@ ENDS = (0.05, 0.95)  # of intervals
 MOST_SHOWN = 20  # features of a selection, on the page
 COOL = 1.05  # a temperature up to here mends nothing that one would see
 USELESS = 1e4  # above it features predict nothing
+CORRELATED = 2.0  # from here on features that share a signal are counted as several relevant ones
 
 
 def base_label(label: str) -> str:
@@ -497,10 +498,20 @@ def _widest(record: Record) -> list[Relevance]:
 
 
 def relevance_sentence(record: Record) -> str:
-    """Say how many features are relevant; nothing if no arm estimates it."""
+    """Say how many features are relevant; nothing if no arm estimates it.
+
+    The number counts features as if they were independent, so it is not given where the temperature
+    shows that they are correlated.
+    """
     found = _widest(record)
     if not found:
         return ""
+    if tau := _correlated(record, found):
+        unit = record.unit
+        return (
+            f"How many {unit}s are relevant cannot be estimated: {unit}s are correlated (the "
+            f"temperature is {number(tau)}), and each of those that share a signal would count."
+        )
     by = f", by the arm with {features_words(record, found[0].arm.label)}, {found[0].arm.words}"
     by = by if len(relevances(record)) > len(found) else ""
     if len(found) == 1:
@@ -513,6 +524,17 @@ def relevance_sentence(record: Record) -> str:
     return (
         f"Of the features before the screening, about {listed(told, 'or')} seem to be relevant{by}."
     )
+
+
+def _correlated(record: Record, estimates: list[Relevance]) -> float:
+    """Return the largest temperature of the same methods if it shows correlation, else 0."""
+    same = {(each.arm.label, each.arm.method, each.arm.relevant) for each in estimates}
+    tau = [
+        float(np.median(fitted.tau))
+        for arm, fitted in temperatures(record).items()
+        if (arm.label, arm.method, arm.relevant) in same
+    ]
+    return max((each for each in tau if CORRELATED <= each <= USELESS), default=0.0)
 
 
 def relevance_part(record: Record) -> list[Table | Figure]:
@@ -539,6 +561,11 @@ def relevance_part(record: Record) -> list[Table | Figure]:
         f"{unit}s: the number of relevant ones to be expected, with its interval of 90 %. The "
         f"last column adds up the probabilities of the {unit}s that were kept.{about}"
     )
+    if tau := _correlated(record, found):
+        caption += (
+            f" Temperatures up to {number(tau)} show that {unit}s are correlated: the numbers then "
+            "count each signal several times, and are too large."
+        )
     return [
         Table("relevance", f"How many {unit}s are relevant", pd.DataFrame(rows), caption),
         _relevance_figure(record, found, about),

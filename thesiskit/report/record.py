@@ -519,16 +519,18 @@ class Record:
         """Return the method to predict new samples with, of some rows; -1 for class frequencies.
 
         It is the method with the lowest log loss on the test samples, unless most folds chose the
-        class frequencies, or none is `preferred` to them on all test samples.
+        class frequencies, or it is not clearly better than these on all test samples: the best of m
+        methods that learnt nothing has a standardised sum of signed ranks of sqrt(2 log m) or so.
         """
         scores = {row: self.scores[row] for row in rows if not np.isnan(self.scores[row].amlp)}
         folds = np.zeros(1) if self.choice is None else self.choice[1]
         if not scores or np.mean(folds == -1) > 0.5:
             return -1
-        base = metrics.losses(self.tested.base, self.response)
-        excess = [self.tested.independent(score.loss - base) for score in scores.values()]
-        judged = np.array([[summarised([values]) for values in excess]])
-        return min(scores, key=lambda row: scores[row].amlp) if preferred(judged)[0] >= 0 else -1
+        best = min(scores, key=lambda row: scores[row].amlp)
+        excess = scores[best].loss - metrics.losses(self.tested.base, self.response)
+        mean, _, rank = summarised([self.tested.independent(excess)])
+        clear = max(CLEAR, np.sqrt(2 * np.log(len(scores))))
+        return best if mean < 0 and rank < -clear else -1
 
     @property
     def mean_losses(self) -> list[float]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from thesiskit.config import Config
 from thesiskit.datasets.source import READ_NEW, Source
-from thesiskit.errors import ResultsError, UserError, few, quoted
+from thesiskit.errors import ResultsError, UserError, quoted
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import (
@@ -23,9 +23,10 @@ from thesiskit.fitted.arms import (
     PatternArm,
     PeerArm,
     SelectedArm,
+    match_name,
 )
 from thesiskit.fitted.inputs import NONE, Inputs
-from thesiskit.models.base import OWN, SOFTENED
+from thesiskit.models.base import SOFTENED
 from thesiskit.models.chains import unmixed
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import MOST_DISCRETE, Likeness
@@ -35,7 +36,7 @@ from thesiskit.study.cells import Block
 from thesiskit.study.design import KEY
 from thesiskit.study.experiment import Experiment, Watch
 from thesiskit.study.patterns import PatternWork
-from thesiskit.study.selecting import SelectionWork
+from thesiskit.study.selecting import SelectionWork, as_if_new
 
 FOLDER = "all-cases"  # below the results of the experiment
 
@@ -64,34 +65,29 @@ class AllCases(Experiment):
         self._tested = Experiment(config, results, folder, jobs)
 
     def check_arms(self, names: Sequence[str]) -> list[str]:
-        """Return the names of arms, which may be those of pages; UserError if one is not fitted."""
-        model = self._whole.model
-        methods = set(getattr(model, "methods", [])) - {*OWN}
-        peers = [*methods, *getattr(model, "peers", [])]
-        fitted = self.graph.work.arms("fit")
-        found = []
-        for name in names:
-            judged = {} if name in fitted else self._judged()
-            own = next((one for one, (page, _) in judged.items() if page == name), name)
-            short = [one for one in fitted if one.endswith(f" {name}")]  # of a method with one arm
-            own = short[0] if own not in fitted and len(short) == 1 else own
-            if own not in fitted:
-                what = "there is no arm " + quoted(name)
-                if any(own.endswith(peer) for peer in peers):
-                    what = f"{quoted(name)} is a peer, which is only compared with"
-                listed = few([quoted(one) for one in fitted], 8)
-                raise UserError(f"{what}; choose from {listed}")
-            found.append(own)
-        return found
+        """Return the methods that names, or short forms of them, stand for.
 
-    def _judged(self) -> dict[str, tuple[str, float]]:
-        """Return the names that pages show and the mean losses of arms that are tested by now."""
+        Raises UserError, see `match_name`, also of a method that cannot be fitted here.
+        """
+        fitted, key = self.graph.work.arms("fit"), "methods" if self.config.selects else "peers"
+        apart = {*getattr(self._whole.model, key)} - {*getattr(self.config.model, key)}
+        for name in names:
+            if any(name.endswith(method) for method in apart):
+                raise UserError(
+                    f"{quoted(name)} is a third-party method that is only compared with\n"
+                    "Fix: choose another method"
+                )
+        pages = self._page_names() if names else {}
+        return [match_name(name, {own: pages.get(own, own) for own in fitted}) for name in names]
+
+    def _page_names(self) -> dict[str, str]:
+        """Return what pages call each method that has results by now, by its name."""
         tested = self._tested
-        if "predict" not in tested.stages or tested.complete()[1] is not None:
+        if tested.complete()[1] is not None:
             return {}
         record = tested.record()
-        about = zip(map(record.name, record.arms), record.mean_losses, strict=True)
-        return dict(zip(tested.graph.work.arms("predict"), about, strict=True))
+        arms = tested.graph.work.arms("predict" if record.tests else "fit")
+        return dict(zip(arms, map(record.name, record.arms), strict=True))
 
     def recommended(self, *, watch: Watch, yes: bool) -> list[str]:
         """Return the name of the method to predict new samples with; none where there is only one.
@@ -243,7 +239,8 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
     taken = np.unique(np.concatenate([arm.selected for arm in arms.values()])).astype(np.intp)
-    likeness = Likeness.of(X, y, taken, design.case_groups)
+    unseen = as_if_new(config, pair[0], X, y)
+    likeness = Likeness.of(X, y, taken, design.case_groups, imitated=unseen)
     return FittedModel(config.experiment, config.data, inputs, arms, len(y), likeness=likeness)
 
 

@@ -32,6 +32,7 @@ from thesiskit.models.base import OTHERS, OWN, SOFTENED, Arrays, Model, Training
 from thesiskit.models.chains import marked
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.interactions import Run, forecast, select_patterns
+from thesiskit.models.packed import read_columns
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, Task
 from thesiskit.models.planes import Planes, check_values, decode, words
 from thesiskit.models.ranks import Ranks
@@ -43,7 +44,14 @@ from thesiskit.models.selection import (
     count_features,
     select_features,
 )
-from thesiskit.models.temperature import DRAWS, Temperature, cross_validated, summarised, too_few
+from thesiskit.models.temperature import (
+    DRAWS,
+    SEED,
+    Temperature,
+    cross_validated,
+    summarised,
+    too_few,
+)
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import (
     FOLDS,
@@ -272,6 +280,26 @@ def select_one(
         if k != chosen.size:
             raise
         raise config.wrong("selection.features", str(error)) from None
+
+
+def as_if_new(config: Config, split: Split, X: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    """Imitate samples that a filtering of the table did not see, one for each training sample.
+
+    They are those of the normal model of all columns, whichever models the config has, and of the
+    largest number of features before the filtering.  X (n, p), y (n,), result (n, p), None of a
+    table that was not filtered; columns that do not vary are left as they are.
+    """
+    if config.screened is None or config.screened.keep is not None:
+        return None
+    every = Arm("all", "all", max(config.screened.of or [0]), "corrected")
+    selection = select_one(config, split, every, "reals")
+    training = Training(selection, y, lambda: read_columns(X, selection.selected),
+                        groups=split.groups_of(split.train))  # fmt: skip
+    normal, rng = MODELS["normal"](), np.random.default_rng(SEED)
+    draws, _ = normal.imitate(normal.fit(training), training, rng)
+    imitated = np.array(X, dtype=float)
+    imitated[:, selection.selected] = draws[: len(y)]
+    return imitated
 
 
 def _cells(split: Split, found: Arrays, names: list[str], values: list[list[str]]) -> Arrays:
