@@ -93,6 +93,7 @@ def test_imitated_reals_have_the_means_errors_and_residuals_that_are_asked_for(m
     means, spread = rng.normal(size=(4, 3)), rng.random((4, 3)) / 10
     variance = np.array([1.0, 2.0, 0.5, 3.0])
     monkeypatch.setattr(temperature, "DRAWS", 4000)
+    monkeypatch.setattr(temperature, "correlation_factor", lambda *_: 1.0)
     cases, _ = temperature.imitated_reals(values, y, means, spread, variance, rng)
     assert cases.shape == (240_000, 4)
     cases = cases.reshape(4000, 60, 4)
@@ -112,6 +113,37 @@ def test_imitated_reals_have_the_means_errors_and_residuals_that_are_asked_for(m
     assert scale[0] == pytest.approx(whole)
 
 
+def test_correlations_of_few_samples_are_multiplied_by_a_factor(monkeypatch):
+    """Independent features have none left, and the mean square of strong ones is unbiased."""
+    rng, y = np.random.default_rng(10), np.repeat([0, 1], [6, 8])
+    noise, factors = rng.normal(size=(200, 14, 30)), {}
+    for share in (0.0, 0.3, 0.8):
+        mixed = np.sqrt(1 - share) * noise + np.sqrt(share) * rng.normal(size=(200, 14, 1))
+        squares = []
+        for values in mixed:
+            residual = values - np.array([values[y == g].mean(axis=0) for g in (0, 1)])[y]
+            factor = temperature.correlation_factor(residual, 12)
+            observed = np.corrcoef(residual.T)[np.triu_indices(30, 1)]
+            squares.append([factor, factor**2 * np.mean(observed**2)])
+        factors[share], square = np.mean(squares, axis=0)
+        assert square == pytest.approx(share**2, abs=0.06)
+    assert factors[0.0] < 0.25 < 0.5 < factors[0.3] < 0.9 < factors[0.8] < 1
+    assert temperature.correlation_factor(residual[:, :1], 12) == 1
+
+    monkeypatch.setattr(temperature, "DRAWS", 4000)
+    monkeypatch.setattr(temperature, "correlation_factor", lambda *_: 0.5)
+    values, zero = values[:, :3], np.zeros((3, 2))
+    cases, _ = temperature.imitated_reals(values, y, zero, zero, np.ones(3), rng)
+    before, after = (np.corrcoef(one.T)[0, 1] for one in (residual, cases))
+    assert after == pytest.approx(0.5 * before, abs=0.05)
+    # equal samples of a group stay equal: their errors do not average out
+    pairs = np.repeat([0, 1, 2, 3, 4, 5, 6], 2)
+    cases, _ = temperature.imitated_reals(
+        values[::2][pairs], y, zero, zero + 1, np.ones(3), rng, pairs
+    )
+    np.testing.assert_array_equal(cases[::2], cases[1::2])
+
+
 def test_imitated_cases_miss_what_training_cases_miss_and_constant_features_stay_constant():
     rng, y = np.random.default_rng(6), np.repeat([0, 1], 5)
     values = rng.normal(size=(10, 3))
@@ -127,8 +159,9 @@ def test_imitated_cases_miss_what_training_cases_miss_and_constant_features_stay
 
 
 @pytest.mark.parametrize("there", [1.0, 0.5, 0.3])
-def test_missing_values_change_no_variance(there):
+def test_missing_values_change_no_variance(there, monkeypatch):
     """Each feature has its own cases: residuals are scaled by what is there."""
+    monkeypatch.setattr(temperature, "correlation_factor", lambda *_: 1.0)
     rng, y = np.random.default_rng(8), np.repeat([0, 1], 50)
     values = rng.normal(size=(100, 300))
     values[rng.random(values.shape) > there] = np.nan

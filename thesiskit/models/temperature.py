@@ -14,7 +14,8 @@ Both are fitted to log probabilities l of cases whose classes are known but were
   differences of classes too large, which the correction undoes; what features have in common
   within classes it leaves as it is.  So new cases are made of the corrected means, of errors of
   means, and of whole vectors of residuals, whose features go together as those of the training
-  cases do.  So a table of which somebody else has left features out has a temperature.
+  cases do, less the correlations that chance adds where samples are few (`correlation_factor`).
+  So a table of which somebody else has left features out has a temperature.
 
 The targets are those of Platt (1999): not 0 and 1 but (s n_y + 1) / (s n_y + 2), for n_y cases of a
 class and s = 4 (`cv`) or min(16, n_y) (`residual`), so that few cases without an error do not make
@@ -256,9 +257,11 @@ def imitated_reals(
         mu_jg* = mean + sqrt(spread) z_g'u_j / sqrt(N_j - G),   z_g ~ N(0, I_N)
         x_ij* = mu_jg* + u_ij sqrt(n_jg / (n_jg - 1)),   g = y_i
 
-    Errors of means and residuals go together between features as the training cases do.  n_jg of
-    N_j cases have feature j; a missing value has no residual.  A case alone in its class has those
-    of another case.  Cases of a group share z, because their errors do not average out.
+    Errors of means and residuals are correlated between features as those of training samples are,
+    but for what chance adds: in each draw, u_ij changes its sign with probability
+    (1 - sqrt(c)) / 2, which multiplies correlations by c = `correlation_factor`.  n_jg of N_j
+    samples have feature j; a missing value has no residual.  A sample alone in its class has those
+    of another sample.  Samples of a group share z and signs: their errors do not average out.
     """
     n, G = len(y), means.shape[1]
     there = ~np.isnan(values)
@@ -270,18 +273,40 @@ def imitated_reals(
     squares = (residual**2).sum(axis=0)
     noise = n * (ROUNDING * np.abs(known).max(axis=0, initial=0)) ** 2  # of a constant feature
     residual *= np.sqrt(variance * degrees / np.where(squares > noise, squares, np.inf))
-    grown = residual * np.sqrt(counts / np.maximum(counts - 1, 1))[y]
+    independent = n if groups is None else int(groups.max()) + 1
+    changes = (1 - np.sqrt(correlation_factor(residual, independent - G))) / 2
+    unit = slice(None) if groups is None else groups
+    growth = np.sqrt(counts / np.maximum(counts - 1, 1))[y]
     alone = np.bincount(y)[y] < 2
     others = np.flatnonzero(~alone)
     cases = np.empty((DRAWS, *values.shape))
     for one in cases:
-        shared = rng.standard_normal((G, n))[:, groups if groups is not None else slice(None)]
-        error = shared @ residual / np.sqrt(degrees)
+        shared = rng.standard_normal((G, n))[:, unit]
+        signed = residual * np.where(rng.random(values.shape) < changes, -1, 1)[unit]
+        error = shared @ signed / np.sqrt(degrees)
         of = np.arange(n)
         of[alone] = rng.choice(others, alone.sum())
-        one[:] = (means.T + np.sqrt(spread.T) * error)[y] + grown[of]
+        one[:] = (means.T + np.sqrt(spread.T) * error)[y] + (signed * growth)[of]
         one[~there[of]] = np.nan
     return cases.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
+
+
+def correlation_factor(residual: np.ndarray, degrees: int) -> float:
+    """Return what to multiply correlations within classes by, so that their squares are unbiased.
+
+    residual (n, k) : of real features from their class means; degrees, d : of freedom.  Let s be
+    the mean square of the correlations of pairs of features.  As with the adjusted R^2,
+    s - (1 - s) / (d - 1) estimates that of the true ones, and the factor is the root of the ratio:
+    0 where features are no more correlated than independent ones.  A single feature has 1.
+    """
+    squares = (residual**2).sum(axis=0)
+    scaled = residual[:, squares > 0] / np.sqrt(squares[squares > 0])
+    k = scaled.shape[1]
+    if k < 2:
+        return 1.0
+    mean = (((scaled @ scaled.T) ** 2).sum() - k) / (k * (k - 1))
+    adjusted = mean - (1 - mean) / max(1, degrees - 1)
+    return float(np.sqrt(max(0.0, adjusted) / max(mean, ROUNDING)))
 
 
 def imitated_bits(
