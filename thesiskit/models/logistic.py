@@ -752,53 +752,6 @@ def separated(
     return separates(linear, cases)
 
 
-# ---- what groups add to a prediction ----
-
-AT_ONCE = 4_000_000  # numbers held at once
-
-
-class Contributions:
-    """The groups that one test case shares, and what they add to its linear functions.
-
-    coefficient (D, S, G) and log_sigma (D, O + 1) are draws; case : the row of `shared`.
-    groups (M,) : those of which the case expresses a pattern; share (M,) : means of the shares of
-    their sums that it expresses; mean (S, M) : means over the draws of what each adds.
-    total (D, S) : the linear functions, sums over all groups.
-    """
-
-    def __init__(
-        self,
-        coefficient: np.ndarray,
-        log_sigma: np.ndarray,
-        shared: Shared,
-        case: int,
-        *,
-        cauchy: bool,
-    ):
-        whole = shared.whole[shared.whole_begin[case] : shared.whole_begin[case + 1]]
-        part = slice(shared.partial_begin[case], shared.partial_begin[case + 1])
-        self.groups = np.concatenate([whole, shared.partial[part]]).astype(np.intp)
-        kinds, kind = np.unique(shared.partial_kind[part], return_inverse=True)
-        partly = shares(shared, kinds, log_sigma, cauchy=cauchy)
-        self._ratio = np.hstack([np.ones((len(log_sigma), 1)), partly])  # (D, 1 + kinds)
-        self._column = np.concatenate([np.zeros(len(whole), dtype=np.intp), 1 + kind.reshape(-1)])
-        self.share = self._ratio.mean(axis=0)[self._column]
-        self._coefficient = coefficient
-        draws, sets, _ = coefficient.shape
-        self.mean, self.total = np.empty((sets, len(self.groups))), np.zeros((draws, sets))
-        step = max(1, AT_ONCE // (draws * sets))
-        for start in range(0, len(self.groups), step):
-            places = np.arange(start, min(start + step, len(self.groups)))
-            values = self.values(places)
-            self.mean[:, places] = values.mean(axis=0)
-            self.total += values.sum(axis=2)
-
-    def values(self, places) -> np.ndarray:
-        """Return draws of what groups[places] add, (D, S, len(places))."""
-        ratio = self._ratio[:, None, self._column[places]]
-        return self._coefficient[:, :, self.groups[places]].astype(float) * ratio
-
-
 # ---- draws ----
 
 DIMENSIONS = {

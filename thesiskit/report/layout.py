@@ -213,31 +213,6 @@ class Figure:
         }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Page:
-    """A page of its own: the HTML text of a file beside the report, which links it."""
-
-    name: str
-    title: str
-    file: str
-    text: str
-    caption: str
-
-    @property
-    def files(self) -> list[str]:
-        """The name of its file."""
-        return [self.file]
-
-    def write(self, outputs: Outputs) -> None:
-        """Write the text."""
-        outputs.write(self.file, self.text)
-
-    def item(self) -> dict[str, Any]:
-        """Return what the templates need to link it."""
-        about = {"name": self.name, "title": self.title, "caption": self.caption}
-        return about | {"page": self.file}
-
-
 # ---- tables as text ----
 
 

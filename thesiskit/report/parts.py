@@ -23,7 +23,6 @@ from thesiskit.report import (
     studies,
     summary,
 )
-from thesiskit.report.explorer import pattern_explorer
 from thesiskit.report.record import EXACT, Record, several_tables
 
 MOST_ROWS = 100_000  # of the predictions that a stage writes, if those of a data set are fewer
@@ -216,7 +215,6 @@ PARTS: dict[str, Part] = {
     "response-figure": Part(orders.response_figure, (LOGISTIC, RESPONSES, COMPRESSED)),
     "coefficient-table": Part(chains.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
     "peer-table": Part(orders.peer_table, (LOGISTIC, CLASSES)),
-    "pattern-explorer": Part(pattern_explorer, (LOGISTIC, SLICE, ORDERS)),
     "chain-table": Part(chains.sampler_table, (LOGISTIC, SLICE)),
     "reached-table": Part(stages.reached_table, (DATA, UNTIL)),
     "autocorrelation-figure": Part(chains.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)),

@@ -648,12 +648,6 @@ class PatternWork(Work):
         folder = f"{_folder(arm.order, arm.compress)}/shared"
         return Shared(**_compressed(block, folder, [one.name for one in fields(Shared)]))
 
-    def explored(self, block: Block, order: int | None = None, *, fit: bool) -> Any:
-        """Return the content of the page of the groups of patterns, or of a fit."""
-        from thesiskit.study.exploring import Explored  # a page: few commands need it
-
-        return Explored(self, block, order, fit=fit).content()
-
     def list_groups(
         self, block: Block, order: int | None, most: int, pattern: str | None
     ) -> list[str]:
