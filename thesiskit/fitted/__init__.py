@@ -18,7 +18,6 @@ from thesiskit.datasets.source import Source
 from thesiskit.errors import DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import (
-    ENGINES,
     FittedArm,
     FrequencyArm,
     PatternArm,
@@ -39,7 +38,7 @@ FAULTS = (*DAMAGES, ThesiskitError, TypeError, AttributeError, IndexError, Arith
 ARMS: dict[str, type[FittedArm]] = {
     "peer": PeerArm,
     "frequencies": FrequencyArm,
-    **dict.fromkeys(ENGINES, PatternArm),
+    "patterns": PatternArm,
 }
 
 
@@ -349,6 +348,10 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     shared = {} if codes is None else {"codes": codes}
     arms: dict[str, FittedArm] = {}
     for number, about in enumerate(header["arms"]):
+        if about["kind"] == "process":
+            raise DataError(
+                "Gaussian processes are no longer read. Fix: fit with `engine` left out"
+            )
         mine = marked(arrays, f"arm-{number}/") | shared
         arms[str(about["name"])] = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
     if not arms:

@@ -38,7 +38,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from itertools import product
-from pkgutil import resolve_name
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -165,9 +164,6 @@ class LogisticBlock(Block):
     """The orders of models with `compress: false`, of those in `orders`; all of them unless given.
     Such models have the posterior of compressed ones, and their chains take several times as
     long."""
-    engine: Each[Literal["slice", "gp"]] = ["slice"]
-    """The sampler: `slice`, or `gp`, a Gaussian process, for Gaussian priors; its memory grows with
-    the square of the number of distinct cases."""
     sigma_scale: Each[Literal["log", "natural"]] = [defaults.SIGMA_SCALE]
     """The scale on which sigma is updated: `log`, or `natural`, as the thesis implies: its text has
     a slice width of 1 for sigma_o. The author's later program, BPHO, updates log sigma."""
@@ -275,17 +271,8 @@ class LogisticBlock(Block):
         for name in ("standardise", "noise", "noise_shape", "noise_mode"):
             if name in self.model_fields_set and not self.continuous:
                 raise ValueError(f"{name} is for real responses; add `response: gaussian`")
-        if self.continuous and "gp" in self.engine:
-            raise ValueError("engine: gp is for classes; leave it out with response: gaussian")
         if self.continuous and self.split_draws == "exact":
             raise ValueError("split_draws: exact is for classes; give a number of splits")
-        alone = self.engine == ["gp"] and self.priors != ["gaussian"]
-        if alone or ("gp" in self.engine and "gaussian" not in self.priors):
-            raise ValueError(
-                "engine: gp needs Gaussian priors; give `priors: [gaussian]`, or engine: slice"
-            )
-        if "gp" in self.engine and self.min_cases > 1:
-            raise ValueError("engine: gp has all patterns; leave out min_cases, or use slice")
         return self
 
 
@@ -314,12 +301,6 @@ PRIORS = ("cauchy", "gaussian")
 SCALES = ("log", "natural")
 START_SIGMA = 0.1
 OF_ARMS = ("order", "compress", "min_cases", "standardise", "split_draws")  # not of chains
-ENGINES = {"slice": "logistic:Logistic", "gp": "process:GaussianProcess"}
-
-
-def model_by(engine: str) -> type["Logistic"]:
-    """Return the class of a sampler; its module is imported when it is asked for."""
-    return resolve_name(f"thesiskit.models.{ENGINES[engine]}")
 
 
 @dataclass(frozen=True)
@@ -338,8 +319,6 @@ class Logistic:
 
     kind: ClassVar[str] = "logistic"
     engine: ClassVar[str] = "slice"
-    grouped: ClassVar[bool] = True  # whether it has coefficients of groups
-    only: ClassVar[dict[str, list[Any]]] = {}  # values that it alone has of those that configs list
     saved_from = staticmethod(saved_from)
 
     order: int | str = "all"
@@ -408,7 +387,7 @@ class Logistic:
 
     @classmethod
     def arms(cls, block: Any, orders: list[int], originals: list[int]) -> list["Logistic"]:
-        """Return the models that a block lists, of all its engines; the orders are numbers.
+        """Return the models that a block lists; the orders are numbers.
 
         originals : the orders of models that are not compressed.
         """
@@ -417,25 +396,18 @@ class Logistic:
         keys = {n: getattr(block, n) for n in names if real or not n.startswith("noise")}
         keys["until"] = None if block.until is None else block.until.targets
         found: list[Logistic] = []
-        for model in map(model_by, block.engine):
-            lists = {
-                "prior": block.priors,
-                "compress": block.compress,
-                "sigma_scale": block.sigma_scale,
-                "joint_updates": block.joint_updates,
-                **model.only,
-                "order": orders,
-            }
-            for values in product(*lists.values()):
-                arm = dict(zip(lists, values, strict=True))
-                if arm["compress"] or not model.grouped or arm["order"] in originals:
-                    found.append(model(**keys | arm))
+        lists = {
+            "prior": block.priors,
+            "compress": block.compress,
+            "sigma_scale": block.sigma_scale,
+            "joint_updates": block.joint_updates,
+            "order": orders,
+        }
+        for values in product(*lists.values()):
+            arm = dict(zip(lists, values, strict=True))
+            if arm["compress"] or arm["order"] in originals:
+                found.append(cls(**keys | arm))
         return found
-
-    @classmethod
-    def modules(cls, block: Any) -> list[str]:
-        """Return the modules of the models that a block lists."""
-        return sorted(model_by(engine).__module__ for engine in block.engine)
 
     @property
     def name(self) -> str:

@@ -59,7 +59,6 @@ METHODS = {  # what tables and legends call a method whose name does not say it
     "naive-uncorrected": "naive Bayes, uncorrected",
     "normal-corrected": "normal features, corrected",
     "normal-uncorrected": "normal features, uncorrected",
-    "gp": "Gaussian process",
     **{name: peer.words for name, peer in PEERS.items()},
 }
 
@@ -674,7 +673,7 @@ class Record:
         return [o for o in self.thesis.get("shown_sigmas", []) if o in orders] or list(orders)[-5:]
 
     def parameters(self, arm: Arm) -> int:
-        """Coefficients for each class; a process has none."""
+        """Coefficients for each class; a method of others has none that count here."""
         if arm.engine != "slice":
             return 0
         place = list(self.compression["order"]).index(arm.order)

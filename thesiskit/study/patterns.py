@@ -402,7 +402,7 @@ class PatternWork(Work):
 
     @property
     def modules(self) -> tuple[str, ...]:
-        return (*super().modules, *MODELS[self.model.kind].modules(self.model))
+        return (*super().modules, MODELS[self.model.kind].__module__)
 
     @property
     def data_digest(self) -> str:
@@ -502,12 +502,12 @@ class PatternWork(Work):
             return found if wanted is None else [*found, wanted.model_dump()]
         if stage == "compress":
             return model.model_dump(
-                include={"min_cases"} if arm else {"orders", "compress", "min_cases", "engine"}
+                include={"min_cases"} if arm else {"orders", "compress", "min_cases"}
             )
         if arm and arm not in self.own_arms:
             return "choose" if stage == "predict" and self.chooses else None
         # an arm says itself what it is
-        listed = {"orders", "priors", "compress", "engine", "sigma_scale", "joint_updates"}
+        listed = {"orders", "priors", "compress", "sigma_scale", "joint_updates"}
         arms = listed if arm else set()
         if stage == "fit":
             others = set() if self.config.for_new_cases and not arm else {"peers"}
@@ -607,7 +607,6 @@ class PatternWork(Work):
 
     def _compress(self, block: Block) -> Arrays:
         """Return the numbers of groups by order, and the groups of every arm that has some."""
-        wanted = self.model.compress if "slice" in self.model.engine else []
         kept: Arrays = {}
         rows, growth, test = [], np.zeros(1, dtype=np.int64), self.cases(block).test
         for order in self.orders:
@@ -618,7 +617,9 @@ class PatternWork(Work):
             if order == max(self.orders):
                 growth = groups.growth()
             for compress in (True, False):
-                if compress not in wanted or not (compress or order in self.original_orders):
+                if compress not in self.model.compress or not (
+                    compress or order in self.original_orders
+                ):
                     continue
                 if not compress:
                     groups = self.find_groups(block, order, compress=False)
@@ -743,7 +744,7 @@ class PatternWork(Work):
         }
         identity = json.dumps(self.identity(arm, block), sort_keys=True)
         more["identity"] = ((), np.array(identity))
-        more |= arm.described(training, draws) if arm.grouped else {}
+        more |= arm.described(training, draws)
         if self.model.original and arm.compress:
             rng = self.generator("original", arm, block)
             more |= arm.original(training, draws, rng)
@@ -828,7 +829,7 @@ class PatternWork(Work):
             peers.load([arm.engine])
         started = time.process_time()
         if own:
-            shared = self.shared(arm, block) if arm.grouped else None
+            shared = self.shared(arm, block)
             rng = self.generator("predict", arm, block)
             posterior = self.posterior(arm, block)
             found = posterior.tested(cases.test, cases.test_response, rng, shared)

@@ -228,7 +228,6 @@ report: { parts: [parameter-table] }
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (("model.engine=gp", "model.priors=[gaussian]"), "engine: gp is for classes"),
         (("model.split_draws=exact",), "split_draws: exact is for classes"),
         (("model.peers=[naive-bayes]",),
          "there is no peer 'naive-bayes' for real responses; choose from ridge"),
