@@ -168,11 +168,9 @@ class LogisticBlock(Block):
     """The scale on which sigma is updated: `log`, or `natural`, as the thesis implies: its text has
     a slice width of 1 for sigma_o. The author's later program, BPHO, updates log sigma."""
     peers: Once[Text] = []
-    """Other classifiers for the same cases. For sequences: `vlmc`, `ppm`, `context-tree` (these
-    three need `pip install "thesiskit[peers]"`), `n-gram`, `logistic-regression`,
-    `gradient-boosting`. For features: `logistic-regression`, `pairwise-logistic-regression`,
-    `random-forest`, `gradient-boosting`, `naive-bayes`, `boost` (of the best pairs by BOOST). For
-    real responses: `ridge`, `pairwise-ridge`, `random-forest`, `gradient-boosting`."""
+    """Other classifiers for the same cases. For sequences: `n-gram`, `logistic-regression`,
+    `gradient-boosting`. For features: `logistic-regression`, `random-forest`, `gradient-boosting`,
+    `naive-bayes`. For real responses: `ridge`, `random-forest`, `gradient-boosting`."""
     min_cases: Positive = defaults.MIN_CASES
     """Features: patterns that are present in fewer training cases are left out of the model. From 2
     on, patterns that occur only in test cases are left out too."""

@@ -454,12 +454,6 @@ class PatternWork(Work):
         return self.design.numbers(self.model.original_orders or self.model.orders)
 
     @cached_property
-    def peers(self) -> list[str]:
-        """The peers whose packages are here."""
-        absent = peers.missing(self.model.peers)
-        return [peer for peer in self.model.peers if peer not in absent]
-
-    @cached_property
     def own_arms(self) -> dict[str, Any]:
         """Our models by name."""
         models = MODELS[self.model.kind].arms(self.model, self.orders, self.original_orders)
@@ -469,7 +463,7 @@ class PatternWork(Work):
     def all_arms(self) -> dict[str, Any]:
         """All arms by name: our models first, then methods of others."""
         seen = self.orders if self.design.data.family == "sequences" else [ALL]
-        others = [Peer(peer, order) for peer in self.peers for order in seen]
+        others = [Peer(peer, order) for peer in self.model.peers for order in seen]
         return self.own_arms | {peer.name: peer for peer in others}
 
     @property
@@ -513,7 +507,7 @@ class PatternWork(Work):
             others = set() if self.config.for_new_cases and not arm else {"peers"}
             return model.model_dump(exclude={*others, "split_draws", *arms})
         ranked = "choose" if self.chooses else self.config.evaluation.ranks
-        return [model.split_draws, None if arm else self.peers, ranked]
+        return [model.split_draws, None if arm else self.model.peers, ranked]
 
     def needs(self, replicates: int) -> Needs:
         self.design.check_sizes()

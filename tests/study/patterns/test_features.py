@@ -153,7 +153,7 @@ def test_models_of_some_orders_alone_are_not_compressed(config, tmp_path):
     ("settings", "words"),
     [
         (("model.orders=[4]",), "model.orders: order 4 is above the number of features, 3"),
-        (("model.peers=[vlmc]",), "there is no peer 'vlmc' for features; choose from logistic"),
+        (("model.peers=[n-gram]",), "there is no peer 'n-gram' for features; choose from logistic"),
         (("evaluation.scheme=holdout",), "these data are divided by k-fold; leave it out"),
         (("model.compress=[true, false]", "model.original_orders=[3]"),
          "original_orders has none of orders, and compress has false"),

@@ -83,7 +83,6 @@ def test_stages_one_by_one_and_all_at_once(config, tmp_path, fitted):
     assert "CC:V" in html
     fits, table = Results(a, "tiny").load("fit", 0), pd.read_csv(a / "tiny/tables/timings.csv")
     assert "These chains have not converged" in html
-    assert '"symlog": 2.0' in html  # of the medians, where most are near 0 and some are huge
     assert table.columns.tolist() == pd.read_csv(a / "tiny/timings.csv").columns.tolist()
     np.testing.assert_allclose(table["train"].dropna(), fits["seconds"])
     assert table["parameters"].notna().sum() == 8  # the n-grams have none
@@ -274,13 +273,6 @@ def test_sequences_and_chapter_2_do_not_mix():
     path = ROOT / "configs/chapter2/null.yaml"
     with pytest.raises(ConfigError, match=r"model\.kind: logistic needs sequences"):
         load_config(path, settings=("model={kind: logistic, orders: [1]}",))
-
-
-def test_absent_peers_are_left_out_and_told(config, tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    run("run", config, "--results", tmp_path, "--set", "model.peers=[vlmc, n-gram]")
-    html = (tmp_path / "tiny/report.html").read_text()
-    assert "Left out, because packages are missing: vlmc" in html
 
 
 def test_autocorrelation():
