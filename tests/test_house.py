@@ -1,8 +1,8 @@
 """The house stays small: no count is above the number beside it.
 
-Whoever raises a number says why in the same commit; whoever makes a count smaller lowers it here.
-Where the numbers are to go: 22,000 lines in 120 files, 90 `isinstance`, 400 short functions, 12
-arguments of a kernel function, 30 files from a command to its figure.
+LEDGER says what each file is there for: every file of the package is in one row, and no row has
+more lines than its ceiling.  Whoever raises a ceiling says in the same commit what the new lines
+replace; whoever makes a row smaller lowers it here.
 """
 
 import subprocess
