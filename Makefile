@@ -44,11 +44,11 @@ $(VENV)/built: $(SOURCES)
 	@touch $@
 
 $(VENV)/peers: $(SOURCES)
-	$(INSTALL) ".[peers,microarray]"
+	$(INSTALL) ".[microarray]"
 	@touch $(VENV)/built $@
 
 $(VENV)/tools: $(SOURCES)
-	$(INSTALL) ".[test,browser,lint,docs,parquet,plink,peers,microarray]"
+	$(INSTALL) ".[test,browser,lint,docs,parquet,plink,microarray]"
 	@touch $(VENV)/built $(VENV)/peers $@
 
 $(VENV)/release: $(SOURCES)

@@ -112,12 +112,11 @@ LISTED = 20  # columns to ignore, of which each has a line of its own
 CLASS_PARTS = ["classifier-table", "differences-table", "reliability-figure"]
 ORDER_PARTS = ["order-table", "order-figure"]
 CHAIN_PARTS = ["reached-table", "chain-table"]
-PATTERN_PARTS = ["coefficient-table", "pattern-explorer"]
 PARTS = {  # after the summary and the data card
     "table": [*CLASS_PARTS, "score-table", SELECTED, "predictions"],
-    "classes": [*CLASS_PARTS, "model-table", *PATTERN_PARTS, "predictions", *CHAIN_PARTS],
-    "numbers": ["response-table", *PATTERN_PARTS, "predictions", *CHAIN_PARTS],
-    "sequences": [*CLASS_PARTS, *ORDER_PARTS, "pattern-explorer", "predictions", *CHAIN_PARTS],
+    "classes": [*CLASS_PARTS, "model-table", "coefficient-table", "predictions", *CHAIN_PARTS],
+    "numbers": ["response-table", "coefficient-table", "predictions", *CHAIN_PARTS],
+    "sequences": [*CLASS_PARTS, *ORDER_PARTS, "predictions", *CHAIN_PARTS],
 }
 
 

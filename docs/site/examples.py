@@ -240,20 +240,6 @@ from thesiskit.models.logistic import expected_logistic_gaussian
 
 print(expected_logistic_gaussian(1.0, [0.0, 1.0, 3.0]).round(3))
 
-# %% thesiskit.models.process agreement covariance
-import numpy as np
-from thesiskit.models.process import agreement, covariance
-
-X = np.array([[0, 1, 1], [1, 1, 1], [0, 1, 0]])  # the last state is the most recent
-shared = agreement(X)
-print(shared)
-print(covariance(shared, np.array([1.0, 0.5, 0.25])))
-
-# %% thesiskit.models.process shared_patterns
-from thesiskit.models.process import shared_patterns
-
-print(shared_patterns(4, 2, "features"))
-
 # %% thesiskit.datasets.synthetic draw_naive_bayes
 import numpy as np
 from thesiskit.datasets.synthetic import draw_naive_bayes

@@ -49,10 +49,6 @@ PACKAGES = {
         "Logistic models with a coefficient for each group of patterns.",
         "Logistic cauchy_split_cdf expected_logistic_gaussian",
     ),
-    "thesiskit.models.process": (
-        "The same models with Gaussian priors, as Gaussian processes.",
-        "agreement covariance shared_patterns",
-    ),
     "thesiskit.datasets.synthetic": (
         "Data drawn from the models.",
         "draw_naive_bayes draw_mixture draw_normal draw_inverse_gammas draw_sigma",

@@ -205,7 +205,7 @@ def test_methods_of_others_of_patterns_are_exported(mine):
     write_config(mine, "features")
     run("export", "features.yaml", "all.model", "--all-arms")
     arms = list(thesiskit.load_model("all.model").arms)
-    assert arms[-2:] == ["naive-bayes", "pairwise-logistic-regression"]
+    assert arms[-2:] == ["naive-bayes", "logistic-regression"]
     said = "'gradient-boosting' is a third-party method that is only compared with"
     must_fail(invoke("export", "features.yaml", "x", "--arm", "gradient-boosting"), said)
 

@@ -25,7 +25,6 @@ REAL = {"check_positive_only_tag_during_fit": "the check subtracts a mean: value
 @parametrize_with_checks(
     [
         InteractionClassifier("all", **QUICK),
-        InteractionClassifier("all", prior="gaussian", engine="gp", **QUICK),
         InteractionRegressor("all", **QUICK),
     ],
     expected_failed_checks=lambda _: REAL,
@@ -45,11 +44,9 @@ def data(n=60, p=4, values=3, classes=2, seed=1):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("options", [{}, {"prior": "gaussian"}, {"engine": "gp"}])
+@pytest.mark.parametrize("options", [{}, {"prior": "gaussian"}])
 def test_fit_and_predict(options, classes):
     X, y = data(classes=classes)
-    if "engine" in options:
-        options = options | {"prior": "gaussian"}
     model = InteractionClassifier(2, **QUICK, **options).fit(X, y)
     new = np.random.default_rng(2).integers(0, 4, (30, 4))  # some values unseen
     p = model.predict_proba(new)
@@ -62,18 +59,13 @@ def test_fit_and_predict(options, classes):
         p, clone(model).set_params(random_state=9).fit(X, y).predict_proba(new)
     )
     assert model.draws_["posterior"]["log_sigma"].shape == (1, 8, 3)
-    if model.engine == "gp":
-        assert model.compression_ is None
-        with pytest.raises(UserError, match="no coefficients"):
-            model.largest()
-    else:
-        sets = 1 if classes == 2 else 3
-        shape = (1, 8, sets, model.compression_.n_groups)
-        assert model.draws_["posterior"]["coefficient"].shape == shape
-        beta = model.original_coefficients(random_state=1)
-        assert beta.shape == (8, sets, model.compression_.n_patterns)
-        s = model.draws_["posterior"]["coefficient"].to_numpy()[0]
-        np.testing.assert_allclose(beta.sum(axis=2), s.sum(axis=2), rtol=1e-3, atol=1e-2)
+    sets = 1 if classes == 2 else 3
+    shape = (1, 8, sets, model.compression_.n_groups)
+    assert model.draws_["posterior"]["coefficient"].shape == shape
+    beta = model.original_coefficients(random_state=1)
+    assert beta.shape == (8, sets, model.compression_.n_patterns)
+    s = model.draws_["posterior"]["coefficient"].to_numpy()[0]
+    np.testing.assert_allclose(beta.sum(axis=2), s.sum(axis=2), rtol=1e-3, atol=1e-2)
 
 
 def test_exact_splits_are_the_default_where_they_are_known():
@@ -279,9 +271,6 @@ def test_tic_tac_toe_finds_the_eight_lines():
         ({"order": -1}, "must not be negative"),
         ({"order": 1.5}, "whole number or 'all'"),
         ({"prior": "laplace"}, "unknown prior 'laplace'"),
-        ({"engine": "nuts"}, "unknown engine 'nuts'"),
-        ({"engine": "gp"}, "[Gg]aussian"),
-        ({"engine": "gp", "prior": "gaussian", "min_cases": 2}, "leave out min_cases"),
         ({"min_cases": 0}, "min_cases must be a whole number from 1"),
         ({"min_cases": 61}, "there are 60 training cases"),
         ({"sigma": (1.0, 2.0)}, "sigma needs 4 values"),

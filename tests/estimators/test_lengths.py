@@ -53,7 +53,6 @@ def data():
 MODELS = {
     "sequences": SequenceClassifier(2, random_state=0),
     "interactions": InteractionClassifier(1, random_state=0),
-    "process": InteractionClassifier(1, prior="gaussian", engine="gp", random_state=0),
     "numbers": InteractionRegressor(1, random_state=0),
     "mixture": MixtureClassifier(2, alpha_points=20, random_state=0),
 }

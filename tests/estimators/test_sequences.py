@@ -29,11 +29,10 @@ def data(n=60, length=5, states=3, seed=1):
     return X, np.array(["a", "b", "c"])[y]
 
 
-@pytest.mark.parametrize("engine", ["slice", "gp"])
 @pytest.mark.parametrize("states", [2, 3])
-def test_fit_and_predict(engine, states):
+def test_fit_and_predict(states):
     X, y = data(states=states)
-    model = SequenceClassifier(4, prior="gaussian", engine=engine, **QUICK).fit(X, y)
+    model = SequenceClassifier(4, prior="gaussian", **QUICK).fit(X, y)
     p = model.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1)
     assert (model.predict(X) == y).mean() > 0.7
@@ -41,12 +40,9 @@ def test_fit_and_predict(engine, states):
     assert np.array_equal(p, clone(model).fit(X, y).predict_proba(X))
     kept = 8
     assert model.draws_["posterior"]["log_sigma"].shape == (1, kept, 5)
-    if engine == "slice":
-        sets = 1 if states == 2 else 3
-        shape = (1, kept, sets, model.compression_.n_groups)
-        assert model.draws_["posterior"]["coefficient"].shape == shape
-    else:
-        assert model.compression_ is None
+    sets = 1 if states == 2 else 3
+    shape = (1, kept, sets, model.compression_.n_groups)
+    assert model.draws_["posterior"]["coefficient"].shape == shape
 
 
 def test_draws_are_arviz_data():
@@ -120,8 +116,6 @@ def test_chains_that_have_mixed_are_not():
         ({"order": -1}, "must not be negative"),
         ({"order": 1.5}, "whole number or 'all'"),
         ({"prior": "laplace"}, "unknown prior 'laplace'"),
-        ({"engine": "nuts"}, "unknown engine 'nuts'"),
-        ({"engine": "gp"}, "[Gg]aussian"),
         ({"sigma_scale": "linear"}, "unknown sigma_scale"),
         ({"sigma": (1.0, 2.0)}, "sigma needs 4 values"),
         ({"iterations": 10, "burn_in": 20}, "none is kept"),
@@ -208,10 +202,6 @@ def test_coordinates_of_draws_are_patterns_and_classes():
     assert [
         one.translate(str.maketrans("012", "abc")) for one in numbers.get_feature_names_out()
     ] == names.tolist()
-    process = SequenceClassifier(2, prior="gaussian", engine="gp", **QUICK).fit(X, y)
-    assert process.draws_["posterior"]["set"].to_numpy().tolist() == ["a", "b", "c"]
-    with pytest.raises(UserError, match="has no coefficients"):
-        process.get_feature_names_out()
 
 
 def test_logs_of_probabilities_are_finite():
@@ -224,14 +214,11 @@ def test_logs_of_probabilities_are_finite():
     np.testing.assert_allclose(np.exp(log), p, atol=2e-16)
 
 
-@pytest.mark.parametrize("engine", ["slice", "gp"])
-def test_draws_do_not_depend_on_the_number_of_jobs(engine):
+def test_draws_do_not_depend_on_the_number_of_jobs():
     X, y = data(states=2)
     found = []
     for jobs in (None, 1, 2):
-        model = SequenceClassifier(
-            2, prior="gaussian", engine=engine, chains=3, n_jobs=jobs, **QUICK
-        ).fit(X, y)
+        model = SequenceClassifier(2, prior="gaussian", chains=3, n_jobs=jobs, **QUICK).fit(X, y)
         found.append(model.draws_["posterior"]["log_sigma"].to_numpy())
     assert all(np.array_equal(one, found[0]) for one in found)
     with pytest.raises(UserError, match="n_jobs"):

@@ -32,6 +32,7 @@ from logistic_cases import (
     tree_once,
     widths_twice,
 )
+from process import agreement, covariance
 from scipy import special, stats
 from statistical import ALARM
 
@@ -39,7 +40,6 @@ from thesiskit._kernels import shims, splitting
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import logistic
 from thesiskit.models.patterns import compress_sequences
-from thesiskit.models.process import agreement, covariance
 
 PRIORS = ("cauchy", "gaussian")
 

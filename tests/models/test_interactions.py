@@ -1,7 +1,7 @@
 """Selecting from all patterns of up to three features, against a twin that lists them all."""
 
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import reference_interactions as twin
 from thesiskit.errors import UserError
 from thesiskit.models import interactions
 from thesiskit.models import planes as planes_module
-from thesiskit.models.interactions import Run, boost_pairs, forecast, select_patterns
+from thesiskit.models.interactions import Run, forecast, select_patterns
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.planes import Planes, decode, encode, express
 from thesiskit.models.selection import select_features
@@ -336,19 +336,3 @@ def test_a_threshold_may_keep_nothing():
     found = selected(codes, y, None, threshold=1)
     assert len(found.selected) == 0
     assert found.left_out.total == found.n_features
-
-
-@pytest.mark.parametrize("missing", [0, 0.1])
-def test_pairs_of_boost(monkeypatch, missing):
-    monkeypatch.setattr(interactions, "ROOM", 100)
-    codes, y = drawn(3, 60, 15, missing=missing)
-    codes[:, 2], codes[:, 5] = 1, codes[:, 4]  # one is constant, two say the same
-    table, columns = codes.tolist(), [j for j in range(15) if j != 2]
-    wanted = {pair: twin.boost(table, y.tolist(), *pair) for pair in combinations(columns, 2)}
-    for k in (1, 12, 200):
-        pairs, statistic = boost_pairs(Planes.pack(codes, y), k)
-        assert len(pairs) == min(k, 91)
-        best = sorted(wanted.values(), reverse=True)[:k]
-        np.testing.assert_allclose(statistic, best, rtol=1e-10, atol=1e-10)
-        ours = [wanted[tuple(pair)] for pair in pairs.tolist()]
-        np.testing.assert_allclose(statistic, ours, rtol=1e-10, atol=1e-10)

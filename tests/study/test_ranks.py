@@ -18,10 +18,8 @@ from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes, draw_no
 from thesiskit.defaults import PI
 from thesiskit.errors import ConfigError
 from thesiskit.models import naive_bayes as nb
-from thesiskit.models import process as gp
 from thesiskit.models import ranks
 from thesiskit.models.integrals import InverseGamma
-from thesiskit.models.logistic import Logistic
 from thesiskit.models.selection import select_features, squared_correlation
 from thesiskit.report import ranks as rank_bands
 from thesiskit.study.design import Design
@@ -453,16 +451,12 @@ def weighted_real(rng, model, cases, draws=40_000):
     ("data", "model"),
     [
         (SEQUENCES | {"classes": 2}, {"priors": ["cauchy"], "compress": [True, False]}),
-        pytest.param(
-            SEQUENCES | {"classes": 3}, {"priors": ["gaussian"], "engine": ["slice", "gp"]} | SHORT,
-            marks=pytest.mark.slow,
-        ),
         (FEATURES | {"classes": 3}, {"priors": ["cauchy"], "compress": [True, False]}),
-        (FEATURES, {"priors": ["gaussian"], "engine": ["slice", "gp"]} | SHORT),
+        (FEATURES, {"priors": ["gaussian"]} | SHORT),
         (FEATURES, {"response": "gaussian", "standardise": False, "noise_shape": 6.0,
                     "compress": [True, False]}),
     ],
-    ids=["sequences", "sequences-gp", "features", "features-gp", "responses"],
+    ids=["sequences", "features", "gaussian", "responses"],
 )  # fmt: skip
 def test_logistic_ranks_are_those_of_the_posterior(tmp_path, rng, data, model):
     model = {"kind": "logistic", "orders": [1]} | CHAIN | model
@@ -490,21 +484,6 @@ def test_logistic_ranks_are_those_of_the_posterior(tmp_path, rng, data, model):
     for arm in found:
         for q in range(len(names)):
             assert_expected(arm[:, q], np.array(chances)[:, q], 99, worth=0.4)
-
-
-def test_probabilities_of_a_process_have_its_predictions_as_mean(rng):
-    X = rng.integers(0, 2, (12, 2))
-    settings = Logistic(prior="gaussian", iterations=600, burn_in=100, thin=1)
-    for classes in (2, 3):
-        y = np.arange(12) % classes
-        process = gp.Process(X, y, classes, 2, settings)
-        posterior = gp.Posterior(process, *gp.sample(process, [rng]).flat)
-        test = rng.integers(0, 2, (4, 2))
-        p = posterior.probabilities(test, rng)
-        assert p.shape == (500, 4, classes)
-        np.testing.assert_allclose(p.sum(axis=2), 1)
-        expected = posterior.predict(test, rng, split_draws=50)
-        np.testing.assert_allclose(p.mean(axis=0), expected, atol=5 * 0.5 / np.sqrt(500))
 
 
 # ---- data from the prior ----

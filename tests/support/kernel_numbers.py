@@ -16,7 +16,7 @@ from logistic_cases import NAMES, groups_named
 from thesiskit._kernels.interactions import FORMS
 
 from thesiskit.models import integrals, logistic, mixture, naive_bayes, normal
-from thesiskit.models.interactions import Run, boost_pairs, select_patterns
+from thesiskit.models.interactions import Run, select_patterns
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.patterns import compress_features, compress_sequences
 from thesiskit.models.planes import Planes
@@ -128,7 +128,6 @@ def of_interactions() -> Iterator[tuple[str, Any]]:
         selection = select_patterns(planes, 30, np.random.default_rng(1), run=run)
         assert selection.left_out is not None
         yield f"patterns {complete} {form}", [selection.selected, selection.left_out.rows]
-    yield "pairs of BOOST", boost_pairs(planes, 20)
 
 
 def arrays_of(value: Any) -> Iterator[np.ndarray]:

@@ -67,7 +67,7 @@ model: { kind: mixture, temperature: [none, cv], samplers: [collapsed, enumerati
 data: {{ source: table, path: shapes.csv, response: status, id: name, ignore: [size] }}
 model: {{ {SHORT}, orders: [2], priors: [cauchy, gaussian], compress: [true, false],
          engine: [slice, gp],
-         peers: [naive-bayes, pairwise-logistic-regression, gradient-boosting] }}
+         peers: [naive-bayes, logistic-regression, gradient-boosting] }}
 """,
     "frequent": PATTERNS
     + f"""

@@ -3,7 +3,6 @@
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, product
-from math import log
 
 
 def square(i0, i1, n0, n1):
@@ -94,30 +93,3 @@ def select(table, y, k, seed, order, cut=None, disjoint=False, ld=None):
     tied_kept = 0 if k is None else sum(squares[number] == gamma_squared for number in kept)
     return (kept, [all_[number][1] for number in kept], gamma_squared, tied, tied_kept,
             [[*key, rows[key]] for key in sorted(rows)], len(all_))  # fmt: skip
-
-
-def boost(table, y, f, g):
-    """BOOST's statistic of two columns of codes: one number after another."""
-    rows = [
-        (row[f], row[g], c) for row, c in zip(table, y, strict=True) if min(row[f], row[g]) >= 0
-    ]
-
-    def count(**fixed):
-        return sum(all(row["uvc".index(name)] == fixed[name] for name in fixed) for row in rows)
-
-    observed, expected = {}, {}
-    for u, v, c in product(
-        {a for a, _, _ in rows}, {b for _, b, _ in rows}, {c for _, _, c in rows}
-    ):
-        observed[u, v, c] = count(u=u, v=v, c=c)
-        expected[u, v, c] = (
-            count(u=u, v=v)
-            * count(u=u, c=c)
-            * count(v=v, c=c)
-            / count(u=u)
-            / count(v=v)
-            / count(c=c)
-        )
-    total = sum(expected.values())
-    return 2 * sum(n * log(n * total / (expected[key] * len(rows)))
-                   for key, n in observed.items() if n)  # fmt: skip

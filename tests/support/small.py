@@ -50,7 +50,7 @@ title: Small
 about: A test.
 data: { source: logistic, states: 2, classes: 2, history: 3, train: 40, test: 12 }
 model: { kind: logistic, orders: [1, 3], priors: [gaussian], compress: [true, false], chains: 2,
-         engine: [slice, gp], iterations: 60, burn_in: 20, peers: [n-gram] }
+         iterations: 60, burn_in: 20, peers: [n-gram] }
 report: { parts: [order-table, chain-table] }
 """
 # a table t.csv, of which an arm is chosen inside the folds

@@ -185,12 +185,7 @@ for name, text in STAGES.items():
     type=click.IntRange(0, 10**9),
     help="Take the groups of the model of this order. Default: the largest order of the config.",
 )
-@click.option(
-    "--explore",
-    is_flag=True,
-    help="Write a page on which one looks into the groups: groups.html in the experiment's folder.",
-)
-def compress(config, asked, force, listed, pattern, order, explore) -> None:
+def compress(config, asked, force, listed, pattern, order) -> None:
     """Group the patterns that the same training cases express.
 
     A group of patterns of sequences is printed as its longest pattern, with a bar where the
@@ -204,8 +199,6 @@ def compress(config, asked, force, listed, pattern, order, explore) -> None:
     if listed or pattern is not None:
         for line in experiment.list_groups(order, listed, pattern):
             click.echo(line)
-    if explore:
-        click.echo(f"groups: {experiment.explore_groups(order)}")
 
 
 @main.command("fit-logistic")

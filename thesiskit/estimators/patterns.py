@@ -34,7 +34,7 @@ from thesiskit.estimators.inputs import (
     threads_for,
 )
 from thesiskit.models.base import CLOSEST, PatternTraining, positive, whole
-from thesiskit.models.logistic import ENGINES, Logistic, model_by, original_coefficients
+from thesiskit.models.logistic import Logistic, original_coefficients
 from thesiskit.models.patterns import (
     UNSEEN,
     FeaturePatterns,
@@ -53,17 +53,15 @@ USUAL = {  # lengths of chains that are not judged
 SPLIT_DRAWS = 10  # where no expectation is known
 LEVELS = (0.05, 0.95)  # of the intervals of `largest`
 LEAST_UNIT, MOST_UNIT = 1e-100, 1e100  # of real responses: their squares are numbers
-NO_COEFFICIENTS = "a Gaussian process has no coefficients; use engine='slice'"
 
 
 # what all estimators here have, in the order of their signatures; the others are of the model
 PARAMETERS = (
-    "order", "prior", "compress", "min_cases", "engine", "noise", "until", *USUAL, "sigma",
+    "order", "prior", "compress", "min_cases", "noise", "until", *USUAL, "sigma",
     "sigma_scale", "n_jobs", "random_state",
 )  # fmt: skip
 DEFAULTS = {one.name: one.default for one in fields(Logistic)} | {
     "order": REQUIRED,
-    "engine": Logistic.engine,
     "until": AUTO,
     **dict.fromkeys((*USUAL, "n_jobs", "random_state")),
 }
@@ -76,7 +74,6 @@ class PatternModel(BaseEstimator):
     prior: Any
     compress: Any
     min_cases: Any = defaults.MIN_CASES
-    engine: Any = Logistic.engine
     noise: Any = None
     until: Any
     sigma: Any
@@ -97,13 +94,11 @@ class PatternModel(BaseEstimator):
     def _fit(self, patterns: Patterns, codes: np.ndarray, order: int, y: np.ndarray):
         """Run the chains of codes (n, p) of patterns, and responses y (n,)."""
         response = self._responses(y)
-        if self.engine not in ENGINES:
-            raise UserError(f"unknown engine {self.engine!r}; choose slice or gp")
         if not isinstance(self.compress, bool | np.bool_):
             raise UserError(f"compress must be True or False, got {self.compress!r}")
         compress = bool(self.compress)
         length = run_length(self.until, {name: getattr(self, name) for name in USUAL}, USUAL)
-        self._model = model_by(self.engine)(
+        self._model = Logistic(
             order=order,
             compress=compress,
             **{
@@ -119,7 +114,7 @@ class PatternModel(BaseEstimator):
         find = partial(patterns.groups, codes, order, compress=compress, min_cases=self.min_cases)
         classes = len(getattr(self, "classes_", ()))
         self._training = PatternTraining(patterns, codes, response, classes, find)
-        self.compression_ = self._training.groups if self._model.grouped else None
+        self.compression_ = self._training.groups
         jobs = threads_for(self.n_jobs)
         self._draws = self._model.sample(self._training, generators, jobs=jobs)
         rhat, ess = self._draws.compared()
@@ -131,7 +126,7 @@ class PatternModel(BaseEstimator):
         if self._draws.judgement is not None:
             done, reached = int(self._draws.state["done"]), self._draws.judgement.enough
             self.diagnostics_ |= {"iterations": done, "reached": reached}
-        self.draws_ = self._draws.as_arviz({}, {"prior": self.prior, "engine": self.engine})
+        self.draws_ = self._draws.as_arviz({}, {"prior": self.prior})
         posterior = self.draws_["posterior"]
         self.draws_["posterior"] = posterior.to_dataset().assign_coords(self._coordinates())
         if not self.diagnostics_["reliable"]:
@@ -154,10 +149,8 @@ class PatternModel(BaseEstimator):
         return names
 
     def _grouped(self) -> Any:  # SequenceGroups or FeatureGroups
-        """Return the groups; raise UserError for a Gaussian process, which has none."""
+        """Return the groups of patterns of the fitted model."""
         check_is_fitted(self)
-        if self.compression_ is None:
-            raise UserError(NO_COEFFICIENTS)
         return self.compression_
 
     def get_feature_names_out(self, input_features=None):  # noqa: ARG002
@@ -234,7 +227,6 @@ class SequenceClassifier(PatternClassifier, without=("noise", "min_cases")):
     order : the largest number of recent states that a pattern fixes, or "all".
     prior : "cauchy" or "gaussian", of the coefficients.
     compress : whether patterns that are present in the same training cases share a coefficient.
-    engine : "slice", or for Gaussian priors "gp", a Gaussian process, which needs n^2 memory.
     until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400).  Chains
         are compared after 200, 300, 450, ... iterations, of which the second half counts, and stop
         when the log likelihood and the predictions for up to 20 training cases have reached both.
@@ -255,11 +247,10 @@ class SequenceClassifier(PatternClassifier, without=("noise", "min_cases")):
     classes_ : (K,) labels.
     states_ : (V,) the strings that are states, sorted, whose places are the codes; None where
         states are whole numbers.
-    compression_ : groups of patterns, as `models.patterns.compress_sequences` returns them; None
-        with engine "gp".
-    draws_ : ArviZ data: posterior (coefficient by chain, draw, set and group, log_sigma; with
-        engine "gp" latent), sample_stats (log_likelihood, log_prior, evaluations).  A set is
-        called by its class and a group by a pattern, as get_feature_names_out returns them.
+    compression_ : groups of patterns, as `models.patterns.compress_sequences` returns them.
+    draws_ : ArviZ data: posterior (coefficient by chain, draw, set and group, log_sigma),
+        sample_stats (log_likelihood, log_prior, evaluations).  A set is called by its class and a
+        group by a pattern, as get_feature_names_out returns them.
     diagnostics_ : dict of R-hat ("rhat") and effective draws ("ess") of the log likelihood, and
         "reliable"; with until also "iterations" and "reached", whether the targets were.
     """
@@ -407,7 +398,7 @@ class InteractionClassifier(FeatureModel, PatternClassifier, without=("noise",))
     ----------
     order : the largest number of features that a pattern fixes, or "all".
     min_cases : patterns that are present in fewer training cases are left out of the model.
-    prior, compress, engine, until, iterations, burn_in, thin, chains, sigma, sigma_scale, n_jobs,
+    prior, compress, until, iterations, burn_in, thin, chains, sigma, sigma_scale, n_jobs,
         random_state : as of SequenceClassifier.
 
     Attributes
@@ -415,7 +406,7 @@ class InteractionClassifier(FeatureModel, PatternClassifier, without=("noise",))
     classes_ : (K,) labels.
     categories_ : p arrays, the values of each feature, sorted; their places are the codes.
     compression_ : groups of patterns of the codes, as `models.patterns.compress_features` returns
-        them; None with engine "gp".
+        them.
     draws_, diagnostics_ : as of SequenceClassifier.
     n_features_in_, feature_names_in_ : as scikit-learn's.
     """
@@ -426,12 +417,10 @@ class InteractionClassifier(FeatureModel, PatternClassifier, without=("noise",))
         Raises ValueError for real or infinite values, more than 255 values of a feature, an order
         above p, one class, and groups that memory would not hold.
         """
-        if self.engine == "gp" and self.min_cases != 1:
-            raise UserError("a Gaussian process has all patterns; leave out min_cases")
         return self._fit(*self._learn(X, y))
 
 
-class InteractionRegressor(RegressorMixin, FeatureModel, without=("engine",)):
+class InteractionRegressor(RegressorMixin, FeatureModel, without=()):
     """Bayesian linear regression with interactions of discrete features, of any order.
 
     The model of section "Application to Logistic Classification Models" of the thesis with

@@ -19,7 +19,6 @@ from thesiskit.defaults import LOG, SCORES
 from thesiskit.errors import ChoiceError, DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import (
-    ENGINES,
     FittedArm,
     FrequencyArm,
     PatternArm,
@@ -42,7 +41,7 @@ FAULTS = (*DAMAGES, ThesiskitError, TypeError, AttributeError, IndexError, Arith
 ARMS: dict[str, type[FittedArm]] = {
     "peer": PeerArm,
     "frequencies": FrequencyArm,
-    **dict.fromkeys(ENGINES, PatternArm),
+    "patterns": PatternArm,
 }
 
 
@@ -355,6 +354,10 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     shared = {} if codes is None else {"codes": codes}
     arms: dict[str, FittedArm] = {}
     for number, about in enumerate(header["arms"]):
+        if about["kind"] == "process":
+            raise DataError(
+                "Gaussian processes are no longer read. Fix: fit with `engine` left out"
+            )
         mine = marked(arrays, f"arm-{number}/") | shared
         arm = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
         if kind := about.get("transform"):

@@ -18,7 +18,7 @@ from thesiskit.fitted.inputs import NONE, Inputs
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import LARGEST, Model, PatternTraining, check
 from thesiskit.models.chains import Arrays, marked
-from thesiskit.models.logistic import model_by
+from thesiskit.models.logistic import Logistic
 from thesiskit.models.packed import Transform, check_transform
 from thesiskit.models.patterns import PATTERNS
 from thesiskit.models.peers import BITS, Task
@@ -27,7 +27,6 @@ from thesiskit.models.temperature import Temperature
 
 EXACT = "enumeration"  # a kind that older files have for a mixture
 FREQUENCIES = "class frequencies"
-ENGINES = {"patterns": "slice", "process": "gp"}  # by the kind of an arm of patterns
 
 
 def match_name(text: str, names: Mapping[str, str]) -> str:
@@ -228,7 +227,7 @@ class FrequencyArm(FittedArm):
 
 
 class PatternArm(FittedArm):
-    """A model of patterns: coefficients of groups, or a Gaussian process.
+    """A model of patterns: coefficients of groups.
 
     It needs the training cases, as codes: groups are found again, and split between the patterns
     that a new case has and those that it does not have.
@@ -264,5 +263,5 @@ class PatternArm(FittedArm):
             len(inputs.classes),
             find=partial(inputs.groups, codes, order, compress=compress, min_cases=min_cases),
         )  # fmt: skip
-        posterior = model_by(ENGINES[about["kind"]]).restored(about, arrays, training)
+        posterior = Logistic.restored(about, arrays, training)
         return cls(str(about["name"]), about["kind"], posterior, seed, about["warning"])

@@ -38,7 +38,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from itertools import product
-from pkgutil import resolve_name
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -165,18 +164,13 @@ class LogisticBlock(Block):
     """The orders of models with `compress: false`, of those in `orders`; all of them unless given.
     Such models have the posterior of compressed ones, and their chains take several times as
     long."""
-    engine: Each[Literal["slice", "gp"]] = ["slice"]
-    """The sampler: `slice`, or `gp`, a Gaussian process, for Gaussian priors; its memory grows with
-    the square of the number of distinct cases."""
     sigma_scale: Each[Literal["log", "natural"]] = [defaults.SIGMA_SCALE]
     """The scale on which sigma is updated: `log`, or `natural`, as the thesis implies: its text has
     a slice width of 1 for sigma_o. The author's later program, BPHO, updates log sigma."""
     peers: Once[Text] = []
-    """Other classifiers for the same cases. For sequences: `vlmc`, `ppm`, `context-tree` (these
-    three need `pip install "thesiskit[peers]"`), `n-gram`, `logistic-regression`,
-    `gradient-boosting`. For features: `logistic-regression`, `pairwise-logistic-regression`,
-    `random-forest`, `gradient-boosting`, `naive-bayes`, `boost` (of the best pairs by BOOST). For
-    real responses: `ridge`, `pairwise-ridge`, `random-forest`, `gradient-boosting`."""
+    """Other classifiers for the same cases. For sequences: `n-gram`, `logistic-regression`,
+    `gradient-boosting`. For features: `logistic-regression`, `random-forest`, `gradient-boosting`,
+    `naive-bayes`. For real responses: `ridge`, `random-forest`, `gradient-boosting`."""
     min_cases: Positive = defaults.MIN_CASES
     """Features: patterns that are present in fewer training cases are left out of the model. From 2
     on, patterns that occur only in test cases are left out too."""
@@ -275,17 +269,8 @@ class LogisticBlock(Block):
         for name in ("standardise", "noise", "noise_shape", "noise_mode"):
             if name in self.model_fields_set and not self.continuous:
                 raise ValueError(f"{name} is for real responses; add `response: gaussian`")
-        if self.continuous and "gp" in self.engine:
-            raise ValueError("engine: gp is for classes; leave it out with response: gaussian")
         if self.continuous and self.split_draws == "exact":
             raise ValueError("split_draws: exact is for classes; give a number of splits")
-        alone = self.engine == ["gp"] and self.priors != ["gaussian"]
-        if alone or ("gp" in self.engine and "gaussian" not in self.priors):
-            raise ValueError(
-                "engine: gp needs Gaussian priors; give `priors: [gaussian]`, or engine: slice"
-            )
-        if "gp" in self.engine and self.min_cases > 1:
-            raise ValueError("engine: gp has all patterns; leave out min_cases, or use slice")
         return self
 
 
@@ -314,12 +299,6 @@ PRIORS = ("cauchy", "gaussian")
 SCALES = ("log", "natural")
 START_SIGMA = 0.1
 OF_ARMS = ("order", "compress", "min_cases", "standardise", "split_draws")  # not of chains
-ENGINES = {"slice": "logistic:Logistic", "gp": "process:GaussianProcess"}
-
-
-def model_by(engine: str) -> type["Logistic"]:
-    """Return the class of a sampler; its module is imported when it is asked for."""
-    return resolve_name(f"thesiskit.models.{ENGINES[engine]}")
 
 
 @dataclass(frozen=True)
@@ -338,8 +317,6 @@ class Logistic:
 
     kind: ClassVar[str] = "logistic"
     engine: ClassVar[str] = "slice"
-    grouped: ClassVar[bool] = True  # whether it has coefficients of groups
-    only: ClassVar[dict[str, list[Any]]] = {}  # values that it alone has of those that configs list
     saved_from = staticmethod(saved_from)
 
     order: int | str = "all"
@@ -408,7 +385,7 @@ class Logistic:
 
     @classmethod
     def arms(cls, block: Any, orders: list[int], originals: list[int]) -> list["Logistic"]:
-        """Return the models that a block lists, of all its engines; the orders are numbers.
+        """Return the models that a block lists; the orders are numbers.
 
         originals : the orders of models that are not compressed.
         """
@@ -417,25 +394,18 @@ class Logistic:
         keys = {n: getattr(block, n) for n in names if real or not n.startswith("noise")}
         keys["until"] = None if block.until is None else block.until.targets
         found: list[Logistic] = []
-        for model in map(model_by, block.engine):
-            lists = {
-                "prior": block.priors,
-                "compress": block.compress,
-                "sigma_scale": block.sigma_scale,
-                "joint_updates": block.joint_updates,
-                **model.only,
-                "order": orders,
-            }
-            for values in product(*lists.values()):
-                arm = dict(zip(lists, values, strict=True))
-                if arm["compress"] or not model.grouped or arm["order"] in originals:
-                    found.append(model(**keys | arm))
+        lists = {
+            "prior": block.priors,
+            "compress": block.compress,
+            "sigma_scale": block.sigma_scale,
+            "joint_updates": block.joint_updates,
+            "order": orders,
+        }
+        for values in product(*lists.values()):
+            arm = dict(zip(lists, values, strict=True))
+            if arm["compress"] or arm["order"] in originals:
+                found.append(cls(**keys | arm))
         return found
-
-    @classmethod
-    def modules(cls, block: Any) -> list[str]:
-        """Return the modules of the models that a block lists."""
-        return sorted(model_by(engine).__module__ for engine in block.engine)
 
     @property
     def name(self) -> str:
@@ -750,53 +720,6 @@ def separated(
     chosen = coefficient[best].astype(float)
     linear = np.stack([(member @ one.T).T for one in chosen])  # l(x) = sum of s_g, g in x
     return separates(linear, cases)
-
-
-# ---- what groups add to a prediction ----
-
-AT_ONCE = 4_000_000  # numbers held at once
-
-
-class Contributions:
-    """The groups that one test case shares, and what they add to its linear functions.
-
-    coefficient (D, S, G) and log_sigma (D, O + 1) are draws; case : the row of `shared`.
-    groups (M,) : those of which the case expresses a pattern; share (M,) : means of the shares of
-    their sums that it expresses; mean (S, M) : means over the draws of what each adds.
-    total (D, S) : the linear functions, sums over all groups.
-    """
-
-    def __init__(
-        self,
-        coefficient: np.ndarray,
-        log_sigma: np.ndarray,
-        shared: Shared,
-        case: int,
-        *,
-        cauchy: bool,
-    ):
-        whole = shared.whole[shared.whole_begin[case] : shared.whole_begin[case + 1]]
-        part = slice(shared.partial_begin[case], shared.partial_begin[case + 1])
-        self.groups = np.concatenate([whole, shared.partial[part]]).astype(np.intp)
-        kinds, kind = np.unique(shared.partial_kind[part], return_inverse=True)
-        partly = shares(shared, kinds, log_sigma, cauchy=cauchy)
-        self._ratio = np.hstack([np.ones((len(log_sigma), 1)), partly])  # (D, 1 + kinds)
-        self._column = np.concatenate([np.zeros(len(whole), dtype=np.intp), 1 + kind.reshape(-1)])
-        self.share = self._ratio.mean(axis=0)[self._column]
-        self._coefficient = coefficient
-        draws, sets, _ = coefficient.shape
-        self.mean, self.total = np.empty((sets, len(self.groups))), np.zeros((draws, sets))
-        step = max(1, AT_ONCE // (draws * sets))
-        for start in range(0, len(self.groups), step):
-            places = np.arange(start, min(start + step, len(self.groups)))
-            values = self.values(places)
-            self.mean[:, places] = values.mean(axis=0)
-            self.total += values.sum(axis=2)
-
-    def values(self, places) -> np.ndarray:
-        """Return draws of what groups[places] add, (D, S, len(places))."""
-        ratio = self._ratio[:, None, self._column[places]]
-        return self._coefficient[:, :, self.groups[places]].astype(float) * ratio
 
 
 # ---- draws ----

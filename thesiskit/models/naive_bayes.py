@@ -129,7 +129,6 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         "logistic-regression",
         "random-forest",
         "gradient-boosting",
-        "boost",
     )
     about_kind = (
         "`naive-bayes` for binary features with two classes (the default); or `mixture`; or "
@@ -141,8 +140,7 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         "(scikit-learn's SelectKBest and BernoulliNB), `bernoulli-nb-calibrated` (the same in "
         "CalibratedClassifierCV), `l2-logistic` and `lasso` (logistic regression of all features "
         "as they are, tuned in each training set). Beside patterns of discrete features: "
-        "`logistic-regression` (one-hot), `random-forest`, `gradient-boosting`, and `boost` "
-        "(logistic regression of the ten pairs that BOOST ranks first)."
+        "`logistic-regression` (one-hot), `random-forest` and `gradient-boosting`."
     )
 
     class_prior: tuple[float, float] = key(

@@ -21,10 +21,7 @@ arrays, and `l2_logistic` takes a table in parts, which is never held whole.
 | lasso                        | the same with an L1 penalty, of the best SCREENED features; of    |
 |                              | more than two classes each against the others                     |
 | logistic-regression, ridge   | of one-hot features                                               |
-| pairwise-...                 | the same, and of all products of values of two features           |
 | gradient-boosting            | of categorical features, as is naive-bayes                        |
-| boost                        | logistic regression of the cells of the pairs that BOOST (Wan et  |
-|                              | al. 2010) ranks first, once, as is usually done                   |
 
 Tuning is by the log loss of five stratified folds of the training cases, in which everything is
 done again, the choice of the best features too; ridges are tuned by left-out cases.  Nearest
@@ -47,7 +44,7 @@ import importlib.util
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -55,8 +52,6 @@ from typing import Any
 import numpy as np
 
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.interactions import boost_pairs
-from thesiskit.models.planes import MOST_VALUES, Planes
 from thesiskit.models.temperature import column_means, inner_folds
 
 Arrays = dict[str, np.ndarray]
@@ -69,7 +64,7 @@ FAMILIES = {BITS: "table", REALS: "table", SEQUENCES: SEQUENCES, FEATURES: FEATU
             RESPONSES: FEATURES}  # fmt: skip
 
 CS = np.logspace(-4, 4, 10)  # of logistic regression
-PAIRWISE_CS = np.logspace(-5, 3, 9)  # more columns, more shrinkage
+RIDGE_CS = np.logspace(-5, 3, 9)
 WHOLE_CS = np.logspace(-3, 5, 9)  # of l2-logistic, for rows whose mean squared length is 1
 SCREENED = 500  # features of lasso: those with the largest F statistics in its training cases
 PENALTIES = np.logspace(0.15, 2.3, 8)  # C of lasso, times the smallest with which a feature is used
@@ -77,7 +72,6 @@ THRESHOLDS = 30  # of nearest-centroids, from 0 to that which shrinks all to one
 FOLDS = 5
 LARGEST = 1e100  # of a number in a model file
 TREES = 500
-PAIRS = 10  # of boost
 _GAUSSIAN = ("theta_", "var_", "class_prior_")  # scikit-learn's names of what is learnt
 _BERNOULLI = ("class_log_prior_", "feature_log_prob_")
 # what load imports
@@ -85,8 +79,6 @@ _SKLEARN = (
     "calibration", "ensemble", "feature_selection", "linear_model", "model_selection",
     "naive_bayes", "preprocessing",
 )  # fmt: skip
-# the weight that the package's PPM model gives to the past at each update; its own is the last
-_PPM_RATES = tuple(1 - 2.0**-j for j in range(1, 11))
 
 
 @dataclass(frozen=True)
@@ -118,11 +110,10 @@ class Peer:
     fit : from task, columns, responses (classes 0..G-1, each with a case), seed to arrays; None
         where a fit is no arrays.
     answer : from arrays and columns to P(class), (T, G), or real responses, (T,).
-    columns : how FEATURES become columns: "one-hot", "pairs" with their products, "dense", "codes".
+    columns : how FEATURES become columns: "one-hot", "dense", "codes".
     selects : whether it keeps some features; the others of BITS and REALS take all.
     filled : what a missing value of BITS and REALS counts as.
     adds : whether one more case is added, shared by the classes.
-    needs : the module that it needs; a package that is not scikit-learn is optional.
     """
 
     name: str
@@ -134,7 +125,6 @@ class Peer:
     selects: bool = False
     filled: str = "mean"
     adds: bool = True
-    needs: str = "sklearn"
 
     @property
     def exported(self) -> bool:
@@ -149,36 +139,12 @@ def names(*kinds: str) -> tuple[str, ...]:
     )
 
 
-def missing(methods: Iterable[str]) -> list[str]:
-    """Return those of the methods whose optional package is not installed; import nothing."""
-    return [
-        method
-        for method in methods
-        if PEERS[method].needs not in ("", "sklearn")
-        and importlib.util.find_spec(PEERS[method].needs.split(".")[0]) is None
-    ]
-
-
 def load(methods: Iterable[str]) -> None:
     """Import what the methods need, so that it is not counted in the time of the first fit."""
-    methods = list(methods)
-    for method in methods:
-        if method not in PEERS:
-            raise UserError(f"unknown method {method}: choose from {', '.join(PEERS)}")
-    if absent := missing(methods):
-        raise UserError(_advice(absent))
-    for method in methods:
-        needs = PEERS[method].needs
-        modules = [f"sklearn.{part}" for part in _SKLEARN] if needs == "sklearn" else [needs]
-        for module in filter(None, modules):
-            try:
-                importlib.import_module(module)
-            except ImportError as error:
-                raise UserError(f"{_advice([method])} ({error})") from error
-
-
-def _advice(methods: list[str]) -> str:
-    return f'{", ".join(methods)}: a package is missing: pip install "thesiskit[peers]"'
+    if unknown := [method for method in methods if method not in PEERS]:
+        raise UserError(f"unknown method {unknown[0]}: choose from {', '.join(PEERS)}")
+    for part in _SKLEARN:
+        importlib.import_module(f"sklearn.{part}")
 
 
 def _check(name: str, task: Task, cases: int, length: int) -> None:
@@ -298,21 +264,7 @@ def fit_predict(
     peer = PEERS[name]
     if peer.fit is not None:
         return predict(name, task, fit(name, task, train, response, seed), test)
-    if name == "gradient-boosting":
-        return _boosted(peer, task, train, response, test, seed)
-    if task.classes == 1:
-        return np.ones((len(test), 1))
-    # these three predict in Python, one history at a time: each different history once
-    known, new = _histories(task, train), _histories(task, test)
-    response = np.asarray(response, dtype=np.int64)
-    histories, where = np.unique(new, axis=0, return_inverse=True)
-    if name == "ppm":
-        answer = _ppm(known, response, histories, task.classes)
-    else:  # one alphabet for states and classes: what is no class is cut off afterwards
-        symbols = max(task.values, task.classes)
-        by = _vlmc if name == "vlmc" else _context_tree
-        answer = by(known, response, histories, symbols)[:, : task.classes]
-    return (answer / answer.sum(axis=1, keepdims=True))[where.reshape(-1)]
+    return _boosted(peer, task, train, response, test, seed)
 
 
 def _base(task: Task, response: np.ndarray) -> tuple[Arrays, np.ndarray]:
@@ -434,12 +386,7 @@ def _learn(peer: Peer, task: Task, table: np.ndarray) -> Arrays:
         return {"filling": means, "varying": np.ptp(filled(table, means), axis=0) > 0}
     if task.kind == SEQUENCES or peer.columns == "codes":
         return {}
-    columns = one_hot(table, task.values)
-    learnt = {"expressed": np.unique(columns.indices)}
-    if peer.columns == "pairs":
-        products = with_products(columns[:, learnt["expressed"]])
-        learnt["expressed products"] = np.unique(products.indices)
-    return learnt
+    return {"expressed": np.unique(one_hot(table, task.values).indices)}
 
 
 def _columns(peer: Peer, task: Task, learnt: Arrays, table: np.ndarray) -> Any:
@@ -458,8 +405,6 @@ def _columns(peer: Peer, task: Task, learnt: Arrays, table: np.ndarray) -> Any:
         return np.where(table < 0, task.values, table)
     # a column that is 0 in all training cases is left out: its coefficient would be 0
     columns = one_hot(table, task.values)[:, learnt["expressed"]]
-    if peer.columns == "pairs":
-        columns = with_products(columns)[:, learnt["expressed products"]]
     # five times as fast for a forest as from a sparse table
     return columns.toarray() if peer.columns == "dense" else columns
 
@@ -494,15 +439,6 @@ def one_hot(X: np.ndarray, n_values: Any) -> Any:
     case, feature = np.nonzero(X >= 0)
     entries = np.ones(len(case)), (case, start[feature] + X[case, feature])
     return sparse.csr_array(entries, shape=(len(X), n_values.sum()))
-
-
-def with_products(columns: Any) -> Any:
-    """Return the columns and all products of two; those of one feature's values are 0."""
-    from scipy import sparse
-    from sklearn.preprocessing import PolynomialFeatures
-
-    expand = PolynomialFeatures(2, interaction_only=True, include_bias=False)
-    return sparse.csr_array(expand.fit_transform(columns))
 
 
 def _histories(task: Task, table: np.ndarray) -> np.ndarray:
@@ -553,7 +489,7 @@ def _fit_linear(
     from sklearn.linear_model import RidgeCV
 
     if task.kind == RESPONSES:
-        model: Any = RidgeCV(1 / PAIRWISE_CS)
+        model: Any = RidgeCV(1 / RIDGE_CS)
     else:
         model = logistic_regression(response, seed, grid, task.groups)
     return _coefficients(model.fit(columns, response))
@@ -658,31 +594,6 @@ def _answer_categorical(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
         log_p += learnt["feature_log_prob_"][:, first + codes].T
     log_p += learnt["class_log_prior_"]
     return np.exp(log_p - logsumexp(log_p, axis=1)[:, None])
-
-
-def _fit_boost(task: Task, columns: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
-    """Logistic regression of the cells of the pairs that BOOST ranks first.
-
-    Of more than two classes it is the most frequent one against the others that ranks them.
-    """
-    values = np.broadcast_to(task.values, columns.shape[1])
-    known = columns < np.minimum(values, MOST_VALUES)
-    pairs = np.empty((0, 2), dtype=np.int64)
-    with suppress(DataError):  # nothing varies
-        first = response == np.bincount(response).argmax()
-        planes = Planes.pack(np.where(known, columns, -1), first.astype(np.int64))
-        pairs, _ = boost_pairs(planes, PAIRS)
-    learnt = {"pairs": pairs, "values": values[pairs] + 1}  # missing is a value, too
-    model = logistic_regression(response, seed, CS, task.groups)
-    return learnt | _coefficients(model.fit(_cells(learnt, columns), response))
-
-
-def _cells(learnt: Arrays, columns: np.ndarray) -> Any:
-    """Return a column for each cell of each pair, (n, .); the first one is 0, if there are none."""
-    first, second = columns[:, learnt["pairs"][:, 0]], columns[:, learnt["pairs"][:, 1]]
-    cells = (first * learnt["values"][:, 1] + second).astype(np.int64)
-    table = np.column_stack([np.full(len(columns), -1), cells])
-    return one_hot(table, [1, *learnt["values"].prod(axis=1).tolist()])
 
 
 def _fit_forest(task: Task, columns: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
@@ -1108,79 +1019,11 @@ def _fit_n_gram(task: Task, train: np.ndarray, response: np.ndarray, seed: int) 
     return {"history": different[:, :-1], "class": different[:, -1], "cases": cases}
 
 
-def _vlmc(train: np.ndarray, response: np.ndarray, test: np.ndarray, symbols: int) -> np.ndarray:
-    """Bayesian context tree: the most probable tree (Kontoyiannis et al. 2022), its leaf's counts.
-
-    The defaults of vlmc.VLMC: method "bct", beta = 1 - 2^(1 - symbols).  It conditions on the
-    first `order` symbols of each sequence, so a sequence of order + 1 gives one outcome.  1/2 is
-    added to every count in the leaf (Jeffreys).
-    """
-    from vlmc import VLMC
-
-    model = VLMC(alphabet_size=symbols, max_depth=train.shape[1])
-    model.fit(np.column_stack([train, response]).tolist())
-    return np.array([model.predict_proba(history) for history in test.tolist()])
-
-
-def _ppm(train: np.ndarray, response: np.ndarray, test: np.ndarray, n_classes: int) -> np.ndarray:
-    """Longest context seen, as arithmetic_compressor.models.PPMModel has it.
-
-    Its tables hold no counts and it has no escapes: P moves by 1 - update_rate to each symbol seen,
-    and has a floor of 1/4096 in each context.  The package's own rate, 1 - 2^-10, is for streams of
-    many thousand symbols and predicts worse than the base rate after a thousand, so the rate is the
-    one of 1 - 2^-1, ..., 1 - 2^-10 that predicted the training responses best, each from those
-    before it.  `context` is set before each update, and predictions read the tables without an
-    update.
-    """
-    from arithmetic_compressor.models import PPMModel
-
-    def text(codes: list[int]) -> str:  # one character a symbol: contexts are strings there
-        return "".join(chr(0x100 + code) for code in codes)
-
-    def probabilities(history: str) -> np.ndarray:
-        table = model.get_context_probability(history)
-        p = np.array([table[symbol] for symbol in classes])
-        return p / p.sum()
-
-    classes = list(text(list(range(n_classes))))
-    contexts, answers = [text(row) for row in train.tolist()], [text(row) for row in test.tolist()]
-    best, result = -np.inf, np.empty(0)
-    for rate in _PPM_RATES:
-        model = PPMModel(classes, k=train.shape[1])
-        model.update_rate = rate
-        score = 0.0
-        for context, c in zip(contexts, response.tolist(), strict=True):
-            score += np.log(probabilities(context)[c])
-            model.context = context
-            model.update(classes[c])
-        if score > best:
-            best, result = score, np.array([probabilities(history) for history in answers])
-    return result
-
-
-def _context_tree(
-    train: np.ndarray, response: np.ndarray, test: np.ndarray, symbols: int
-) -> np.ndarray:
-    """Bayes average over all context trees (Matsushima and Hirasawa 2009), bayesml's defaults.
-
-    Each node splits with prior probability 1/2.  bayesml reads the last entry of what it is given
-    as the symbol to predict, also where it only predicts: there it is a dummy.
-    """
-    from bayesml.contexttree import LearnModel
-
-    model = LearnModel(c_k=symbols, c_d_max=max(train.shape[1], 1))
-    for case in np.column_stack([train, response]):
-        model.pred_and_update(case)
-    dummy = np.column_stack([test, np.zeros(len(test), dtype=np.int64)])
-    return np.array([model.calc_pred_dist(case).make_prediction().copy() for case in dummy])
-
-
 # ---- the methods ----
 
 _NAIVE: dict[str, Any] = {"selects": True, "adds": False}
 _BITS = _NAIVE | {"answer": _answer_bernoulli, "filled": "more frequent value"}
 _LINEAR, _FOREST = (_fit_linear, _answer_linear), (_fit_forest, _answer_forest)
-_PAIRS = partial(_fit_linear, grid=PAIRWISE_CS), _answer_linear
 _CALIBRATED = partial(_fit_bernoulli, calibrated=True)
 _TABLES, _ONE_HOT = (REALS, FEATURES, RESPONSES), (FEATURES, SEQUENCES)
 _PEERS = (
@@ -1196,20 +1039,11 @@ _PEERS = (
          lambda task, *given: _tuned(lasso_path, _answer_lasso, PENALTIES, given, task.groups),
          _answer_lasso),
     Peer("pool", "pool of ridge, lasso, discriminants", (REALS,), _fit_pool, _answer_pool),
-    Peer("vlmc", "vlmc (variable-length Markov chain)", (SEQUENCES,), needs="vlmc"),
-    Peer("ppm", "arithmetic-compressor's PPM, rate tuned", (SEQUENCES,),
-         needs="arithmetic_compressor.models"),
-    Peer("context-tree", "BayesML's context tree", (SEQUENCES,), needs="bayesml.contexttree"),
-    Peer("n-gram", "interpolated n-gram, order chosen", (SEQUENCES,), _fit_n_gram, needs=""),
+    Peer("n-gram", "interpolated n-gram, order chosen", (SEQUENCES,), _fit_n_gram),
     Peer("logistic-regression", "logistic regression, one-hot", _ONE_HOT, *_LINEAR, "one-hot"),
-    Peer("pairwise-logistic-regression", "logistic regression, pairs", (FEATURES,), *_PAIRS,
-         "pairs"),
     Peer("ridge", "ridge regression, one-hot", (RESPONSES,), *_LINEAR, "one-hot"),
-    Peer("pairwise-ridge", "ridge regression, pairs", (RESPONSES,), *_LINEAR, "pairs"),
     Peer("random-forest", "random forest", _TABLES, *_FOREST),
     Peer("gradient-boosting", "gradient boosting", (FEATURES, RESPONSES, SEQUENCES)),
     Peer("naive-bayes", "naive Bayes", (FEATURES,), _fit_categorical, _answer_categorical, "codes"),
-    Peer("boost", "BOOST's best pairs, logistic regression", (FEATURES,), _fit_boost,
-         lambda learnt, columns: _answer_linear(learnt, _cells(learnt, columns)), "codes"),
 )  # fmt: skip
 PEERS = {peer.name: peer for peer in _PEERS}

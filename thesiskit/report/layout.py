@@ -5,6 +5,8 @@ Methods differ by line style and marker, not by colour, so that figures can be p
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 import warnings
 from dataclasses import dataclass
@@ -20,7 +22,6 @@ import yaml
 from markupsafe import Markup, escape
 
 from thesiskit.report.outputs import Outputs
-from thesiskit.report.svg import drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -33,6 +34,8 @@ NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads
 MOST_WHOLE = 1e15  # up to which a float that is whole is shown as an integer
 SMALL, LEAST_DPI = np.array([300, 200]), 20  # of thumbnails: pixels at most; letters need some
 LOSSY = {"quality": 55, "method": 6}
+PAGE_DPI = 150
+MOST_SVG = 300_000  # bytes of a drawing in a page; clouds of more points are pixels there
 RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
 # of LaTeX's class article: the size of letters, and in points the width of a digit, the space
 # between columns, and the width of the text, upright or turned
@@ -206,36 +209,29 @@ class Figure:
 
     def item(self) -> dict[str, Any]:
         """Return what the templates need to show it, once it is written."""
-        svg, values = drawing(self.canvas, self.name)
         return {
-            "name": self.name, "title": self.title, "caption": self.caption,
-            "file": self.files[-1], "svg": svg, "values": values,
-        }  # fmt: skip
+            "name": self.name,
+            "title": self.title,
+            "caption": self.caption,
+            "file": self.files[-1],
+            "image": self.image(),
+        }
 
+    def image(self) -> str:
+        """Return the drawing as the address of an image: SVG, or PNG where that is too large."""
+        from matplotlib import rc_context
 
-@dataclass(frozen=True)
-class Page:
-    """A page of its own: the HTML text of a file beside the report, which links it."""
-
-    name: str
-    title: str
-    file: str
-    text: str
-    caption: str
-
-    @property
-    def files(self) -> list[str]:
-        """The name of its file."""
-        return [self.file]
-
-    def write(self, outputs: Outputs) -> None:
-        """Write the text."""
-        outputs.write(self.file, self.text)
-
-    def item(self) -> dict[str, Any]:
-        """Return what the templates need to link it."""
-        about = {"name": self.name, "title": self.title, "caption": self.caption}
-        return about | {"page": self.file}
+        kind, drawn = "svg+xml", io.BytesIO()
+        metadata: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        settings: Any = {"svg.fonttype": "none", "svg.hashsalt": self.name}
+        with rc_context(settings), warnings.catch_warnings():
+            # the browser has letters that matplotlib's font does not have
+            warnings.filterwarnings("ignore", "Glyph", UserWarning)
+            self.canvas.savefig(drawn, format="svg", metadata=metadata)
+            if drawn.tell() > MOST_SVG:
+                kind, drawn = "png", io.BytesIO()
+                self.canvas.savefig(drawn, format="png", dpi=PAGE_DPI)
+        return f"data:image/{kind};base64,{base64.b64encode(drawn.getvalue()).decode()}"
 
 
 # ---- tables as text ----

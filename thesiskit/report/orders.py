@@ -18,11 +18,10 @@ MOST_SHOWN = 300  # cases in a panel
 
 def _style(arm: Arm) -> dict:
     """Return the style: circles if compressed, else crosses; dashes if Gaussian, else dots."""
-    process = arm.engine == "gp"
     return {
         "color": GREY if arm.sampler and arm.scale == "natural" else INK,
-        "linestyle": "-" if process else ":" if arm.prior == "cauchy" else "--",
-        "marker": "s" if process else "o" if arm.compress else "x",
+        "linestyle": ":" if arm.prior == "cauchy" else "--",
+        "marker": "o" if arm.compress else "x",
         "markerfacecolor": "white",
         "markersize": 5,
     }
@@ -161,7 +160,7 @@ def _measures(record: Record, arm: Arm) -> dict[str, float]:
 def peer_table(record: Record) -> list[Table]:
     """Our models beside other classifiers, at a few orders."""
     orders = [o for o in SHOWN_ORDERS if o in record.orders] or record.orders[-3:]
-    arms = [arm for arm in record.arms if not arm.own or arm.compress or arm.engine == "gp"]
+    arms = [arm for arm in record.arms if not arm.own or arm.compress]
     told = {
         words: {arm.order: _measures(record, arm) for arm in line if arm.order in orders}
         for words, line in record.lines(arms).items()
@@ -191,7 +190,7 @@ def model_table(record: Record) -> list[Table]:
     rows = [
         {"model": record.title(arm)} | _measures(record, arm)
         for arm in record.arms
-        if not arm.own or arm.engine == "gp" or arm.compress == compress
+        if not arm.own or arm.compress == compress
     ]
     rows.append({"model": "base rate"} | record.base_scores)
     caption = (

@@ -117,7 +117,6 @@ def render(record: Record, made: dict[str, list], told: Sequence[str]) -> str:
         "warnings": warnings(record),
         "notes": notes(record),
         "provenance": record.results.provenance(),
-        "figures": {item["name"]: item["values"] for item in items if "values" in item},
     }
     page = template("page.html.j2").render(about)
     for item, table in hidden:

@@ -23,7 +23,6 @@ from thesiskit.report import (
     studies,
     summary,
 )
-from thesiskit.report.explorer import pattern_explorer
 from thesiskit.report.record import EXACT, Record, several_tables
 
 MOST_ROWS = 100_000  # of the predictions that a stage writes, if those of a data set are fewer
@@ -117,7 +116,6 @@ TEMPERED = Need(
 )
 RELEVANT = _in_model("some in model.relevant", "relevant", "some")
 COMPRESSED = _in_model("true in model.compress", "compress", True)
-SLICE = Need("model.engine: slice", lambda c: "slice" in _of_model(c, "engine"))
 ORDERS = Need("an order above 0 in model.orders", lambda c: _of_model(c, "orders") != [0])
 UNTIL = Need("model.until", lambda c: bool(c["model"].get("until")))
 CLASSES = Need(
@@ -214,20 +212,19 @@ PARTS: dict[str, Part] = {
     "reconstruction-table": Part(orders.reconstruction_table, (LOGISTIC, CLASSES, ARROWS)),
     "response-table": Part(orders.response_table, (LOGISTIC, RESPONSES)),
     "response-figure": Part(orders.response_figure, (LOGISTIC, RESPONSES, COMPRESSED)),
-    "coefficient-table": Part(chains.coefficient_table, (LOGISTIC, SLICE, COMPRESSED)),
+    "coefficient-table": Part(chains.coefficient_table, (LOGISTIC, COMPRESSED)),
     "peer-table": Part(orders.peer_table, (LOGISTIC, CLASSES)),
-    "pattern-explorer": Part(pattern_explorer, (LOGISTIC, SLICE, ORDERS)),
-    "chain-table": Part(chains.sampler_table, (LOGISTIC, SLICE)),
+    "chain-table": Part(chains.sampler_table, (LOGISTIC,)),
     "reached-table": Part(stages.reached_table, (DATA, UNTIL)),
-    "autocorrelation-figure": Part(chains.autocorrelation_figure, (LOGISTIC, SLICE, ORDERS)),
+    "autocorrelation-figure": Part(chains.autocorrelation_figure, (LOGISTIC, ORDERS)),
     "sampler-figure": Part(
-        chains.sampler_figure, (LOGISTIC, CLASSES, SLICE, COMPRESSED, ORDERS, SAMPLERS)
+        chains.sampler_figure, (LOGISTIC, CLASSES, COMPRESSED, ORDERS, SAMPLERS)
     ),
-    "median-scatter": Part(chains.median_scatter, (LOGISTIC, SLICE, COMPRESSED, PRIORS)),
+    "median-scatter": Part(chains.median_scatter, (LOGISTIC, COMPRESSED, PRIORS)),
     "rank-figure": Part(ranks.rank_figure, (DATA, RANKS)),
     "ecdf-figure": Part(ranks.ecdf_figure, (DATA, RANKS)),
     "rank-table": Part(ranks.rank_table, (DATA, RANKS)),
-    "coefficient-traces": Part(chains.coefficient_traces, (LOGISTIC, SLICE, COMPRESSED)),
+    "coefficient-traces": Part(chains.coefficient_traces, (LOGISTIC, COMPRESSED)),
 }
 
 

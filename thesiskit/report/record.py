@@ -12,7 +12,7 @@ Chapter 2 predicts `probability` (A, N) of class 1, or (A, N, K) of more than tw
 (A, N, K), or of real responses `median`, `low`, `high` and `log_density`, (A, N) each.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
@@ -28,7 +28,6 @@ from thesiskit.files import Results, read_draws
 from thesiskit.models.peers import PEERS
 from thesiskit.models.temperature import summarised
 from thesiskit.report import metrics
-from thesiskit.report.explorer import Content
 from thesiskit.report.layout import kept_words, read_yaml, size_words
 from thesiskit.report.metrics import Score, Tested
 
@@ -60,7 +59,6 @@ METHODS = {  # what tables and legends call a method whose name does not say it
     "naive-uncorrected": "naive Bayes, uncorrected",
     "normal-corrected": "normal features, corrected",
     "normal-uncorrected": "normal features, uncorrected",
-    "gp": "Gaussian process",
     **{name: peer.words for name, peer in PEERS.items()},
 }
 
@@ -154,8 +152,6 @@ class Arm:
 class Record:
     """The results of an experiment and its config; arrays are read when they are asked for.
 
-    explore : returns the groups of patterns of a model, with all that a page of them shows; None
-        where nobody can say.
     logistic : whether it is one of chapter 3, with logistic models or others of patterns.
     mixture, normal : whether the model is the mixture model, or that of normal features.
     real : whether features of chapter 2 are real numbers.
@@ -166,8 +162,6 @@ class Record:
     predicted : the names of the arrays of predictions.
     thesis : the numbers the thesis prints for this experiment, empty where there are none.
     """
-
-    explore: Callable[[], Content] | None = None
 
     def __init__(self, results: Results, n_blocks: int, config: dict[str, Any]):
         kind, scheme = config["model"]["kind"], config["scheme"]
@@ -681,7 +675,7 @@ class Record:
         return [o for o in self.thesis.get("shown_sigmas", []) if o in orders] or list(orders)[-5:]
 
     def parameters(self, arm: Arm) -> int:
-        """Coefficients for each class; a process has none."""
+        """Coefficients for each class; a method of others has none that count here."""
         if arm.engine != "slice":
             return 0
         place = list(self.compression["order"]).index(arm.order)

@@ -610,7 +610,7 @@ def _about_samplers(record: Record) -> list[str]:
 
 
 def _about_divisions(record: Record) -> list[str]:
-    """Return what is doubtful about chains of chapter 3, and which peers are absent."""
+    """Return what is doubtful about chains of chapter 3."""
     worst, model, doubtful = record.worst, record.config["model"], []
     rhat, ess, judged = worst["rhat"][:, 0], worst["ess"][:, 0], ", judged by the log likelihood"
     if model["until"] is not None:
@@ -621,7 +621,6 @@ def _about_divisions(record: Record) -> list[str]:
         many = f"{bad:,} of {record.n_blocks:,} divisions, " if record.n_blocks > 1 else ""
         about = f"{many}R-hat {rhat[j]:.2f}, effective draws {ess[j]:.0f}"
         doubtful.append(f"{record.title(record.own[j])} ({about})")
-    absent = [peer for peer in model["peers"] if peer not in {arm.engine for arm in record.arms}]
     sentences = []
     if doubtful:
         sentences.append(
@@ -629,11 +628,6 @@ def _about_divisions(record: Record) -> list[str]:
             f"({len(doubtful)} of {len(record.own)} models{judged}). More "
             f"iterations are needed: --set model.iterations={4 * model['iterations']} continues "
             "the stored chains."
-        )
-    if absent:
-        sentences.append(
-            f"Left out, because packages are missing: {', '.join(absent)}; "
-            'pip install "thesiskit[peers]" installs them.'
         )
     return sentences
 

@@ -275,9 +275,10 @@ def _of_patterns(work: PatternWork, block: Block) -> FittedModel:
         if name not in work.own_arms:
             arms[name] = PeerArm(name, arm.engine, arm.task(cases), np.arange(width), stored)
             continue
-        kind = "patterns" if arm.grouped else "process"
         warning = unmixed(stored["reliable"], stored["rhat"][0], stored["ess"][0])
-        arms[name] = PatternArm(name, kind, work.posterior(arm, block), work.config.seed, warning)
+        arms[name] = PatternArm(
+            name, "patterns", work.posterior(arm, block), work.config.seed, warning
+        )
     likeness, n = None, len(cases.train)
     if patterns.kind == "features":
         y = cases.train_response if cases.classes else np.zeros(n, dtype=int)

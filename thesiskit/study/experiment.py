@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, ClassVar
@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_limits
 from thesiskit.config import Config
 from thesiskit.errors import ConfigError, ResultsError, UserError, memory_text
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, sweep, write_text
-from thesiskit.report.explorer import Content, explorer_page
 from thesiskit.report.layout import csv_text
 from thesiskit.report.outputs import changed
 from thesiskit.report.page import write_report
@@ -30,13 +29,9 @@ from thesiskit.study.cells import Cell, Graph, Needs, Work, digest
 from thesiskit.study.workers import Workers
 
 # what writes a report
-PAGE = (
-    ("thesiskit.report.page", "thesiskit.study.exploring"),
-    ("report/templates", "report/thesis"),
-)
+PAGE = ("thesiskit.report.page",), ("report/templates", "report/thesis")
 TOO_MANY = 100_000_000  # cells whose names fit into memory, whatever the user says
 ROWS = {"select": "selected-features.csv", "predict": "predictions.csv"}  # beside the stages
-EXPLORED = "groups.html"  # the page of groups before a fit; that of a report has another name
 Watch = Callable[[Iterable, int, str], Iterable]
 
 
@@ -245,24 +240,12 @@ class Experiment:
 
     def record(self) -> Record:
         """Return the results, as reports read them."""
-        record = Record(self.results, len(self.graph.blocks), self._work.described)
-        record.explore = partial(self._explored, fit=True)
-        return record
+        return Record(self.results, len(self.graph.blocks), self._work.described)
 
     def list_groups(self, order: int | None, most: int, pattern: str | None) -> list[str]:
         """Return lines about the largest groups of patterns, and about the group of a pattern."""
         lack = "no groups of patterns to list; leave out --list and --pattern"
         return self._asked("list_groups", lack)(self.graph.block(0), order, most, pattern)
-
-    def explore_groups(self, order: int | None) -> Path:
-        """Write the page of the groups of patterns, as they are before a fit; return its path."""
-        page = self.results.folder / EXPLORED
-        write_text(page, explorer_page(self._explored(order, fit=False)))
-        return page
-
-    def _explored(self, order: int | None = None, *, fit: bool) -> Content:
-        lack = "no groups of patterns to explore; they are of model.kind: logistic"
-        return self._asked("explored", lack)(self.graph.block(0), order, fit=fit)
 
     def check_extension(self) -> None:
         """Raise UserError where stored chains cannot go on."""

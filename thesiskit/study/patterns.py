@@ -402,7 +402,7 @@ class PatternWork(Work):
 
     @property
     def modules(self) -> tuple[str, ...]:
-        return (*super().modules, *MODELS[self.model.kind].modules(self.model))
+        return (*super().modules, MODELS[self.model.kind].__module__)
 
     @property
     def data_digest(self) -> str:
@@ -454,12 +454,6 @@ class PatternWork(Work):
         return self.design.numbers(self.model.original_orders or self.model.orders)
 
     @cached_property
-    def peers(self) -> list[str]:
-        """The peers whose packages are here."""
-        absent = peers.missing(self.model.peers)
-        return [peer for peer in self.model.peers if peer not in absent]
-
-    @cached_property
     def own_arms(self) -> dict[str, Any]:
         """Our models by name."""
         models = MODELS[self.model.kind].arms(self.model, self.orders, self.original_orders)
@@ -469,7 +463,7 @@ class PatternWork(Work):
     def all_arms(self) -> dict[str, Any]:
         """All arms by name: our models first, then methods of others."""
         seen = self.orders if self.design.data.family == "sequences" else [ALL]
-        others = [Peer(peer, order) for peer in self.peers for order in seen]
+        others = [Peer(peer, order) for peer in self.model.peers for order in seen]
         return self.own_arms | {peer.name: peer for peer in others}
 
     @property
@@ -502,18 +496,18 @@ class PatternWork(Work):
             return found if wanted is None else [*found, wanted.model_dump()]
         if stage == "compress":
             return model.model_dump(
-                include={"min_cases"} if arm else {"orders", "compress", "min_cases", "engine"}
+                include={"min_cases"} if arm else {"orders", "compress", "min_cases"}
             )
         if arm and arm not in self.own_arms:
             return "choose" if stage == "predict" and self.chooses else None
         # an arm says itself what it is
-        listed = {"orders", "priors", "compress", "engine", "sigma_scale", "joint_updates"}
+        listed = {"orders", "priors", "compress", "sigma_scale", "joint_updates"}
         arms = listed if arm else set()
         if stage == "fit":
             others = set() if self.config.for_new_cases and not arm else {"peers"}
             return model.model_dump(exclude={*others, "split_draws", *arms})
         ranked = "choose" if self.chooses else self.config.evaluation.ranks
-        return [model.split_draws, None if arm else self.peers, ranked]
+        return [model.split_draws, None if arm else self.model.peers, ranked]
 
     def needs(self, replicates: int) -> Needs:
         self.design.check_sizes()
@@ -607,7 +601,6 @@ class PatternWork(Work):
 
     def _compress(self, block: Block) -> Arrays:
         """Return the numbers of groups by order, and the groups of every arm that has some."""
-        wanted = self.model.compress if "slice" in self.model.engine else []
         kept: Arrays = {}
         rows, growth, test = [], np.zeros(1, dtype=np.int64), self.cases(block).test
         for order in self.orders:
@@ -618,7 +611,9 @@ class PatternWork(Work):
             if order == max(self.orders):
                 growth = groups.growth()
             for compress in (True, False):
-                if compress not in wanted or not (compress or order in self.original_orders):
+                if compress not in self.model.compress or not (
+                    compress or order in self.original_orders
+                ):
                     continue
                 if not compress:
                     groups = self.find_groups(block, order, compress=False)
@@ -647,12 +642,6 @@ class PatternWork(Work):
         """Return what the test cases share with the groups of an arm."""
         folder = f"{_folder(arm.order, arm.compress)}/shared"
         return Shared(**_compressed(block, folder, [one.name for one in fields(Shared)]))
-
-    def explored(self, block: Block, order: int | None = None, *, fit: bool) -> Any:
-        """Return the content of the page of the groups of patterns, or of a fit."""
-        from thesiskit.study.exploring import Explored  # a page: few commands need it
-
-        return Explored(self, block, order, fit=fit).content()
 
     def list_groups(
         self, block: Block, order: int | None, most: int, pattern: str | None
@@ -749,7 +738,7 @@ class PatternWork(Work):
         }
         identity = json.dumps(self.identity(arm, block), sort_keys=True)
         more["identity"] = ((), np.array(identity))
-        more |= arm.described(training, draws) if arm.grouped else {}
+        more |= arm.described(training, draws)
         if self.model.original and arm.compress:
             rng = self.generator("original", arm, block)
             more |= arm.original(training, draws, rng)
@@ -834,7 +823,7 @@ class PatternWork(Work):
             peers.load([arm.engine])
         started = time.process_time()
         if own:
-            shared = self.shared(arm, block) if arm.grouped else None
+            shared = self.shared(arm, block)
             rng = self.generator("predict", arm, block)
             posterior = self.posterior(arm, block)
             found = posterior.tested(cases.test, cases.test_response, rng, shared)

@@ -73,18 +73,6 @@ def dense_one_hot(X, n_values):
     return np.column_stack([X[:, j] == v for j, k in enumerate(n_values) for v in range(k)]) * 1.0
 
 
-def dense_pairs(X, n_values):
-    """Main effects, then each value of each feature times each value of each later one."""
-    columns = [dense_one_hot(X, n_values)]
-    for j, k in enumerate(n_values):
-        for i in range(j):
-            for v in range(k):
-                columns.extend(
-                    ((X[:, j] == v) & (X[:, i] == u))[:, None] * 1.0 for u in range(n_values[i])
-                )
-    return np.hstack(columns)
-
-
 def test_one_hot_sets_the_column_of_each_known_value():
     X = np.array([[1, 0], [MISSING, 2], [0, UNSEEN]], dtype=np.int16)
     expected = [[0, 1, 1, 0, 0], [0, 0, 0, 0, 1], [1, 0, 0, 0, 0]]
@@ -92,14 +80,8 @@ def test_one_hot_sets_the_column_of_each_known_value():
     assert peers.one_hot(X[:, :0], []).shape == (3, 0)
 
 
-@pytest.mark.parametrize(
-    ("method", "design", "grid"),
-    [
-        ("logistic-regression", dense_one_hot, np.logspace(-4, 4, 10)),
-        ("pairwise-logistic-regression", dense_pairs, 10.0 ** np.arange(-5, 4)),
-    ],
-)
-def test_logistic_regressions_are_scikit_learns(method, design, grid, rng):
+def test_logistic_regressions_are_scikit_learns(rng):
+    method, design, grid = "logistic-regression", dense_one_hot, np.logspace(-4, 4, 10)
     n_values = [2, 3, 4]
     train, test = table(rng, 90, n_values, MISSING), table(rng, 30, n_values, UNSEEN)
     noise = rng.integers(0, 3, 90)
@@ -114,10 +96,8 @@ def test_logistic_regressions_are_scikit_learns(method, design, grid, rng):
     np.testing.assert_allclose(p, twin, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("method", "design"), [("ridge", dense_one_hot), ("pairwise-ridge", dense_pairs)]
-)
-def test_ridges_have_the_penalty_that_predicts_left_out_cases_best(method, design, rng):
+def test_ridges_have_the_penalty_that_predicts_left_out_cases_best(rng):
+    method, design = "ridge", dense_one_hot
     n_values = [2, 3, 3]
     train, test = table(rng, 40, n_values, MISSING), table(rng, 20, n_values, UNSEEN)
     response = train[:, 0] + (train[:, 1] == train[:, 2]) * 2 + rng.normal(size=40)
@@ -184,19 +164,6 @@ def loss(answer, actual):
     return -np.log(answer[np.arange(len(actual)), actual]).mean()
 
 
-def test_boost_is_a_logistic_regression_of_the_cells_of_its_pairs(rng):
-    X = table(rng, 400, [3] * 6)
-    response = ((X[:, 1] > 0) != (X[:, 4] > 0)).astype(int) ^ (rng.random(400) < 0.1)
-    task = Task(FEATURES, 2, values=[3] * 6)
-    learnt = peers.fit("boost", task, X, response, 1)
-    assert learnt["pairs"][0].tolist() == [1, 4]
-    cells = [3 * X[:, a] + X[:, b] for a, b in learnt["pairs"]]
-    design = np.column_stack([cell == v for cell in cells for v in range(9)]).astype(float)
-    plain = peers.logistic_regression(response, 1, peers.CS).fit(design, response)
-    one_more = (400 * plain.predict_proba(design) + 0.5) / 401
-    np.testing.assert_allclose(peers.predict("boost", task, learnt, X), one_more, atol=1e-3)
-
-
 def test_an_effect_of_one_feature_is_learnt(peer, rng):
     _, answers = peer
     n_values = [3, 2, 4]
@@ -218,14 +185,13 @@ def test_only_main_effects_miss_an_interaction(peer, rng):
 
 
 def test_missing_values_are_learnt_from_and_unseen_ones_are_like_them(peer, rng):
-    name, answers = peer
+    _, answers = peer
     train = table(rng, 300, [2, 2])
     response = rng.integers(0, 2, 300)
     train[response == 1, 0] = MISSING
     test = np.array([[MISSING, 0], [UNSEEN, 0], [1, 0], [UNSEEN, MISSING]])
     answer = answers(train, response, test, [2, 2])[:, -1]
-    # no training case has both missing: a cell of a pair says nothing of it
-    assert (answer[[0, 1] if name == "boost" else [0, 1, 3]] > 0.8).all()
+    assert (answer[[0, 1, 3]] > 0.8).all()
     assert answer[2] < 0.2
     assert answer[0] == answer[1]
 
@@ -256,7 +222,7 @@ def test_a_fixed_seed_gives_fixed_answers(peer, rng):
     assert (first == second).all()
     if method in ("random-forest", "gradient-boosting"):
         assert (first != other).any()
-    if method in ("ridge", "pairwise-ridge", "naive-bayes"):
+    if method in ("ridge", "naive-bayes"):
         assert (first == other).all()
 
 
@@ -281,12 +247,9 @@ def test_columns_that_are_constant_or_all_missing_say_nothing(peer):
 
 
 def test_a_feature_may_have_all_the_codes(peer):
-    name, answers = peer
+    _, answers = peer
     train = np.tile(np.arange(255), 20)[:, None]  # boosting ignores values of ten cases
     answer = answers(train, train[:, 0] % 2, [[254], [253], [UNSEEN]], [255])
-    if name == "boost":  # there is no pair
-        assert (answer == answer[:1]).all()
-        return
     assert answer[0, -1] < answer[1, -1]
 
 

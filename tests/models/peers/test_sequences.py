@@ -1,8 +1,5 @@
 """The peers of the logistic sequence model: proper, confined to the order, and right."""
 
-import importlib.util
-import sys
-
 import numpy as np
 import pytest
 
@@ -10,13 +7,9 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.models import peers
 from thesiskit.models.peers import SEQUENCES, Task
 
-MODULES = {"vlmc": "vlmc", "ppm": "arithmetic_compressor", "context-tree": "bayesml"}
-
 
 @pytest.fixture(params=peers.names(SEQUENCES))
 def method(request):
-    if request.param in MODULES:
-        pytest.importorskip(MODULES[request.param])
     return request.param
 
 
@@ -43,8 +36,7 @@ def test_probabilities_are_proper(method, order, n_states, rng):
     if order == 0:
         assert np.ptp(p, axis=0).max() == 0
         base = np.bincount(response, minlength=n_states) / 60
-        # the rate that ppm chooses may forget
-        assert method == "ppm" or np.abs(p[0] - base).max() < 0.02
+        assert np.abs(p[0] - base).max() < 0.02
 
 
 def test_a_fixed_seed_gives_fixed_answers(method, rng):
@@ -163,71 +155,6 @@ def test_n_gram_chooses_its_order(rng):
     *_, whole = peers.n_grams(train, response, test, 2, 2)
     loss = [-np.log(one[np.arange(300), test[:, -2]]).mean() for one in (p, whole)]
     assert loss[0] < loss[1] - 0.1
-
-
-def test_vlmc_is_the_count_of_its_leaf(rng):
-    vlmc = pytest.importorskip("vlmc")
-    train, _ = sequences(rng, 300)
-    response = np.where(rng.random(300) < 0.8, train[:, -1], rng.integers(0, 3, 300))
-    p = fit_predict("vlmc", 3, train, response, train, 3, 3, 1)
-    model = vlmc.VLMC(3, 3)
-    model.fit(np.column_stack([train[:, -3:], response]).tolist())
-    leaves = model.get_contexts()
-    for history, row in zip(train, p, strict=True):
-        (leaf,) = (c for c in leaves if list(history[len(history) - len(c) :]) == c)
-        same = (train[:, train.shape[1] - len(leaf) :] == leaf).all(axis=1)
-        counts = np.bincount(response[same], minlength=3)
-        np.testing.assert_allclose(row, (counts + 0.5) / (counts.sum() + 1.5), rtol=1e-9)
-
-
-def test_context_tree_of_order_one_is_the_average_of_two_trees(rng):
-    pytest.importorskip("bayesml")
-    from scipy.special import gammaln
-
-    def log_evidence(counts):  # Dirichlet of halves
-        n, k = counts.sum(), len(counts)
-        return (gammaln(counts + 0.5) - gammaln(0.5)).sum() + gammaln(k / 2) - gammaln(n + k / 2)
-
-    train, _ = sequences(rng, 20, n_states=2)
-    response = np.where(rng.random(20) < 0.75, train[:, -1], 1 - train[:, -1])
-    p = fit_predict("context-tree", 1, train, response, np.array([[0], [1]]), 2, 2, 1)
-    leaves = [np.bincount(response[train[:, -1] == s], minlength=2) for s in range(2)]
-    root = leaves[0] + leaves[1]
-    odds = np.exp(log_evidence(leaves[0]) + log_evidence(leaves[1]) - log_evidence(root))
-    split = odds / (1 + odds)
-    for s in range(2):
-        twin = split * (leaves[s] + 0.5) / (leaves[s].sum() + 1)
-        twin = twin + (1 - split) * (root + 0.5) / (root.sum() + 1)
-        np.testing.assert_allclose(p[s], twin, rtol=1e-9)
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_a_missing_package_is_named_with_what_to_install(name, monkeypatch):
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda m, *a: None if m == MODULES[name] else find_spec(m, *a)
-    )
-    assert name in peers.missing(peers.names(SEQUENCES))
-    zeros = np.zeros((2, 3), int)
-    with pytest.raises(UserError, match=rf'{name}.*pip install "thesiskit\[peers\]"'):
-        fit_predict(name, 2, zeros, zeros[:, 0], zeros, 2, 2, 1)
-    with pytest.raises(UserError, match="pip install"):
-        peers.load(["n-gram", name])
-    peers.load(["n-gram", "logistic-regression"])
-
-
-def test_a_package_that_cannot_be_imported_is_named_too(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda *_: object())
-    monkeypatch.setitem(sys.modules, "vlmc", None)
-    with pytest.raises(UserError, match="pip install"):
-        peers.load(["vlmc"])
-
-
-def test_missing_imports_nothing(monkeypatch):
-    for module in MODULES.values():
-        monkeypatch.delitem(sys.modules, module, raising=False)
-    assert set(peers.missing(peers.names(SEQUENCES))) <= set(MODULES)
-    assert not set(MODULES.values()) & set(sys.modules)
 
 
 def test_what_cannot_be_asked_is_refused():

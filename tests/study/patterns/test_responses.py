@@ -61,7 +61,7 @@ def test_a_table_of_ones_own(config, tmp_path):
     results = tmp_path / "r"
     arguments = (
         "run", config, "--results", results, "--set", "model.priors=[cauchy, gaussian]",
-        "--set", "model.peers=[ridge, pairwise-ridge]",
+        "--set", "model.peers=[ridge, random-forest]",
         "--set", "report.traced=['form=round, size=small']",
         "--set", "report.parts=[response-table, response-figure, coefficient-table, chain-table, "
         "parameter-table, parameter-figure, median-scatter, autocorrelation-figure, "
@@ -88,7 +88,7 @@ def test_a_table_of_ones_own(config, tmp_path):
     assert np.isfinite(found["median"]).all()
     assert all(np.isnan(found[name][~own]).all() for name in ("low", "high", "log_density"))
     table = pd.read_csv(folder / "tables/responses.csv").set_index("model")
-    assert {"ridge regression, one-hot", "ridge regression, pairs", "base rate"} <= set(table.index)
+    assert {"ridge regression, one-hot", "random forest", "base rate"} <= set(table.index)
     row = table.loc["Cauchy, compressed, order 2"]
     place = list(blocks[0]["name"]).index("2-cauchy-compressed")
     wrong = y - found["median"][place]
@@ -228,7 +228,6 @@ report: { parts: [parameter-table] }
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (("model.engine=gp", "model.priors=[gaussian]"), "engine: gp is for classes"),
         (("model.split_draws=exact",), "split_draws: exact is for classes"),
         (("model.peers=[naive-bayes]",),
          "there is no peer 'naive-bayes' for real responses; choose from ridge"),

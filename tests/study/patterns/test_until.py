@@ -305,15 +305,6 @@ def test_real_responses(tmp_path):
     assert not any(one["separated"].any() for one in fits)
 
 
-def test_a_process_runs_until_its_chains_agree(tmp_path):
-    settings = ("--set", "model.engine=gp", "--set", "model.priors=gaussian",
-                "--set", "report.parts=[model-table,reached-table]")  # fmt: skip
-    run("run", table(tmp_path), "--results", tmp_path / "r", *settings)
-    found = read_draws(tmp_path / "r/own/fit/0000-1-gaussian-process.nc")
-    assert found["latent"].shape[1] == len(found["kept_at"])
-    assert "What the chains had reached" in (tmp_path / "r/own/report.html").read_text()
-
-
 def test_separable_classes_are_said(tmp_path):
     text = run("run", table(tmp_path, separable=True), "--results", tmp_path / "r")
     assert "only the prior bounds the coefficients there" in " ".join(text.split())
