@@ -17,9 +17,9 @@ import house
 
 MOST = {
     "lines": 41_150,
-    "files": 90,
-    "functions of at most 3 lines": 836,
-    "isinstance": 124,
+    "files": 86,
+    "functions of at most 3 lines": 791,
+    "isinstance": 123,
     "lines of kernels": 5_833,
     "lines of the longest function": 66,
     "most arguments": 10,

@@ -7,7 +7,7 @@ from scipy import integrate, special, stats
 
 from thesiskit.defaults import LEARNING
 from thesiskit.errors import UserError
-from thesiskit.models import logistic, process
+from thesiskit.models import logistic
 from thesiskit.models.chains import compare_chains
 from thesiskit.models.logistic import expected, judged_probabilities
 from thesiskit.models.patterns import compress_features, compress_sequences
@@ -170,34 +170,6 @@ def test_stored_draws_go_on_as_if_there_had_been_no_limit(kind, responses, prior
     for name in ("coefficient", "trace", "info"):
         np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
     np.testing.assert_array_equal(again.judgement.ess, whole.judgement.ess)
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_a_process_runs_until_its_chains_agree(classes):
-    rng = np.random.default_rng(9)
-    X = rng.integers(0, 2, (30, 3))
-    y = (X[:, 0] + (rng.random(30) < 0.3)) % classes
-    y[:3] = [0, 1, classes - 1]
-
-    def run(until, limit):
-        chosen = settings(until, prior="gaussian", iterations=limit, chains=2, burn_in=0)
-        generators = [np.random.default_rng(seed) for seed in range(2)]
-        target = process.Process(X, y, classes, 1, chosen, "features")
-        judged = process.judged_at(target, X, test=False)
-        return process.sample(target, generators, judged=judged)
-
-    found = run((1.1, 40), 450)
-    done = int(found.state["done"])
-    fixed = run(None, done)
-    at = found.state["draws-0-kept_at"] - 1
-    for name in ("latent", "log_sigma", "log_likelihood"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(fixed, name)[:, at])
-    # for a case that trains, E l(x) given a draw is the latent at its row
-    at = found.state["draws-0-judged_at"] - 1
-    rows = [found.process.inputs.row_of[int(n.split()[-1]) - 1] for n in found.judgement.names[1:]]
-    linear = fixed.latent[0][at][:, :, rows]
-    judged = found.state["draws-0-judged"][:, 1:]
-    np.testing.assert_allclose(judged, judged_probabilities(linear), atol=0.01)
 
 
 def test_until_needs_cases_to_predict():

@@ -51,7 +51,7 @@ LOGISTIC = (
     + """\
 data: {source: logistic, states: 2, classes: 3, history: 6, train: 100, test: 500}
 model: {kind: logistic, orders: [1, 5], priors: [gaussian], compress: [true, false], chains: 2,
-        engine: [slice, gp], iterations: 200, burn_in: 50, peers: [n-gram]}
+        iterations: 200, burn_in: 50, peers: [n-gram]}
 report: {parts: [order-table]}
 """
 )
@@ -155,8 +155,8 @@ def test_cells_and_disk_are_what_a_run_makes(kind, write, tmp_path):
         (TABLE, {}, 60 * 2 * 4, 0),
         (MIXTURE, {}, 2 * 6, 2 * 3 * (2 * 400 * 4 + 3 * 220)),
         (MIXTURE, {"model.collapsed.replicas": 7}, 2 * 6, 2 * 3 * (2 * 400 * 7 + 3 * 220)),
-        (LOGISTIC, {}, 6, 6 * 2 * 200),
-        (LOGISTIC, {"model.sigma_updates": 90}, 6, 6 * 2 * 200 * 9),
+        (LOGISTIC, {}, 4, 4 * 2 * 200),
+        (LOGISTIC, {"model.sigma_updates": 90}, 4, 4 * 2 * 200 * 9),
         (FOLDED, {}, 2 * 3 * 2, 2 * 3 * 2 * 2 * 600),
     ],
 )
@@ -172,11 +172,9 @@ def test_fits_and_iterations(text, settings, fits, iterations, write, tmp_path):
         (NAIVE, ["data.features=100000", "data.train=[500, 500]", "data.test=1000", "block=1",
                  "replicates=1", "selection.features=[10]", "model.quadrature=exact"]),
         (LOGISTIC, ["model.orders=[6]", "model.compress=false", "model.chains=4",
-                    "model.iterations=3000", "model.thin=1", "model.engine=slice"]),
-        (LOGISTIC, ["model.orders=[6]", "model.engine=gp", "data.train=1500", "data.test=10",
-                    "data.history=12", "model.iterations=20", "model.burn_in=5"]),
+                    "model.iterations=3000", "model.thin=1"]),
     ],
-    ids=["naive", "logistic", "process"],
+    ids=["naive", "logistic"],
 )  # fmt: skip
 def test_memory_is_a_lower_bound(text, settings, write, tmp_path):
     path = write(text)

@@ -66,7 +66,6 @@ model: { kind: mixture, temperature: [none, cv], samplers: [collapsed, enumerati
     + f"""
 data: {{ source: table, path: shapes.csv, response: status, id: name, ignore: [size] }}
 model: {{ {SHORT}, orders: [2], priors: [cauchy, gaussian], compress: [true, false],
-         engine: [slice, gp],
          peers: [naive-bayes, logistic-regression, gradient-boosting] }}
 """,
     "frequent": PATTERNS
@@ -82,7 +81,7 @@ model: {{ {SHORT}, orders: [2], response: gaussian, peers: [ridge, random-forest
     "sequences": PATTERNS
     + f"""
 data: {{ source: sequences, path: reads.txt, train: 30 }}
-model: {{ {SHORT}, orders: [2, all], priors: [cauchy, gaussian], engine: [slice, gp],
+model: {{ {SHORT}, orders: [2, all], priors: [cauchy, gaussian],
          peers: [n-gram, logistic-regression] }}
 """,
     "text": PATTERNS
