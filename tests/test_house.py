@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 41_150,
+    "lines": 41_180,
     "files": 86,
     "functions of at most 3 lines": 791,
     "isinstance": 123,
@@ -44,7 +44,7 @@ pool: 560
     models/pool
 temperature: 370
     models/temperature
-likeness, predict and export: 1620
+likeness, predict and export: 1640
     models/likeness fitted/__init__ fitted/arms fitted/file fitted/inputs study/all_cases
 methods of others: 1050
     models/peers

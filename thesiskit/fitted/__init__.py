@@ -179,10 +179,19 @@ class FittedModel:
         like: Any = self.inputs.like
         names, every = self.inputs.names, self.arms.values() if lacking else ()
         kept = {arm.name: {names[j] for j in arm.columns(self.inputs)} for arm in every}
+        of_counts = {
+            name
+            for name, arm in self.arms.items()
+            if arm.transform is not None and len(arm.transform.mean)
+        }
         told: dict[str, list[str]] = {}
         for column, hint in lacking.items():
             features = like.features_of(column)
-            arms = [name for name in self.arms if not kept[name].isdisjoint(features)]
+            arms = [
+                name
+                for name in self.arms
+                if name in of_counts or not kept[name].isdisjoint(features)
+            ]
             for arm in (self.arms[name] for name in arms):
                 if not arm.takes_missing:
                     raise DataError(
@@ -191,6 +200,10 @@ class FittedModel:
                     )
             how = f"kept by {few(arms, 2)}: counted as missing"
             how = how if arms else "kept by no arm: nothing is lost"
+            if of_counts.intersection(arms):
+                how += (
+                    ", and library sizes are of the columns that are there. Fix: give all columns"
+                )
             told.setdefault(how, []).append(f"{quoted(column, 30)}{hint and f' ({hint[2:]})'}")
         return [f"{table.source}: it lacks {few(names, MOST_NAMED, 90)}, {how}"
                 for how, names in told.items()]  # fmt: skip
@@ -355,9 +368,7 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     arms: dict[str, FittedArm] = {}
     for number, about in enumerate(header["arms"]):
         if about["kind"] == "process":
-            raise DataError(
-                "Gaussian processes are no longer read. Fix: fit with `engine` left out"
-            )
+            raise ValueError("it has a Gaussian process, which is no longer read")
         mine = marked(arrays, f"arm-{number}/") | shared
         arm = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
         if kind := about.get("transform"):

@@ -239,8 +239,9 @@ class Transform:
 
     kind : "log" or "normal-scores".
     mean : (p,) training means of counts, else (0,).
-    state : (., k) of each feature that is transformed; of "log" c and the smallest x + c, of
-        "normal-scores" the sorted training values, then infinity for each missing value.
+    state : (., k) of each feature that is transformed; of "log" c and the least that x + c is
+        taken to be, of "normal-scores" the sorted training values, then infinity for each missing
+        value.
     """
 
     kind: str

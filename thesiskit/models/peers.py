@@ -40,7 +40,6 @@ but where no training case has it, it goes to the side with most cases.
 """
 
 import importlib
-import importlib.util
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator

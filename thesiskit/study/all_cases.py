@@ -13,6 +13,7 @@ import numpy as np
 
 from thesiskit.config import Config
 from thesiskit.datasets.source import READ_NEW, Source
+from thesiskit.defaults import NO_TRANSFORM
 from thesiskit.errors import ResultsError, UserError, quoted
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
@@ -239,8 +240,8 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
     taken = np.unique(np.concatenate([arm.selected for arm in arms.values()])).astype(np.intp)
-    unseen = as_if_new(config, pair[0], X, y)
-    likeness = Likeness.of(X, y, taken, design.case_groups, imitated=unseen)
+    imitated = as_if_new(config, pair[0].transformed(NO_TRANSFORM), X, y)
+    likeness = Likeness.of(X, y, taken, design.case_groups, imitated=imitated)
     return FittedModel(config.experiment, config.data, inputs, arms, len(y), likeness=likeness)
 
 

@@ -166,3 +166,32 @@ def test_few_samples_and_one_feature(n):
     for kind in ("log", "normal-scores"):
         p = NormalClassifier(transformation=kind, temperature=None).fit(X, np.arange(n) % 2)
         assert (p.predict(X) == np.arange(n) % 2).all()
+
+
+COUNTS = """
+experiment: counts
+title: Counts
+about: A test.
+data: { source: file, path: counts.csv, response: class, positive: b, transform: [none, log] }
+selection: { features: [all], screened: { of: 100 } }
+model: { kind: normal, methods: [corrected] }
+report: { parts: [summary] }
+"""
+
+
+def test_new_samples_of_a_filtered_table_of_counts(tmp_path, rng, monkeypatch):
+    """They are compared on the scale of the table, and library sizes need all columns."""
+    monkeypatch.chdir(tmp_path)
+    rate = rng.gamma(4, 25, 60)[None, :] * rng.uniform(0.5, 2, (60, 1))
+    X, y = rng.poisson(rate), np.arange(60) % 2
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(60)])
+    frame.insert(0, "class", np.where(y, "b", "a"))
+    frame[:40].to_csv("counts.csv", index=False)
+    frame[40:].to_csv("new.csv", index=False)
+    frame.loc[40:, ["class", "g0", "g1"]].to_csv("few.csv", index=False)
+    (tmp_path / "counts.yaml").write_text(COUNTS)
+    run("predict", "counts.yaml", "--new", "new.csv", "--output", "new-p.csv")
+    assert (pd.read_csv("new-p.csv")["unlike"] > 0.01).all()
+    names = ("--new", "few.csv", "--output", "few-p.csv", "--all-arms")
+    text = " ".join(run("predict", "counts.yaml", *names).split())
+    assert "library sizes are of the columns that are there" in text
