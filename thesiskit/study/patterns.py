@@ -523,7 +523,8 @@ class PatternWork(Work):
             needed.disk += disk
             needed.iterations += fits * iterations
             most = max(most, memory)
-        needed.memory = codes + predicted + 8 * sizes.values * sizes.classes + most
+        response = 8 * (sizes.train + sizes.test)
+        needed.memory = codes + response + predicted + 8 * sizes.values * sizes.classes + most
         return needed
 
     # ---- making it ----
