@@ -35,7 +35,7 @@ NAVIGATION = {
     "How to": [
         f"how-to/{page}"
         for page in (
-            "tables", "screened", "interactions", "snps", "sequences", "groups", "new-cases",
+            "tables", "screened", "interactions", "snps", "sequences", "new-cases",
             "chains", "experiments", "studies",
         )
     ] + ["cluster"] + [f"how-to/{page}" for page in ("scikit-learn", "anndata", "r")],
