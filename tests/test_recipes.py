@@ -118,10 +118,10 @@ def smoothed(monkeypatch):
 OWN_MODEL = """
 experiment: own
 title: A model of one's own
-about: It is fitted, tempered, exported, and predicts new cases.
+about: It is fitted, exported, and predicts new cases.
 data: { source: file, path: t.csv, response: y, positive: "yes" }
 selection: { features: [3, all] }
-model: { kind: smoothed, strength: 2.0, temperature: [none, cv], methods: [uncorrected] }
+model: { kind: smoothed, strength: 2.0, methods: [uncorrected] }
 evaluation: { folds: 4 }
 report: { parts: [score-table, performance, summary] }
 """
@@ -138,7 +138,7 @@ def test_a_model_of_ones_own_is_everywhere(smoothed, tmp_path):
     results = ["--results", tmp_path / "results"]
     assert "report.html" in run("run", path, *results, "--jobs", "0")
     found = arrays(tmp_path / "results/own/predict/0000.npz")
-    assert found["probability"].shape == (4, 60)
+    assert found["probability"].shape == (2, 60)
     assert ((found["probability"] > 0.5) == found["response"]).mean() > 0.7
     assert "Both parameters of the Beta prior" in run("docs", "model.strength")
     assert "strength" in schema()["$defs"]["SmoothedBlock"]["properties"]

@@ -737,11 +737,6 @@ def _misfits_of_screening(config: Config, screened: ScreenedBlock) -> Iterator[s
             )
         if config.scheme == "none" and config.replicates > 1:
             yield "replicates: nothing is divided at random here; leave it out"
-    if "cv" in config.model.temperature:  # residual repeats no selection
-        yield (
-            "model.temperature: all cases took part in the screening of the table, so a "
-            "cross-validation among them says too little; leave out cv"
-        )
 
 
 def _misfits_of_candidates(config: Config) -> Iterator[str]:
@@ -907,6 +902,13 @@ def _first(problems: list[str]) -> str:
     return "\n".join(lines)
 
 
+# keys, and values of keys, of earlier versions, and what to do in their place
+REMOVED = {
+    "model.temperature": "leave out temperature, which normal and naive-bayes have",
+    "model.temperature: cv": "use residual",
+}
+
+
 # ---- what pydantic finds wrong, in words: place, key, what is wrong, what to do ----
 
 
@@ -987,6 +989,8 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
     """Say what is wrong at a key, and what to do."""
     kind, value, context = problem["type"], problem.get("input"), problem.get("ctx", {})
     name = dotted.rpartition(".")[2]
+    if kind in ("extra_forbidden", "literal_error") and (text := _removed(kind, dotted, value)):
+        return text
     if kind == "extra_forbidden":
         return f"{dotted}: unknown key; {_suggest(name, sorted(block.model_fields))}"
     if kind.startswith("union_tag"):
@@ -1021,6 +1025,14 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
         "finite_number": f"must be a finite number, got {got}",
     }
     return f"{dotted}: {sentences.get(kind) or problem['msg'].lower()}"
+
+
+def _removed(kind: str, dotted: str, value: Any) -> str:
+    """Return the message for a key, or a value of a key, that was removed; "" for all others."""
+    is_key = kind == "extra_forbidden"
+    key = re.sub(r"\.\d+(?=\.|$)", "", dotted)  # without places in lists
+    fix = REMOVED.get(key if is_key else f"{key}: {value}")
+    return f"{dotted}: {'' if is_key else f'{value} '}was removed. Fix: {fix}" if fix else ""
 
 
 def _suggest(name: str, allowed: list[str]) -> str:

@@ -57,8 +57,9 @@ PATTERN_PI = tuple(float(f"{10 ** (-9 + 9 * i / 36):.6g}") for i in range(37))
 LOG_RATIO = -11.5, 4.5
 EFFECT_SHAPES = (3.0, 10.0, None)
 LEAST_CHOSEN = 4  # folds, inside each of which an arm is chosen
-# temperatures of a config, and what arms are called that have one
-TEMPERED = {"cv": "tempered", "residual": "residual-tempered"}
+# the two temperatures of a config, and what arms are called that have the second
+NO_TEMPERATURE, RESIDUAL = "none", "residual"
+TEMPERED = "residual-tempered"
 # of real features, before all else
 NO_TRANSFORM, LOG, SCORES = "none", "log", "normal-scores"
 

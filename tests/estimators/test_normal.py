@@ -16,7 +16,7 @@ from thesiskit.estimators import MixtureClassifier, NaiveBayesClassifier, Normal
 from thesiskit.models import normal
 from thesiskit.models.base import Training
 from thesiskit.models.selection import select_by_f
-from thesiskit.models.temperature import SEED, fit_temperature, imitated_reals, inner_folds, temper
+from thesiskit.models.temperature import SEED, fit_temperature, imitated_reals, temper
 
 CASES, COLUMNS = 48, 60
 
@@ -86,7 +86,7 @@ def test_a_memory_mapped_table(tmp_path):
     X, y, new = real_data()
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    model = NormalClassifier(5, temperature="cv", random_state=3)
+    model = NormalClassifier(5, random_state=3)
     found = clone(model).fit(mapped, y)
     np.testing.assert_array_equal(
         found.predict_log_proba(new), clone(model).fit(X, y).predict_log_proba(new)
@@ -145,7 +145,7 @@ def test_a_screened_table_with_missing_values_is_believed():
     assert np.isfinite(model.predict_log_proba(new[:, kept])).all()
 
 
-@pytest.mark.parametrize("temperature", [None, "residual", "cv"])
+@pytest.mark.parametrize("temperature", [None, "residual"])
 @pytest.mark.parametrize("size", [2.0**-532, 1e200])
 def test_the_size_of_values_does_not_matter(size, temperature):
     X, y, new = real_data()
@@ -171,28 +171,6 @@ def test_features_on_another_scale_are_named():
 
 def bits_of(X):
     return (np.median(X, axis=0) < X).astype(int)
-
-
-def test_a_temperature_is_that_of_predictions_of_cases_left_out():
-    """A slow twin, in which selection and fit are repeated for each fold."""
-    X, y, new = real_data(classes=2, p=300, shift=0.4)
-    options = {"correct": False, "random_state": 5}
-    plain = NormalClassifier(10, temperature=None, **options).fit(X, y)
-    model = NormalClassifier(10, temperature="cv", **options).fit(X, y)
-    np.testing.assert_array_equal(model.log_posterior_, plain.log_posterior_)
-    fold = inner_folds(y, np.random.default_rng(SEED))
-    log = np.empty((CASES, 2))
-    for f in range(5):
-        part = NormalClassifier(10, temperature=None, correct=False)
-        part.fit(X[fold != f], y[fold != f])
-        log[fold == f] = part.predict_log_proba(X[fold == f])
-    expected = fit_temperature(log, y)
-    assert model.tau_ == pytest.approx(expected.tau, rel=1e-6)
-    np.testing.assert_allclose(model.offset_, expected.offset, atol=1e-6)
-    assert model.tau_ > 1.5  # the selection was repeated: noise was kept, and trusted
-    odds, divided = (np.subtract(*one.predict_log_proba(new).T) for one in (plain, model))
-    shift = model.offset_[0] - model.offset_[1]
-    np.testing.assert_allclose(divided, odds / model.tau_ + shift, rtol=1e-10)
 
 
 def test_a_temperature_of_imitated_cases_is_that_of_the_model():
@@ -270,22 +248,18 @@ def test_a_class_with_one_case_has_no_residual(model):
     assert np.isfinite(model.predict_log_proba(new)).all()
 
 
-@pytest.mark.parametrize("kind", ["cv", "residual"])
-@pytest.mark.parametrize("model", [NormalClassifier, NaiveBayesClassifier, MixtureClassifier])
-def test_too_few_cases_have_no_temperature_and_it_says_why(model, kind):
-    if (model, kind) == (MixtureClassifier, "residual"):
-        pytest.skip("it imitates nothing")
-    options = {"chains": 1, "iterations": 8} if model is MixtureClassifier else {}
+@pytest.mark.parametrize("model", [NormalClassifier, NaiveBayesClassifier])
+def test_too_few_cases_have_no_temperature_and_it_says_why(model):
     X = np.random.default_rng(1).integers(0, 2, (5, 6))
     for y in ([0, 0, 1, 1], [0, 0, 1, 1, 1]):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = model(3, temperature=kind, random_state=0, **options).fit(X[: len(y)], y)
+            found = model(3, temperature="residual", random_state=0).fit(X[: len(y)], y)
         assert (found.tau_, found.offset_.tolist()) == (1.0, [0.0, 0.0])
         told = [str(one.message) for one in caught if "temperature" in str(one.message)]
         assert told == [
-            f'temperature="{kind}": {len(y)} training cases of 2 classes are too few, it needs 6; '
-            "tau is 1"
+            f'temperature="residual": {len(y)} training cases of 2 classes are too few, it needs '
+            "6; tau is 1"
         ]
 
 
@@ -302,48 +276,6 @@ def test_a_case_alone_among_three_classes_borrows_the_residuals_of_others():
     # whole vectors of residuals, and not errors of means alone, which are alike in all draws
     spread = np.std(cases[g == 2], axis=0) / np.std(cases[g == 1], axis=0)
     assert (spread > 0.5).all()
-
-
-@pytest.mark.parametrize("kind", ["normal", "naive Bayes", "mixture"])
-def test_selected_noise_is_worth_less_in_every_model(kind):
-    rng = np.random.default_rng(2)
-    X, new = rng.normal(size=(2, CASES, 300))
-    y, actual = np.arange(CASES) % 2, (np.arange(CASES), rng.permutation(CASES) % 2)
-    model = {
-        "normal": NormalClassifier(8),
-        "naive Bayes": NaiveBayesClassifier(8),
-        "mixture": MixtureClassifier(8, chains=1, iterations=60, alpha_points=10),
-    }[kind].set_params(random_state=1, correct=False, temperature=None)
-    if kind != "normal":
-        X, new = bits_of(X), bits_of(new)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        plain = clone(model).fit(X, y)
-        cooled = clone(model).set_params(temperature="cv").fit(X, y)
-    assert plain.tau_ == 1.0
-    assert cooled.tau_ > 2
-    shift = cooled.offset_[1] - cooled.offset_[0]
-    before, after = plain.predict_log_proba(new), cooled.predict_log_proba(new)
-    assert -before[actual].mean() > 0.8
-    assert -after[actual].mean() < 0.75
-    np.testing.assert_allclose(
-        after[:, 1] - after[:, 0], (before[:, 1] - before[:, 0]) / cooled.tau_ + shift, rtol=1e-8
-    )
-    np.testing.assert_allclose(np.exp(after), cooled.predict_proba(new), rtol=1e-6, atol=1e-12)
-
-
-def test_a_temperature_takes_what_cases_there_are():
-    X, y, new = real_data()
-    few = np.r_[np.flatnonzero(y < 2), np.flatnonzero(y == 2)[:3]]
-    model = NormalClassifier(5, temperature="cv", random_state=0).fit(X[few], y[few])
-    assert model.tau_ >= 1
-    assert model.predict_proba(new).shape == (20, 3)
-    # where columns vary only by a case that a fold lacks, fewer are kept there
-    rare = np.zeros((CASES, 6))
-    rare[np.arange(6), np.arange(6)] = 1.0
-    rare[:, 0] = X[:, 0]
-    model = NormalClassifier(6, temperature="cv", random_state=0).fit(rare, y)
-    assert len(model.selected_) == 6
 
 
 # ---- what is wrong ----
@@ -369,9 +301,8 @@ def refused(model, X, y, words, kind=ValueError):
         ({"class_prior": (1, 1)}, "class_prior: has 2 numbers, but there are 3 classes"),
         ({"effect_shapes": 3}, "effect_shapes must be a list"),
         ({"effect_shapes": (3, -1)}, "effect_shapes must be a positive number"),
-        ({"temperature": 2.0}, 'temperature must be None or "cv" or "residual", got 2.0'),
-        ({"temperature": "CV"}, 'temperature must be None or "cv" or "residual"'),
-        ({"temperature": "cv", "screened": {"of": 100}}, "a screening has seen all cases"),
+        ({"temperature": 2.0}, 'temperature: 2.0 is unknown. Fix: use None or "residual"'),
+        ({"temperature": "cv"}, "temperature: 'cv' is unknown. Fix: use None or \"residual\""),
         ({"screened": 100}, 'screened must be a dict such as {"of": 10000.*or f, the F'),
         ({"screened": {"of": 100, "g": 1}}, "screened must be a dict such as"),
         ({"screened": {"of": 59}}, "cannot have been kept from 59"),
@@ -414,7 +345,6 @@ def test_a_class_with_one_case(model):
         X, new = bits_of(X), bits_of(new)
     p = clone(model).fit(X, y).predict_proba(new)
     assert ((p > 0) & (p < 1)).all()
-    refused(clone(model).set_params(temperature="cv"), X, y, "each class, and class 'rare' has one")
 
 
 @pytest.mark.parametrize("model", [NaiveBayesClassifier(), MixtureClassifier()])

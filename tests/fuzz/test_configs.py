@@ -186,7 +186,8 @@ PAIR = Listed(Number(), 2, 2, twice=True, good=([1, 1], [2, 3.5], [0.5, 5]))
 CASES = Listed(Whole(0), 2, 2, twice=True, good=([6, 6], [7, 5]))
 WIDTH = Number(1e-20, 1e20, with_least=True)
 RELEVANT = either(Word(("all", "some")), Listed(Word(("all", "some")), good=(["some"],)))
-TEMPERATURE = either(Word(("none", "cv")), Listed(Word(("none", "cv")), good=(["none", "cv"],)))
+TEMPERATURES = Word(("none", "residual"))
+TEMPERATURE = either(TEMPERATURES, Listed(TEMPERATURES, good=(["none", "residual"],)))
 PLACES = {  # kinds of config by the keys that they have
     "everywhere": tuple(TINY),
     "drawn": ("naive", "mixture"),

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from thesiskit.errors import UserError
 from thesiskit.models import temperature
 
 
@@ -56,23 +55,23 @@ def test_tau_and_offsets_minimise_the_cross_entropy(scale, strength, G):
 def test_no_error_does_not_sharpen_and_no_signal_ends():
     y = np.repeat([0, 1], 10)
     sure = np.where(y[:, None] == [0, 1], -1e-9, -40.0)
-    found = temperature.fit_temperature(sure, y)
+    found = temperature.fit_temperature(sure, y, strength=4)
     # the targets of 10 cases: 41/42, so log odds of 40 become log 41
     assert 40 / found.tau == pytest.approx(np.log(41), rel=1e-5)
     assert (found.errors, found.offset) == (0, pytest.approx(np.zeros(2), abs=1e-8))
-    wrong = temperature.fit_temperature(sure[::-1], y)
+    wrong = temperature.fit_temperature(sure[::-1], y, strength=4)
     assert (wrong.tau, wrong.errors) == (pytest.approx(1e6), 20)
-    assert temperature.fit_temperature(np.log(np.full((4, 2), 0.5)), y[8:12]).tau == 1.0
+    assert temperature.fit_temperature(np.log(np.full((4, 2), 0.5)), y[8:12], strength=4).tau == 1.0
     infinite = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
-    assert np.isfinite(temperature.fit_temperature(infinite, np.array([0, 1])).tau)
+    assert np.isfinite(temperature.fit_temperature(infinite, np.array([0, 1]), strength=4).tau)
 
 
 def test_a_class_that_is_far_away_does_not_soften_the_others():
     """A third class that is out of the question: tau is that of the other two alone."""
     log, y = drawn(10.0, 2)
     far = np.column_stack([log, np.full(len(y), -4000.0)])
-    tau = temperature.fit_temperature(log, y).tau
-    assert temperature.fit_temperature(far, y).tau == pytest.approx(tau, rel=1e-4)
+    tau = temperature.fit_temperature(log, y, strength=4).tau
+    assert temperature.fit_temperature(far, y, strength=4).tau == pytest.approx(tau, rel=1e-4)
 
 
 def test_offsets_keep_the_shares_of_classes_where_features_say_nothing():
@@ -204,17 +203,6 @@ def test_imitated_bits_have_the_rates_that_are_asked_for_and_keep_their_pairs(mo
         assert np.corrcoef(mine.T)[0, 1] > 0.5
 
 
-def test_inner_folds_divide_each_class():
-    rng = np.random.default_rng(2)
-    y = np.array([0] * 23 + [1] * 7 + [2] * 12)
-    fold = temperature.inner_folds(rng.permutation(y), rng)
-    assert sorted(np.bincount(fold)) == [8, 8, 8, 9, 9]
-    few = temperature.inner_folds(np.array([0, 0, 0, 1, 1, 1, 1]), rng)
-    assert set(few.tolist()) == {0, 1, 2}
-    with pytest.raises(UserError, match="class 1 has one"):
-        temperature.inner_folds(np.array([0, 0, 1]), rng)
-
-
 @pytest.mark.parametrize(
     ("counts", "words"),
     [((2, 2), "4 training cases of 2 classes"), ((2, 3), "it needs 6"), ((3, 3), ""),
@@ -224,18 +212,3 @@ def test_inner_folds_divide_each_class():
 def test_too_few_cases_have_no_temperature(counts, words):
     told = temperature.too_few(np.array(counts))
     assert words in told if words else not told
-
-
-def test_cross_validation_predicts_each_case_without_it():
-    log, y = drawn(5.0, 2, n=60)
-    seen = []
-
-    def predict(train, test):
-        assert not set(train.tolist()) & set(test.tolist())
-        assert len(train) + len(test) == 60
-        seen.extend(test.tolist())
-        return log[test]
-
-    found = temperature.cross_validated(predict, y)
-    assert sorted(seen) == list(range(60))
-    assert found.tau == pytest.approx(temperature.fit_temperature(log, y).tau, rel=1e-6)

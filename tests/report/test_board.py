@@ -42,7 +42,7 @@ def write(folder, **more):
         "data": {"source": "microarray", "sets": list(SHAPES)},
         "evaluation": {"folds": 2},
         "selection": {"features": [4]},
-        "model": {"kind": "normal", "methods": METHODS, "temperature": ["none", "cv"]},
+        "model": {"kind": "normal", "methods": METHODS, "temperature": ["none", "residual"]},
         "report": {"parts": PARTS},
     }
     path = folder / "small.yaml"
@@ -89,7 +89,7 @@ def row_of(study, method, label, *, tempered=False):
     return next(
         i
         for i, arm in enumerate(study.arms)
-        if (arm.method, arm.label, arm.temperature == "cv") == (method, label, tempered)
+        if (arm.method, arm.label, arm.temperature == "residual") == (method, label, tempered)
     )
 
 
@@ -187,7 +187,7 @@ def test_the_table_says_whether_tempered_ours_beats_ridge_whatever_it_is(study, 
     column = list(blocks[0]["arm"]).index(study.arms[i].row)
     tau = np.concatenate([one["tau"][:, column] for one in blocks])
     assert mine.loc["khan", "temperature"] == pytest.approx(np.median(tau))
-    tempered = [study.arms[row].temperature == "cv" for row in board["i"]]
+    tempered = [study.arms[row].temperature == "residual" for row in board["i"]]
     assert each.frame["temperature"].notna().sum() == sum(tempered) == 5
 
 
@@ -205,7 +205,7 @@ def test_differences_have_errors_over_cases_and_over_tables(study):
         row_of(study, "l2-logistic", "all"),
     )
     (row,) = table.frame.to_dict("records")  # neither pool nor lasso is there
-    assert row["AMLP of"] == "corrected, some relevant, tempered (4 kept)"
+    assert row["AMLP of"] == "corrected, some relevant, residual-tempered (4 kept)"
     pairs = [losses_of(study, name, ours) - losses_of(study, name, ridge) for name in SHAPES]
     means = [one.mean() for one in pairs]
     assert row["mean"] == pytest.approx(np.mean(means))

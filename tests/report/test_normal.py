@@ -24,7 +24,7 @@ about: Forty-five tissues of three kinds.
 data: { source: file, path: genes.csv, response: kind, id: patient }
 evaluation: { folds: 3 }
 selection: { features: [8] }
-model: { kind: normal, temperature: [none, cv] }
+model: { kind: normal, temperature: [none, residual] }
 report: { parts: [score-table, calibration-table, reliability-table, log-ratio,
                   error-rates, performance, selection-table, timing-table] }
 """
@@ -126,7 +126,7 @@ def test_calibration_is_of_the_predicted_class(folder):
 
 def test_temperatures_are_those_of_the_fits(folder):
     fits, frame = arrays(folder / "r/mine/fit/0000.npz"), table(folder, "temperatures")
-    tempered = np.flatnonzero(fits["temperature"] == "cv")
+    tempered = np.flatnonzero(fits["temperature"] == "residual")
     assert len(frame) == len(tempered) == 2
     for j, row in zip(tempered, frame.itertuples(), strict=True):
         tau = fits["tau"][:, j]
@@ -177,7 +177,7 @@ def test_the_page_says_what_is_asked(folder):
         "24 real, taken as they are",
         "guessing between 3 classes has 1.099",
         "How many features are relevant cannot be estimated: features are correlated",
-        "A 'tempered' arm divides its log odds",
+        "A 'residual-tempered' arm divides its log odds",
         "The confidence of a prediction is the probability of the predicted class",
     ):
         assert words in text, words
@@ -187,7 +187,7 @@ def test_the_page_says_what_is_asked(folder):
 
 
 def test_arms_that_take_two_classes_say_nothing_of_three(folder, tmp_path):
-    text = MINE.replace("[none, cv]", "cv, methods: [corrected, naive-corrected]")
+    text = MINE.replace("[none, residual]", "residual, methods: [corrected, naive-corrected]")
     parts = "parts: [temperature-table, reliability-figure] }"
     text = re.sub(r"parts: .*", parts, text, flags=re.S)
     text = text.replace("path: genes", f"path: {folder}/genes")
@@ -197,14 +197,16 @@ def test_arms_that_take_two_classes_say_nothing_of_three(folder, tmp_path):
     assert not summary.arm.str.contains("naive Bayes").any()
     assert not summary.isna().any(axis=None)
     tempered = pd.read_csv(tmp_path / "r/mine/tables/temperatures.csv")
-    assert tempered.method.tolist() == ["corrected, some relevant, tempered"]
+    assert tempered.method.tolist() == ["corrected, some relevant, residual-tempered"]
     assert "Other models stand beside these" not in page(tmp_path)
 
 
 def test_parts_say_what_they_need(folder):
-    for part, words in (("temperature-table", "cv or residual in model.temperature"),
+    for part, words in (("temperature-table", "residual in model.temperature"),
                         ("log-alpha", "model.kind: naive-bayes")):  # fmt: skip
-        text = MINE.replace("[none, cv]", "none").replace("[score-table", f"[{part}, score-table")
+        text = MINE.replace("[none, residual]", "none").replace(
+            "[score-table", f"[{part}, score-table"
+        )
         (folder / "other.yaml").write_text(text.replace("experiment: mine", "experiment: other"))
         must_fail(invoke("run", folder / "other.yaml", "--results", folder / "r"), words)
 
@@ -213,7 +215,7 @@ def test_a_table_that_was_screened_before_promises(folder):
     text = re.sub(r"evaluation:.*\n", "", MINE).replace("experiment: mine", "experiment: screened")
     text = text.replace("[8]", "[all], screened: { of: 400 }")
     text = re.sub(r"parts: .*", "parts: [log-ratio] }", text, flags=re.S)
-    (folder / "screened.yaml").write_text(text.replace(", temperature: [none, cv]", ""))
+    (folder / "screened.yaml").write_text(text.replace(", temperature: [none, residual]", ""))
     run("run", folder / "screened.yaml", "--results", folder / "r")
     promised = arrays(folder / "r/screened/fit/0000.npz")["promised"][0]
     frame = table(folder, "summary", "screened")

@@ -88,7 +88,7 @@ NORMAL = (
     + """\
 data: {source: normal, features: 3000, train: [12, 13, 14], test: 20}
 selection: {features: [2, 4]}
-model: {kind: normal, temperature: [none, cv], methods: [corrected]}
+model: {kind: normal, temperature: [none, residual], methods: [corrected]}
 replicates: 6
 block: 4
 report: {parts: [score-table]}

@@ -47,21 +47,16 @@ model: { kind: mixture, samplers: [enumeration], collapsed: { alpha_points: 8 } 
     "normal": SELECTING.replace("tissues", "gaps")
     + """
 selection: { features: [3] }
-model: { kind: normal, relevant: [some, all], temperature: [none, cv], methods: [corrected,
+model: { kind: normal, relevant: [some, all], temperature: [none, residual], methods: [corrected,
          uncorrected, naive-corrected] }
 """,
     "three-classes": SELECTING.replace("tissues", "grades").replace(", positive: tumour", "")
     + """
 selection: { features: [2, all] }
-model: { kind: normal, class_prior: [1, 2, 1], temperature: [none, cv] }
+model: { kind: normal, class_prior: [1, 2, 1], temperature: [none, residual] }
 """,
-    "tempered": SELECTING + "selection: { features: [3] }\nmodel: { temperature: [none, cv] }\n",
-    "tempered-mixture": SELECTING
-    + """
-selection: { features: [1] }
-model: { kind: mixture, temperature: [none, cv], samplers: [collapsed, enumeration],
-         collapsed: { chains: 1, iterations: 20, burn_in: 5, alpha_points: 8 } }
-""",
+    "tempered": SELECTING
+    + "selection: { features: [3] }\nmodel: { temperature: [none, residual] }\n",
     "features": PATTERNS
     + f"""
 data: {{ source: table, path: shapes.csv, response: status, id: name, ignore: [size] }}

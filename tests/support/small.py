@@ -41,7 +41,7 @@ replicates: 4
 block: 2
 data: { source: normal, features: 40, train: [8, 9, 7], test: 9 }
 selection: { features: [2] }
-model: { kind: normal, temperature: [none, cv] }
+model: { kind: normal, temperature: [none, residual] }
 report: { parts: [score-table] }
 """
 LOGISTIC = """

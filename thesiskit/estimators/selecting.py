@@ -23,7 +23,16 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, LOG, PATTERN_PI, PI, SCORES
+from thesiskit.defaults import (
+    ALPHA_PRIOR,
+    CLASS_PRIOR,
+    LOG,
+    NO_TEMPERATURE,
+    PATTERN_PI,
+    PI,
+    RESIDUAL,
+    SCORES,
+)
 from thesiskit.errors import UnreliableWarning, UserError, few, quoted
 from thesiskit.estimators.inputs import (
     DiscreteFeatures,
@@ -60,7 +69,7 @@ from thesiskit.models.selection import (
     select_by_f,
     select_features,
 )
-from thesiskit.models.temperature import Temperature, cross_validated, too_few
+from thesiskit.models.temperature import Temperature, too_few
 
 DEFAULT_KEPT = 10  # features; of a table that has fewer, this number keeps all
 NOT_BINARY = (
@@ -96,9 +105,10 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         cls._model_class = model
         keys = {one.name: one.default for one in fields(model) if one.metadata}  # type: ignore[arg-type]
         first = {"n_features": DEFAULT_KEPT, "correct": True, "screened": None}
-        usual = None if model.usual_temperature == "none" else model.usual_temperature
-        last = {"transformation": None} if model.takes == "reals" else {}
-        every = first | keys | defaults | {"temperature": usual} | last | {"random_state": None}
+        usual = None if model.usual_temperature == NO_TEMPERATURE else model.usual_temperature
+        last: dict[str, Any] = {"temperature": usual} if model.imitates else {}
+        last |= {"transformation": None} if model.takes == "reals" else {}
+        every = first | keys | defaults | last | {"random_state": None}
         cls.__init__ = initialiser(  # type: ignore[assignment]
             {name: value for name, value in every.items() if name not in without}
         )
@@ -110,7 +120,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
         X is 0, 1 or NaN for models of binary features, else real, with NaN where a value is missing
         (a mixture takes none).  groups (n,), such as patients with several samples each, are kept
-        together wherever cases are divided, for a temperature or in a pool.  Raises ValueError for
+        together where a pool divides cases, and are imitated together.  Raises ValueError for
         other values, a label of one value (of three or more, for models of two classes), n_features
         outside 1..p, and a table that cannot have been screened as `screened` says.
         """
@@ -126,11 +136,10 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         table = self._packed(X)
-        selection = self._select(table, y, None, rng)
-        training = replace(self._training(table, y, None, selection, rng), groups=groups)
+        selection = self._select(table, y, rng)
+        training = replace(self._training(table, y, selection, rng), groups=groups)
         self._posterior = self._model.fit(training)
-        # it has a generator of its own: the fit is the same with a temperature and without
-        self._softened = self._temperature(table, training, np.random.default_rng([seed, 1]))
+        self._softened = self._temperature(training)
         softened = self._softened or Temperature(1.0, np.zeros(len(self.classes_)))
         self.tau_, self.offset_ = softened.tau, softened.offset
         self.selected_ = kept = selection.selected
@@ -190,70 +199,38 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         k = self.n_features
         if k is not None and (not isinstance(k, Integral) or isinstance(k, bool)):
             raise UserError(f"n_features must be a whole number or None, got {quoted(k)}")
-        wanted = self.temperature
-        kinds = ["cv", "residual"] if self._model_class.imitates else ["cv"]
-        if wanted is not None and not (isinstance(wanted, str) and wanted in kinds):
-            words = " or ".join(f'"{kind}"' for kind in kinds)
-            raise UserError(f"temperature must be None or {words}, got {quoted(wanted)}")
-        if wanted == "cv" and self.screened is not None:
+        if self.temperature not in (None, RESIDUAL):
             raise UserError(
-                'temperature="cv" repeats the selection inside, and a screening has seen all cases '
-                "already; leave out temperature, or fit to the table before its screening"
-                + (', or take temperature="residual"' if "residual" in kinds else "")
+                f'temperature: {quoted(self.temperature)} is unknown. Fix: use None or "{RESIDUAL}"'
             )
 
-    def _temperature(
-        self, table, training: Training, rng: np.random.Generator
-    ) -> Temperature | None:
+    def _temperature(self, training: Training) -> Temperature | None:
         """Return the temperature; None without one."""
         if self.temperature is None:
             return None
-        y, groups = training.response, training.groups
-        cases = np.bincount(y)
-        if self.temperature == "cv" and cases.min() < 2:
-            rare = quoted(self.classes_.tolist()[cases.argmin()])
-            raise UserError(
-                'temperature="cv" needs two training cases of each class, and class '
-                f"{rare} has one; leave out temperature, or add cases of this class"
-            )
-        if why := too_few(cases):
-            words = f'temperature="{self.temperature}": {why}; tau is 1'
+        if why := too_few(np.bincount(training.response)):
+            words = f'temperature="{RESIDUAL}": {why}; tau is 1'
             warnings.warn(words, UnreliableWarning, stacklevel=3)
             return None
-        if self.temperature == "residual":
-            return self._model.residual_temperature(self._posterior, training)
+        return self._model.residual_temperature(self._posterior, training)
 
-        def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            selection = self._select(table, y, train, rng)
-            mine = self._training(table, y, train, selection, rng)
-            if groups is not None:
-                mine = replace(mine, groups=np.unique(groups[train], return_inverse=True)[1])
-            posterior = self._model.fit(mine)
-            kept = self._kept(table, selection.selected, test)
-            return self._model.log_probability(posterior, kept)
-
-        return cross_validated(predict, y, groups)
-
-    def _select(self, table, y, cases, rng) -> Any:
-        """Select features by some cases, (m,) row numbers; None for all."""
+    def _select(self, table, y, rng) -> Any:
+        """Select features by all cases."""
         k = self.n_features
         if self._model_class.takes == "bits":
             k = len(table) if k is None else int(k)
             k = min(k, len(table)) if k == DEFAULT_KEPT else k
-            screened = as_screened(self.screened)
-            return select_features(table, y, k, rng, cases=cases, screened=screened)
-        # among the cases of an inner fold fewer features may vary than among all
-        at_most = k in (None, DEFAULT_KEPT) or cases is not None
+            return select_features(table, y, k, rng, screened=as_screened(self.screened))
+        at_most = k in (None, DEFAULT_KEPT)
         k = table.shape[1] if k is None else int(k)
         before = as_screened(self.screened, real=True)
-        return select_by_f(table, y, k, rng, cases=cases, screened=before, at_most=at_most)
+        return select_by_f(table, y, k, rng, screened=before, at_most=at_most)
 
-    def _training(self, table, y, cases, selection, rng) -> Training:
-        """Return what the model is fitted to: the features kept of some cases."""
-        rows = slice(None) if cases is None else cases
+    def _training(self, table, y, selection, rng) -> Training:
+        """Return what the model is fitted to: the features kept of all cases."""
         chains = self._model.chains
         return Training(
-            selection, y[rows], lambda: self._kept(table, selection.selected, rows),
+            selection, y, lambda: self._kept(table, selection.selected),
             bool(self.correct),
             rngs=rng.spawn(chains) if chains else (),
             jobs=threads_for(getattr(self, "n_jobs", None)) if chains else None,
@@ -302,11 +279,11 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return _check_feature_names_in(self, input_features)[self.get_support()]
 
-    def _kept(self, table, selected, rows) -> np.ndarray:
-        """Return the features kept of some training cases, (., k)."""
+    def _kept(self, table, selected) -> np.ndarray:
+        """Return the features kept of the training cases, (n, k)."""
         if self._model_class.takes == "bits":
-            return table.unpack(selected, rows)
-        return read_columns(table, selected)[rows]
+            return table.unpack(selected)
+        return read_columns(table, selected)
 
     def _kept_of(self, X) -> np.ndarray:
         """Return the features kept of new cases, (m, k)."""
@@ -404,9 +381,7 @@ class NaiveBayesClassifier(
         predbayescor.
     temperature : log odds are divided by tau >= 1, because features that go together are counted
         as so much evidence each, and each class gets an offset.  "residual": they are fitted to
-        cases that are imitated with the residuals of the training cases.  "cv": they are fitted to
-        predictions of parts of the training cases, for which selection and fit are repeated without
-        them; of no use where the table was screened.  None: tau is 1.
+        cases that are imitated with the residuals of the training cases.  None: tau is 1.
     order : None for columns of 0 and 1; else 1 to 3, the largest number of features in a pattern.
     disjoint : use each feature in one pattern at most, that with the largest correlation, so that
         patterns do not say the same thing twice.
@@ -449,7 +424,7 @@ class NaiveBayesClassifier(
 
         X is 0, 1 or NaN; with `order` any discrete values, and None, NaN or NA where one is
         missing.  groups (n,), such as patients with several samples each, are kept together
-        wherever cases are divided for a temperature.  Raises ValueError for other values, with
+        where cases are imitated for a temperature.  Raises ValueError for other values, with
         `order` real ones and more than 16 of a feature, a label of one value or three, more
         n_features than there are, and a table that cannot have been screened as `screened` says.
         """
@@ -517,20 +492,18 @@ class NaiveBayesClassifier(
         self.categories_ = find_categories(X, self._names, most, instead)
         return encode(X, self._names, self.categories_)
 
-    def _select(self, table, y, cases, rng) -> Any:
+    def _select(self, table, y, rng) -> Any:
         if not self.order:
-            return super()._select(table, y, cases, rng)
-        packed = planes.Planes.pack(table, y, cases)
-        few = self.n_features == DEFAULT_KEPT or cases is not None  # of an inner fold
+            return super()._select(table, y, rng)
         return interactions.select_patterns(
-            packed, int(self.n_features or 0), rng, order=int(self.order),
-            disjoint=bool(self.disjoint), ld=self.ld, at_most=few,
+            planes.Planes.pack(table, y), int(self.n_features or 0), rng, order=int(self.order),
+            disjoint=bool(self.disjoint), ld=self.ld, at_most=self.n_features == DEFAULT_KEPT,
         )  # fmt: skip
 
-    def _kept(self, table, selected, rows) -> np.ndarray:
+    def _kept(self, table, selected) -> np.ndarray:
         if not self.order:
-            return super()._kept(table, selected, rows)
-        return planes.express(selected, table[rows])
+            return super()._kept(table, selected)
+        return planes.express(selected, table)
 
     def _kept_of(self, X) -> np.ndarray:
         if not self.order:
@@ -577,7 +550,7 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
         million; "normal-scores": normal quantiles of ranks; both are fitted in `fit`, without
         labels, and all else is of transformed values.  None: features as they are.  (A parameter
         called transform would make it a transformer to scikit-learn.)
-    random_state : breaks ties between features at the cut, and divides the cases for tau.
+    random_state : breaks ties between features at the cut.
 
     Attributes
     ----------
@@ -622,7 +595,7 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
 
 
 class PoolClassifier(
-    SelectingClassifier, model=Pool, without=("n_features", "correct", "screened", "temperature")
+    SelectingClassifier, model=Pool, without=("n_features", "correct", "screened")
 ):
     """Ridge, lasso and linear discriminants of all features, averaged by how well they predict.
 
@@ -695,8 +668,6 @@ class MixtureClassifier(
     Parameters
     ----------
     n_features, screened : as of NaiveBayesClassifier.
-    temperature : None, or "cv" as of NaiveBayesClassifier; the chains then run for each of the
-        inner folds as well.
     correct : condition on the selection.
     sampler : "collapsed", or "gibbs", the sampler that the thesis describes ("thesis" up to
         version 0.2).

@@ -27,7 +27,7 @@ from pydantic import Field, create_model, field_validator
 from scipy import special
 
 from thesiskit.blocks import Block, Probabilities, Several, Some
-from thesiskit.defaults import TEMPERED
+from thesiskit.defaults import NO_TEMPERATURE, RESIDUAL
 from thesiskit.errors import UserError, quoted
 from thesiskit.models.ranks import Ranks, compare_last
 from thesiskit.models.temperature import SEED, Temperature, as_log_probability, of_imitated, temper
@@ -43,9 +43,12 @@ OTHERS = {
 CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
 LARGEST = 1e100  # of alpha, of logs and of temperatures in a model file
 SOFTENED = ("tau", "offset", "tau_errors")  # of a temperature, in result files
-RESIDUAL = (
-    " With `residual` they are fitted to cases that are imitated with the residuals of the "
-    "training cases, which needs one fit, and serves a table that had a screening before, too."
+ABOUT_TEMPERATURE = (
+    "With `residual` log odds are divided by a temperature, tau, of at least 1: by how many times "
+    "the same evidence was counted, as it is where features go together; and each class gets an "
+    "offset. Both are fitted, in each training set, to cases that are imitated with the residuals "
+    "of the training cases, also where the table had a screening before; the part "
+    "`temperature-table` shows tau. `[none, residual]` compares both."
 )
 
 
@@ -108,16 +111,10 @@ class PatternTraining:
 
 
 class SelectingBlock(Block):
-    """What the blocks of all models that follow a selection have: methods, and temperatures."""
+    """What the blocks of all models that follow a selection have."""
 
     takes: ClassVar[str]  # of the model
     variant: ClassVar[str] = ""  # the key that says by which rule or sampler a method is done
-
-    temperature: Several[Literal["none", "cv"]] = ["none"]
-    """With `cv` log odds are divided by a temperature, tau, of at least 1: by how many times the
-    same evidence was counted, as it is where features go together; and each class gets an offset.
-    Both are found in each training set, by a cross-validation that repeats selection and fit; the
-    part `temperature-table` shows tau. `[none, cv]` compares both."""
 
     @field_validator("methods", check_fields=False)
     @classmethod
@@ -135,6 +132,11 @@ class SelectingBlock(Block):
     def relevances(self) -> list[str]:
         """Which features may be relevant, all or some: what our own methods are done with."""
         return list(getattr(self, "relevant", ["all"]))
+
+    @property
+    def temperatures(self) -> list[str]:
+        """Return whether log odds are tempered, and how, of a model that has a temperature."""
+        return list(getattr(self, "temperature", [NO_TEMPERATURE]))
 
 
 class Model(ABC):
@@ -162,8 +164,8 @@ class Model(ABC):
     about_kind: ClassVar[str] = ""
     about_methods: ClassVar[str] = "`corrected` and `uncorrected` for the selection."
     selects: ClassVar[bool] = True  # whether it takes a part of the features, or always all
-    imitates: ClassVar[bool] = False  # whether it has a temperature from residuals: `imitate`
-    usual_temperature: ClassVar[str] = "none"  # of a config that does not say
+    imitates: ClassVar[bool] = False  # whether it has a temperature, and `imitate`
+    usual_temperature: ClassVar[str] = NO_TEMPERATURE  # of a config that does not say
     has_chains: ClassVar[bool] = False  # whether it has the methods of a sampled model: see Mixture
     chains: int = 0
     chains_apart: int = 0  # chains of an arm that are a cell each
@@ -413,9 +415,9 @@ def block_of(model: type[Model]) -> type[SelectingBlock]:
         "methods": (methods, Field(list(OWN), description=model.about_methods)),
     }
     if model.imitates:
-        text = SelectingBlock.model_fields["temperature"].description + RESIDUAL  # type: ignore[operator]
-        temperatures: Any = list_of[Literal[("none", *TEMPERED)]]  # type: ignore[valid-type]
-        mine["temperature"] = temperatures, Field([model.usual_temperature], description=text)
+        temperatures: Any = list_of[Literal[NO_TEMPERATURE, RESIDUAL]]
+        usual = Field([model.usual_temperature], description=ABOUT_TEMPERATURE)
+        mine["temperature"] = temperatures, usual
     for one in fields(model):  # type: ignore[arg-type]
         if one.metadata:
             kind, default = one.metadata["kind"], one.default

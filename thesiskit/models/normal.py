@@ -76,7 +76,7 @@ from threadpoolctl import threadpool_limits
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
 from thesiskit.blocks import PositiveNumber, Probabilities, Some
-from thesiskit.defaults import EFFECT_SHAPES, normal_grids
+from thesiskit.defaults import EFFECT_SHAPES, RESIDUAL, normal_grids
 from thesiskit.errors import DataError, UserError, quoted
 from thesiskit.models.base import (
     LARGEST,
@@ -115,7 +115,7 @@ class Normal(SomeRelevant):
         those that make the kept features most probable.
     """
 
-    kind, takes, imitates, usual_temperature = "normal", "reals", True, "residual"
+    kind, takes, imitates, usual_temperature = "normal", "reals", True, RESIDUAL
     words = "naive Bayes with normal features"
     rivals = (
         "naive-corrected",

@@ -51,7 +51,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.temperature import column_means, inner_folds
+from thesiskit.models.temperature import column_means, independent_cases, together
 
 Arrays = dict[str, np.ndarray]
 # what methods take: features of 0 and 1, or as they are; discrete ones, with classes or with real
@@ -337,12 +337,16 @@ def _folds(
     from sklearn.model_selection import StratifiedKFold
 
     if groups is not None:
-        try:
-            fold = inner_folds(codes, np.random.default_rng(seed), most, groups)
-        except UserError:
-            return None
-        numbers = range(int(fold.max()) + 1)
-        return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in numbers]
+        counts = independent_cases(codes, groups)
+        present, rng = np.count_nonzero(counts), np.random.default_rng(seed)
+        for n_folds in range(min(most, int(counts[counts > 0].min())), 1, -1):
+            fold = together(groups, codes, n_folds, rng)
+            numbers = range(int(fold.max()) + 1)
+            rows = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in numbers]
+            # groups of several classes may leave a class out of what is learnt from
+            if all(len(np.unique(codes[train])) == present for train, _ in rows):
+                return rows
+        return None
     folds = min(most, int(np.bincount(codes).min()))
     if folds < 2:
         return None

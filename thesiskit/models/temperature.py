@@ -7,42 +7,33 @@ shares of the classes:
 
     log P(y) is proportional to o_y + l_y / tau,    sum_y o_y = 0.
 
-Both are fitted to log probabilities l of cases whose classes are known but were not learnt from:
-
-- `cv`: training cases that were left out, where the selection and the fit are repeated;
-- `residual`: imitated cases (`imitate` of a model), which need no repetition.  A selection makes
-  differences of classes too large, which the correction undoes; what features have in common
-  within classes it leaves as it is.  So new cases are made of the corrected means, of errors of
-  means, and of whole vectors of residuals, whose features go together as those of the training
-  cases do, less the correlations that chance adds where samples are few (`correlation_factor`).
-  So a table of which somebody else has left features out has a temperature.
+Both are fitted to log probabilities l of imitated cases (`imitate` of a model).  A selection makes
+differences of classes too large, which the correction undoes; what features have in common within
+classes it leaves as it is.  So new cases are made of the corrected means, of errors of means, and
+of whole vectors of residuals, whose features go together as those of the training cases do, less
+the correlations that chance adds where samples are few (`correlation_factor`).  So a table of which
+somebody else has left features out has a temperature.
 
 The targets are those of Platt (1999): not 0 and 1 but (s n_y + 1) / (s n_y + 2), for n_y cases of a
-class and s = 4 (`cv`) or min(16, n_y) (`residual`), so that few cases without an error do not make
-tau 1.  Of more than two classes each stands against all others together.  To share the rest equally
-among the others would ask as much of the least probable class as of the second one, though naive
-Bayes tells these apart by hundreds, and tau would be many times too large.
+class and s = min(16, n_y), so that few cases without an error do not make tau 1.  Of more than two
+classes each stands against all others together.  To share the rest equally among the others would
+ask as much of the least probable class as of the second one, though naive Bayes tells these apart
+by hundreds, and tau would be many times too large.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import optimize, special, stats
 
-from thesiskit.errors import UserError
-
-FOLDS = 5
 DRAWS = 8  # times that all training cases are imitated
-CV_CASES, MOST_IMITATED = 4, 16  # s of the targets
+MOST_IMITATED = 16  # s of the targets
 MOST_TAU = 1e6
-SEED = 2007  # of folds and of imitated cases: equal training cases have one temperature everywhere
+SEED = 2007  # of imitated cases: equal training cases have one temperature everywhere
 STARTS = np.linspace(0, np.log(MOST_TAU), 56)  # values of log tau from which the search begins
 PENALTY = 2.0  # of squared offsets
 ROUNDING = 1e-12  # of a feature's values: smaller residuals are none
-
-# of training rows and other rows, by their numbers, to log probabilities (T, G) of the latter
-Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Temperature(NamedTuple):
@@ -70,7 +61,7 @@ def as_log_probability(log_odds: np.ndarray) -> np.ndarray:
 
 
 def fit_temperature(
-    log_probability: np.ndarray, y: np.ndarray, *, strength: Any = CV_CASES, copies: int = 1
+    log_probability: np.ndarray, y: np.ndarray, *, strength: Any, copies: int = 1
 ) -> Temperature:
     """Return the temperature with the least cross-entropy to the targets of the classes y (n,).
 
@@ -114,39 +105,6 @@ def fit_temperature(
     errors = float((log.argmax(axis=1) != y).sum() / copies)
     expected = float(1 - np.exp(temper(log, tau, offset).max(axis=1)).mean())
     return Temperature(tau, offset, errors, expected)
-
-
-def inner_folds(
-    y: np.ndarray, rng: np.random.Generator, folds: int = FOLDS, groups: np.ndarray | None = None
-) -> np.ndarray:
-    """Divide cases into folds, each class by itself, (n,) from 0; groups (n,) stay together.
-
-    There are at most as many folds as the rarest class has cases, or groups.
-
-    Raises
-    ------
-    UserError: a class has one case, or group, so that none would be left to learn from.
-    """
-    y = np.asarray(y, dtype=np.intp)
-    counts = independent_cases(y, groups)
-    present = np.flatnonzero(counts)
-    rarest = present[np.argmin(counts[present])]
-    folds = min(folds, int(counts[rarest]))
-    if folds < 2:
-        raise UserError(
-            f"a temperature needs two training cases of each class, but class {rarest} has one"
-            + ("" if groups is None else " group of cases")
-        )
-    for fewer in range(folds, 1, -1):
-        fold = stratified(y, rng, fewer, groups)
-        each = range(int(fold.max()) + 1)
-        # groups of several classes may leave a class out of what is learnt from
-        if groups is None or all(len(np.unique(y[fold != f])) == len(present) for f in each):
-            return fold
-    raise UserError(
-        "a temperature needs folds of which the others have all classes, and groups of cases do "
-        "not allow it"
-    )
 
 
 def stratified(
@@ -204,21 +162,6 @@ def together(groups: np.ndarray, y: np.ndarray, folds: int, rng: np.random.Gener
         fold[group] = np.lexsort((held.sum(axis=1), crowding))[0]
         held[fold[group]] += counts[group]
     return fold[groups]
-
-
-def cross_validated(
-    predict: Predict, y: np.ndarray, groups: np.ndarray | None = None
-) -> Temperature:
-    """Return the temperature of predictions of cases that were left out, in folds of SEED.
-
-    predict : repeats selection and fit with the first rows, and returns the log probabilities of
-        the classes of the others, (T, G).
-    y : (n,) classes of all cases; groups : (n,) numbers from 0 of groups that stay together.
-    """
-    fold = inner_folds(y, np.random.default_rng(SEED), groups=groups)
-    parts = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
-    found = [predict(np.flatnonzero(fold != f), test) for f, test in enumerate(parts)]
-    return fit_temperature(np.concatenate(found), np.asarray(y)[np.concatenate(parts)])
 
 
 def of_imitated(log_probability: np.ndarray, y: np.ndarray) -> Temperature:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from thesiskit.defaults import TEMPERED as TEMPERATURES
+from thesiskit.defaults import RESIDUAL
 from thesiskit.errors import ConfigError
 from thesiskit.report import (
     chains,
@@ -110,10 +110,7 @@ METHODS = _in_model(
     "corrected and uncorrected in model.methods", "methods", "corrected", "uncorrected"
 )
 RIDGE = _in_model("l2-logistic in model.methods", "methods", "l2-logistic")
-TEMPERED = Need(
-    "cv or residual in model.temperature",
-    lambda c: not {*TEMPERATURES}.isdisjoint(_of_model(c, "temperature")),
-)
+TEMPERED = _in_model("residual in model.temperature", "temperature", RESIDUAL)
 RELEVANT = _in_model("some in model.relevant", "relevant", "some")
 COMPRESSED = _in_model("true in model.compress", "compress", True)
 ORDERS = Need("an order above 0 in model.orders", lambda c: _of_model(c, "orders") != [0])

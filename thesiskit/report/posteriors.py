@@ -23,7 +23,7 @@ from thesiskit.report.layout import (
     percent,
 )
 from thesiskit.report.record import Arm, Manner, Record
-from thesiskit.report.stages import FITTED_BY, listed
+from thesiskit.report.stages import FITTED_TO, listed
 
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
 STYLES: dict[str, Any] = {"complete": "-", "corrected": "--", "uncorrected": ":"}
@@ -797,17 +797,15 @@ def temperature_sentence(record: Record) -> str:
             "features predict nothing, so the classes become about as probable as they are "
             "frequent."
         )
-    also = ", or where the selection is not corrected" if arm.temperature == "cv" else ""
     return (
         f"{by}, evidence turned out to be counted {number(middle)} times, as it is where "
-        f"features go together{also}; so log odds are divided by that."
+        "features go together; so log odds are divided by that."
     )
 
 
 def temperature_table(record: Record) -> list[Table]:
     """The temperatures of tempered arms: how often the evidence of features was counted."""
     found = temperatures(record)
-    kinds = dict.fromkeys(arm.temperature for arm in found)
     sets = len(next(iter(found.values())).tau)
     within = "component" if record.mixture else "class"
     without_error = any((errors == 0).any() for _, errors in found.values())
@@ -828,7 +826,7 @@ def temperature_table(record: Record) -> list[Table]:
         "together say the same thing several times, and each time counts: probabilities come "
         "too near to 0 and 1. The log odds of an arm are therefore divided by its "
         "temperature, a number of at least 1, and each class gets an offset, which are fitted "
-        f"{' or '.join(FITTED_BY[kind] for kind in kinds)}. The temperature is about how often "
+        f"{FITTED_TO}. The temperature is about how often "
         "the same evidence was counted; at 1 there is nothing to mend."
     )
     if max(tau.max() for tau, _ in found.values()) > USELESS:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from thesiskit.defaults import TEMPERED
+from thesiskit.defaults import RESIDUAL, TEMPERED
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
 from thesiskit.models.peers import PEERS
@@ -78,7 +78,7 @@ class Manner(NamedTuple):
     def words(self) -> str:
         """What tables and legends add to the method; often nothing."""
         some = ", some relevant" if self.relevant == "some" else ""
-        return some + (f", {TEMPERED[self.temperature]}" if self.temperature in TEMPERED else "")
+        return some + (f", {TEMPERED}" if self.temperature == RESIDUAL else "")
 
 
 class Way(NamedTuple):
@@ -133,7 +133,7 @@ class Arm:
     @property
     def tempered(self) -> bool:
         """Whether its log odds are divided by a temperature."""
-        return self.temperature in TEMPERED
+        return self.temperature == RESIDUAL
 
     @property
     def own(self) -> bool:
@@ -608,7 +608,7 @@ class Record:
         They are corrected if the arms keep all features.
         """
         used = {arm.way for arm in self.arms if arm.row not in self.silent}
-        others = [Manner(NONE, temperature) for temperature in (NONE, *TEMPERED)]
+        others = [Manner(NONE, temperature) for temperature in (NONE, RESIDUAL)]
         wanted = (Way(*one) for one in product(order, (*self.manners, *others)))
         return [way for way in wanted if way in used] or [
             Way("corrected", manner) for manner in self.manners

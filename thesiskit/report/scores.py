@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from thesiskit.defaults import TEMPERED
+from thesiskit.defaults import RESIDUAL
 from thesiskit.errors import counted
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
@@ -61,7 +61,7 @@ def style(way: Way) -> dict[str, Any]:
     """Return how the line of a method is drawn; with a temperature, its markers are half full."""
     relevant, temperature = way.manner
     found = SOME[way.method] if relevant == "some" else STYLES[way.method]
-    return {"markerfacecolor": "white"} | found | (HALF if temperature in TEMPERED else {})
+    return {"markerfacecolor": "white"} | found | (HALF if temperature == RESIDUAL else {})
 
 
 # ---- tables ----

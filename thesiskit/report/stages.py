@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from thesiskit.defaults import TEMPERED, UNTIL_FIRST
+from thesiskit.defaults import RESIDUAL, TEMPERED, UNTIL_FIRST
 from thesiskit.errors import cut
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
@@ -14,10 +14,7 @@ from thesiskit.report.metrics import headline as headline_of
 from thesiskit.report.record import Record, method_words
 
 Arrays = dict[str, np.ndarray]
-FITTED_BY = {  # temperatures
-    "cv": "by a cross-validation within the training cases, selection included",
-    "residual": "to cases that are imitated with the residuals of the training cases",
-}
+FITTED_TO = "to cases that are imitated with the residuals of the training cases"
 TRANSFORMED = {  # by the key of a config
     "log": " Methods called 'log' take log2 of the features, of counts log2 of counts per million; "
     "means and effects are those of transformed values.",
@@ -128,7 +125,7 @@ def _asked_of_patterns(record: Record) -> str:
 
 
 def manner_words(record: Record) -> str:
-    """Say what `some relevant`, `tempered` and transforms mean; nothing without such methods."""
+    """Say what `some relevant`, `residual-tempered` and transforms mean, if there are any."""
     told, relevant = "", {arm.relevant for arm in record.arms if arm.own}
     if "some" in relevant:
         told += (
@@ -136,10 +133,10 @@ def manner_words(record: Record) -> str:
             "probability that is estimated"
         )
         told += f"; in the other arms of ours all {record.unit}s do." if "all" in relevant else "."
-    for temperature in dict.fromkeys(arm.temperature for arm in record.arms if arm.tempered):
+    if any(arm.tempered for arm in record.arms):
         told += (
-            f" A '{TEMPERED[temperature]}' arm divides its log odds by a number of at least 1, the "
-            f"temperature, which is fitted {FITTED_BY[temperature]}."
+            f" A '{TEMPERED}' arm divides its log odds by a number of at least 1, the temperature, "
+            f"which is fitted {FITTED_TO}."
         )
     for transform in (record.config["data"] or {}).get("transform", ()):
         told += TRANSFORMED.get(transform, "")
@@ -505,7 +502,7 @@ def _short_names(record: Record, arrays: Arrays) -> list[str]:
         f"{label} {method}"
         + (f" {variant}" if several else "")
         + (" some" if relevant == "some" else "")
-        + (f" {TEMPERED[temperature]}" if temperature in TEMPERED else "")
+        + (f" {TEMPERED}" if temperature == RESIDUAL else "")
         for label, method, variant, relevant, temperature in zip(
             *(arrays[name] for name in names), strict=True
         )

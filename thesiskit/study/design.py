@@ -21,7 +21,7 @@ from scipy import special
 
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
-from thesiskit.defaults import NO_TRANSFORM
+from thesiskit.defaults import NO_TRANSFORM, RESIDUAL
 from thesiskit.errors import DataError, counted, cut, quoted
 from thesiskit.models.base import OWN
 from thesiskit.models.packed import (
@@ -44,7 +44,7 @@ from thesiskit.models.selection import (
     select_features,
     weakest_features,
 )
-from thesiskit.models.temperature import FOLDS, independent_cases, numbered, together, too_few
+from thesiskit.models.temperature import independent_cases, numbered, together, too_few
 from thesiskit.study.cells import generator
 
 KEY = "selection.screened"
@@ -60,7 +60,7 @@ class Split:
 
     `response` (n,) holds the classes of all cases, from 0; `train` and `test` are row numbers.
     Where most columns were left out before anything else, `columns` are those that are features, of
-    `width`, and `whole` is the split as it was before.  `case_groups` (n,) are numbers of groups of
+    `width`.  `case_groups` (n,) are numbers of groups of
     cases that folds keep together, None where each case is alone.  `covariates` (n, q) are numbers
     that are no features, or None.  Where features are discrete, `n_values` (p,) says how many
     values each has, `reals` are their codes, and what is selected is patterns.
@@ -81,7 +81,6 @@ class Split:
     bits: Callable[[], PackedFeatures]
     reals: Callable[[], tuple[np.ndarray, ...]]
     columns: np.ndarray | None = None
-    whole: Split | None = None
     case_groups: np.ndarray | None = None
     n_values: Sequence[int] | None = None
     covariates: np.ndarray | None = None
@@ -257,7 +256,7 @@ def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:
         bits, y = split.bits(), split.response
         kept = select_features(bits, y, screened.keep, rng, cases=split.train)
     columns = np.sort(kept.selected)
-    return split.only(columns, width=kept.n_features, columns=columns, whole=split)
+    return split.only(columns, width=kept.n_features, columns=columns)
 
 
 def screening_limit(config: Config) -> Fraction | float | None:
@@ -600,18 +599,10 @@ class Design:
                     "test cases, so these do not say how cases of new groups are predicted"
                 )
         notes += self._notes_of_screening()
-        if {*self.config.model.temperature} - {"none"}:
-            each, rarest = self._training_counts()
-            fewest = each.min()
-            why = next(filter(None, map(too_few, each)), "")
-            if why and self.case_groups is None:
+        if RESIDUAL in self.config.model.temperatures and self.case_groups is None:
+            why = next(filter(None, map(too_few, self._training_counts())), "")
+            if why:
                 notes.append(f"model.temperature: a training set has none, because {why}")
-            elif "cv" in self.config.model.temperature and fewest < FOLDS:
-                what = "cases" if self.case_groups is None else "groups of cases"
-                notes.append(
-                    f"model.temperature: {fewest} folds are made within a training set, not "
-                    f"{FOLDS}, because it has {fewest} {what} of class {rarest}"
-                )
         if any(table.missing for table in self.tables) and not self.config.of_patterns:
             notes += [
                 f"for {peer.name}, a missing value counts as the {peer.filled} of its feature in "
@@ -622,22 +613,13 @@ class Design:
         return notes
 
     def check(self) -> None:
-        """Raise ConfigError for a class too small for inner folds, or a threshold too large."""
+        """Raise ConfigError for a transform of other values, or a threshold too large."""
         assert self.folds
         for kind, table in product(getattr(self.data, "transform", ()), self.tables):
             try:
                 check_transform(kind, table.features, table.names)
             except DataError as error:
                 raise self.config.wrong("data.transform", str(error)) from None
-        if "cv" in self.config.model.temperature:
-            each, rarest = self._training_counts()
-            if each.min() < 2:
-                what = "training cases" if self.case_groups is None else "groups of training cases"
-                raise self.config.wrong(
-                    "model.temperature",
-                    f"cv needs two {what} of each class, and class {rarest} has one in a "
-                    "training set; leave out cv, or add cases of this class",
-                )
         screened = self.config.screened
         if screened is None or not self.tables:
             return
@@ -663,8 +645,8 @@ class Design:
             "or none if the best features were kept",
         )
 
-    def _training_counts(self) -> tuple[np.ndarray, str]:
-        """Return how many cases of each class training sets have, (., G), and the rarest class.
+    def _training_counts(self) -> np.ndarray:
+        """Return how many cases of each class training sets have, (., G).
 
         Of drawn data the first data set is looked at.  Where there are groups, these are counted.
         """
@@ -674,13 +656,10 @@ class Design:
             every, fold = self._response, self._divide(0)  # they are as many in each replicate
             training = [fold != number for number in folds_of(fold)]
         groups = self.case_groups
-        counts = np.array([
+        return np.array([
             independent_cases(every[one], None if groups is None else groups[one], self.n_classes)
             for one in training
         ])  # fmt: skip
-        _, rarest = np.unravel_index(counts.argmin(), counts.shape)
-        name = str(rarest) if self.data.drawn else quoted(self.tables[0].classes[rarest])
-        return counts, name
 
     def _weakest(self, split: Split) -> tuple[Fraction | float, np.ndarray]:
         """Return the smallest COR^2 in a table, or F without a threshold, and features with it."""

@@ -24,7 +24,14 @@ import numpy as np
 
 from thesiskit.config import Config, too_many, two_classes
 from thesiskit.datasets.source import Sizes
-from thesiskit.defaults import LEAST_CHOSEN, NO_TRANSFORM, OLD_SAMPLERS, PATTERN_PI, TEMPERED
+from thesiskit.defaults import (
+    LEAST_CHOSEN,
+    NO_TRANSFORM,
+    OLD_SAMPLERS,
+    PATTERN_PI,
+    RESIDUAL,
+    TEMPERED,
+)
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers, ranks
@@ -44,29 +51,20 @@ from thesiskit.models.selection import (
     count_features,
     select_features,
 )
-from thesiskit.models.temperature import (
-    DRAWS,
-    SEED,
-    Temperature,
-    cross_validated,
-    summarised,
-    too_few,
-)
+from thesiskit.models.temperature import DRAWS, SEED, Temperature, summarised, too_few
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import (
-    FOLDS,
     PAIRS,
     Design,
     Split,
     each_pair,
     gains,
-    keep_best,
     parts_of,
     screening_limit,
 )
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
-NONE, CV, RESIDUAL = "none", "cv", "residual"  # temperatures
+NONE = "none"
 WHOLE, DISJOINT = "l2-logistic", "disjoint"
 # peers that take all features as they are: one arm, whatever the sizes
 WHOLE_METHODS = tuple(
@@ -97,7 +95,7 @@ class Arm:
         None where it was not, or where the arms of this selection do not ask.
     variant : the rule for theta, or the sampler; "none" for a peer.
     relevant : which features may be relevant, "all" or "some"; "none" for a peer.
-    temperature : "none", "cv" or "residual".
+    temperature : "none" or "residual".
     disjoint : whether each discrete feature is in one pattern.
     transform : of the real features, "none" of a method that takes bits.
     """
@@ -115,14 +113,14 @@ class Arm:
     @property
     def name(self) -> str:
         """What it is called, the same whatever else is done."""
-        tempered = TEMPERED.get(self.temperature, NONE)
+        tempered = TEMPERED if self.tempered else NONE
         others = (self.method, self.variant, self.relevant, tempered)
         return " ".join([self.label, *(word for word in others if word not in (NONE, "all"))])
 
     @property
     def tempered(self) -> bool:
         """Whether its log odds are divided by a temperature."""
-        return self.temperature != NONE
+        return self.temperature == RESIDUAL
 
 
 def selections(config: Config) -> list[Arm]:
@@ -135,10 +133,10 @@ def arms(config: Config) -> list[Arm]:
     """Return what is done with every split."""
     model, screened, every = config.model, config.screened, []
     assert config.selection is not None
-    ways = list(product(model.relevances, model.temperature))
+    ways = list(product(model.relevances, model.temperatures))
     own = [method for method in model.methods if method in OWN]
     rivals = [
-        (rival, NONE, [(NONE, one) for one in (model.temperature if rival in OTHERS else [NONE])])
+        (rival, NONE, [(NONE, one) for one in (model.temperatures if rival in OTHERS else [NONE])])
         for rival in model.methods
         if rival not in (*OWN, *WHOLE_METHODS)
     ]
@@ -524,7 +522,7 @@ class SelectionWork(Work):
         if stage != "fit" or one is None or not self.model_of(one).sampled:
             return None
         words = [one.label, one.method, one.variant]
-        words += [TEMPERED[one.temperature]] if one.tempered else []
+        words += [TEMPERED] if one.tempered else []
         name = "-".join(words).lower()
         return re.sub(r"[^0-9a-z.]+", "-", name).strip("-")
 
@@ -620,10 +618,10 @@ class SelectionWork(Work):
         for arm in self.own_arms.values():
             size, iterations = self.model_of(arm).needs(sizes.train, kept[arm.label])
             held.append(splits * size)
-            if arm.temperature == RESIDUAL:  # cases are imitated one training set at a time
+            if arm.tempered:  # cases are imitated one training set at a time
                 needed.memory += DRAWS * sizes.train * kept[arm.label] * 8
             fits = splits + self.chooses * replicates * groups * PAIRS
-            needed.iterations += fits * iterations * (1 + FOLDS * (arm.temperature == CV))
+            needed.iterations += fits * iterations
         if config.of_patterns:
             # features that are used once, or skipped, take a second walk
             ld = config.selection is not None and config.selection.ld is not None
@@ -752,8 +750,8 @@ class SelectionWork(Work):
         if chain is not None:
             return {f"{s}/{name}": one for s, fit in enumerate(fits) for name, one in fit.items()}
         for fit, (split, _) in zip(fits, self.pairs(arm, block), strict=True):
-            found = self.temperature(arm, split, None, None)
-            fit |= {name: one[0] for name, one in _as_arrays([found]).items()}
+            untempered = Temperature(1.0, np.zeros(split.classes))
+            fit |= {name: value[0] for name, value in _as_arrays([untempered]).items()}
         if model.sampled:
             about = {"key": block.key("fit", arm.name), "method": arm.method,
                      "features_kept": arm.label}  # fmt: skip
@@ -772,37 +770,12 @@ class SelectionWork(Work):
         return learnt | {"task": np.array([task.kind, str(task.classes), str(task.keep)])}
 
     def temperature(
-        self, arm: Arm, split: Split, posterior: Any, training: Training | None
+        self, arm: Arm, split: Split, posterior: Any, training: Training
     ) -> Temperature:
-        """Return the temperature of an arm in a split.
-
-        With `cv` the division of its training cases into folds is the same for all arms, and in an
-        estimator; what was fitted is only asked for with `residual`.
-        """
+        """Return the temperature of an arm in a split, 1 without one."""
         if not arm.tempered or too_few(split.class_counts):
             return Temperature(1.0, np.zeros(split.classes))
-        model = self.model_of(arm)
-        if arm.temperature == RESIDUAL:
-            assert training is not None
-            return model.residual_temperature(posterior, training)
-
-        def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            train, test = split.train[train], split.train[test]
-            part = replace(split.whole or split, train=train, test=test)  # with all columns
-            part = keep_best(self.config, part, at_most=True)
-            return model.log_probability(*self._again(model, arm, part)[:2])
-
-        return cross_validated(predict, split.response[split.train], split.groups_of(split.train))
-
-    def _again(self, model: Model, arm: Arm, split: Split) -> tuple[Any, np.ndarray, Training]:
-        """Fit after a selection of its own.
-
-        Return the posterior, the features of the test cases, and what it was fitted to.
-        """
-        selection = select_one(self.config, split, arm, model.takes, at_most=True)
-        training = self._training(arm, split, selection, within=True)
-        table = split.values(selection.selected, split.test, model.takes)
-        return model.fit(training), table, training
+        return self.model_of(arm).residual_temperature(posterior, training)
 
     # ---- predictions ----
 
@@ -885,7 +858,10 @@ class SelectionWork(Work):
         if split.classes > (model.most_classes or split.classes):
             unknown = Temperature(np.nan, np.zeros(split.classes))
             return np.full((len(split.test), split.classes), np.nan), unknown
-        posterior, table, training = self._again(model, arm, split)
+        selection = select_one(self.config, split, arm, model.takes, at_most=True)
+        training = self._training(arm, split, selection, within=True)
+        table = split.values(selection.selected, split.test, model.takes)
+        posterior = model.fit(training)
         softened = self.temperature(arm, split, posterior, training)
         return _predicted(model, posterior, table, arm, softened, split), softened
 

@@ -92,7 +92,7 @@ def test_two_classes_have_one_probability(tmp_path):
 
 
 def test_bytes_do_not_depend_on_jobs(tmp_path):
-    model = {"kind": "normal", "relevant": ["all", "some"], "temperature": ["none", "cv"],
+    model = {"kind": "normal", "relevant": ["all", "some"], "temperature": ["none", "residual"],
              "methods": ["corrected", "naive-corrected"]}  # fmt: skip
     for jobs in (0, 2):
         made(tmp_path, DRAWN, data=TWO, model=model, jobs=jobs, results=f"jobs{jobs}")

@@ -116,13 +116,3 @@ def test_a_dry_run_and_the_limit_unless_given(small, tmp_path):
     small.write_text(SMALL.replace("iterations: 900, ", ""))
     assert load_config(small).model.collapsed.iterations == 10_000
     assert load_config(small, settings=("model.until=null",)).model.collapsed.iterations == 400
-
-
-def test_a_temperature_is_fitted_with_chains_that_agree(small, tmp_path):
-    settings = ("model.temperature=[cv]", "replicates=1", "block=1", "data.train=[20, 20]",
-                "model.samplers=[collapsed]", "model.until={rhat: 1.05, ess: 100}",
-                "report.parts=[score-table]")  # fmt: skip
-    options = [part for one in settings for part in ("--set", one)]
-    done = invoke("run", small, "--results", tmp_path, *options)
-    assert done.exit_code == 0, done.output
-    assert np.isfinite(arrays(tmp_path / "small/fit/0000.npz")["tau"]).all()
