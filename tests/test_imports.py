@@ -1,6 +1,7 @@
 """Imports run in one direction, and the command line starts quickly."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 
@@ -63,6 +64,20 @@ def test_imports_run_in_one_direction(path):
     allowed = ALLOWED[part] | (set() if part in LEAVES else LEAVES)
     found = set(imported(ast.parse(path.read_text())))
     assert not {name for name in found if not {name, name.partition(".")[0]} & allowed}
+
+
+def test_imports_have_no_circle():
+    """Also none inside a folder, or of imports in functions."""
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts): path
+             for path in PACKAGE.rglob("*.py")}  # fmt: skip
+    graph = {}
+    for module, path in names.items():
+        imports = [node for node in ast.walk(ast.parse(path.read_text()))
+                   if isinstance(node, ast.ImportFrom)]  # fmt: skip
+        targets = {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+        targets |= {f"{node.module}" for node in imports}
+        graph[module] = targets & set(names) - {module}
+    assert list(graphlib.TopologicalSorter(graph).static_order())
 
 
 def test_help_loads_nothing_heavy():
