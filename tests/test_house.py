@@ -34,7 +34,7 @@ chapter 2: naive Bayes and mixtures: 4310
     models/naive_bayes models/mixture models/mixture_tables models/integrals datasets/synthetic
     datasets/published report/divisions study/without_data
 selection, its designs and stages: 2950
-    models/selection models/packed study/design study/selecting
+    models/selection models/packed models/pipeline study/design study/selecting
 chapter 3: patterns, logistic models: 6290
     models/patterns models/logistic models/splitting models/chains datasets/sequences
     study/patterns report/chains report/orders report/reduction

@@ -46,7 +46,7 @@ from thesiskit.estimators.inputs import (
     symbols,
     threads_for,
 )
-from thesiskit.models import interactions, mixture, planes, pool
+from thesiskit.models import mixture, planes, pool
 from thesiskit.models.base import Model, Training, positive, whole
 from thesiskit.models.mixture import COLLAPSED, Mixture
 from thesiskit.models.naive_bayes import NaiveBayes
@@ -59,6 +59,7 @@ from thesiskit.models.packed import (
     find_missing,
     read_columns,
 )
+from thesiskit.models.pipeline import Fitted, Selector
 from thesiskit.models.pool import Pool
 from thesiskit.models.selection import (
     LARGEST,
@@ -66,8 +67,6 @@ from thesiskit.models.selection import (
     Screened,
     check_threshold,
     is_binary,
-    select_by_f,
-    select_features,
 )
 from thesiskit.models.temperature import Temperature, too_few
 
@@ -136,11 +135,14 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         table = self._packed(X)
-        selection = self._select(table, y, rng)
+        selection = self._selector(table).select(self._selected_from(table, y), y, rng)
         training = replace(self._training(table, y, selection, rng), groups=groups)
-        self._posterior = self._model.fit(training)
-        self._softened = self._temperature(training)
-        softened = self._softened or Temperature(1.0, np.zeros(len(self.classes_)))
+        if self.temperature and (reason := too_few(selection.class_counts)):
+            words = f'temperature="{RESIDUAL}": {reason}; tau is 1'
+            warnings.warn(words, UnreliableWarning, stacklevel=2)
+        self._fitted = Fitted.of(self._model, training, tempered=self.temperature is not None)
+        self._posterior = self._fitted.posterior
+        softened = self._fitted.temperature or Temperature.none(len(self.classes_))
         self.tau_, self.offset_ = softened.tau, softened.offset
         self.selected_ = kept = selection.selected
         if self.transformation is not None:
@@ -204,27 +206,21 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
                 f'temperature: {quoted(self.temperature)} is unknown. Fix: use None or "{RESIDUAL}"'
             )
 
-    def _temperature(self, training: Training) -> Temperature | None:
-        """Return the temperature; None without one."""
-        if self.temperature is None:
-            return None
-        if why := too_few(np.bincount(training.response)):
-            words = f'temperature="{RESIDUAL}": {why}; tau is 1'
-            warnings.warn(words, UnreliableWarning, stacklevel=3)
-            return None
-        return self._model.residual_temperature(self._posterior, training)
+    def _selector(self, table) -> Selector:
+        """Return which features of a table are selected."""
+        k, every = self.n_features, self._model_class.takes != "bits"
+        before = as_screened(self.screened, real=every)
+        width = table.shape[1] if every else len(table)
+        if k is None:
+            return Selector(width, prefiltered=before, at_most=True)
+        at_most = k == DEFAULT_KEPT
+        return Selector(
+            min(int(k), width) if at_most else int(k), prefiltered=before, at_most=at_most
+        )
 
-    def _select(self, table, y, rng) -> Any:
-        """Select features by all cases."""
-        k = self.n_features
-        if self._model_class.takes == "bits":
-            k = len(table) if k is None else int(k)
-            k = min(k, len(table)) if k == DEFAULT_KEPT else k
-            return select_features(table, y, k, rng, screened=as_screened(self.screened))
-        at_most = k in (None, DEFAULT_KEPT)
-        k = table.shape[1] if k is None else int(k)
-        before = as_screened(self.screened, real=True)
-        return select_by_f(table, y, k, rng, screened=before, at_most=at_most)
+    def _selected_from(self, table, _y) -> Any:
+        """Return a table as features, or patterns of them, are selected from it."""
+        return table
 
     def _training(self, table, y, selection, rng) -> Training:
         """Return what the model is fitted to: the features kept of all cases."""
@@ -241,7 +237,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X):
         """Return the probabilities of the classes for X (m, p), (m, G)."""
         kept = self._kept_of(X)
-        return self._model.predict(self._posterior, kept, self._softened)
+        return self._fitted.predict(kept)
 
     def predict_log_proba(self, X):
         """Return the logs of the probabilities of the classes for X (m, p), (m, G).
@@ -250,7 +246,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         probability is below 2^-53.
         """
         kept = self._kept_of(X)
-        return self._model.predict_log(self._posterior, kept, self._softened)
+        return self._fitted.predict_log(kept)
 
     def predict(self, X):
         """Return the most probable label of each row of X (m, p), (m,); of equal ones the first."""
@@ -492,13 +488,16 @@ class NaiveBayesClassifier(
         self.categories_ = find_categories(X, self._names, most, instead)
         return encode(X, self._names, self.categories_)
 
-    def _select(self, table, y, rng) -> Any:
+    def _selector(self, table) -> Selector:
         if not self.order:
-            return super()._select(table, y, rng)
-        return interactions.select_patterns(
-            planes.Planes.pack(table, y), int(self.n_features or 0), rng, order=int(self.order),
-            disjoint=bool(self.disjoint), ld=self.ld, at_most=self.n_features == DEFAULT_KEPT,
+            return super()._selector(table)
+        return Selector(
+            int(self.n_features or 0), order=int(self.order), disjoint=bool(self.disjoint),
+            ld=self.ld, at_most=self.n_features == DEFAULT_KEPT,
         )  # fmt: skip
+
+    def _selected_from(self, table, y) -> Any:
+        return planes.Planes.pack(table, y) if self.order else table
 
     def _kept(self, table, selected) -> np.ndarray:
         if not self.order:

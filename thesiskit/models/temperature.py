@@ -21,6 +21,8 @@ ask as much of the least probable class as of the second one, though naive Bayes
 by hundreds, and tau would be many times too large.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -48,6 +50,11 @@ class Temperature(NamedTuple):
     offset: np.ndarray
     errors: float = np.nan
     expected: float = np.nan
+
+    @classmethod
+    def none(cls, n_classes: int) -> Temperature:
+        """Return a temperature that changes nothing."""
+        return cls(1.0, np.zeros(n_classes))
 
 
 def temper(log_probability: np.ndarray, tau: float, offset: np.ndarray | float = 0.0) -> np.ndarray:
@@ -297,13 +304,20 @@ def column_means(table: np.ndarray) -> np.ndarray:
     return np.where(there, table, 0).sum(axis=0) / np.maximum(1, there.sum(axis=0))
 
 
-def summarised(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the mean of independent gains, its standard error, and Wilcoxon's signed ranks, (3,).
+class LossSummary(NamedTuple):
+    """The mean of independent excess log losses, its standard error, and the sum of signed ranks.
 
-    The ranks are divided by their standard deviation where gains are as often above 0 as below.
-    NaN where there are no gains.
+    The sum is divided by its standard deviation where losses are as often above 0 as below.
     """
-    gain = np.concatenate(parts or [np.full(2, np.nan)])
-    rank = np.sign(gain) * stats.rankdata(np.abs(gain))
-    error = gain.std() / np.sqrt(max(1, len(gain) - 1))
-    return np.array([gain.mean(), error, rank.sum() / max(1, np.sqrt((rank**2).sum()))])
+
+    mean: float
+    error: float
+    signed_rank: float
+
+
+def summarise_losses(parts: Sequence[np.ndarray]) -> LossSummary:
+    """Summarise parts of independent excess log losses; NaN where there are none."""
+    loss = np.concatenate(parts or [np.full(2, np.nan)])
+    rank = np.sign(loss) * stats.rankdata(np.abs(loss))
+    error = loss.std() / np.sqrt(max(1, len(loss) - 1))
+    return LossSummary(loss.mean(), error, rank.sum() / max(1, np.sqrt((rank**2).sum())))

@@ -26,7 +26,7 @@ from thesiskit.defaults import RESIDUAL, TEMPERED
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
 from thesiskit.models.peers import PEERS
-from thesiskit.models.temperature import summarised
+from thesiskit.models.temperature import summarise_losses
 from thesiskit.report import metrics
 from thesiskit.report.layout import kept_words, read_yaml, size_words
 from thesiskit.report.metrics import Score, Tested
@@ -47,7 +47,7 @@ SELECTED = ("threshold", "gamma_squared", "n_features", "kept", "tied", "tied_ke
 FITTED = ("seconds", "tau", "tau_errors", "at_end", "table", "means", "errors", "exchanged",
           *WORST, *REACHED)  # fmt: skip
 BY_ARM = ("probability", "median", "low", "high", "log_density", "ranks", "cross_validated")
-BY_CASE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors", "judged")
+BY_CASE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors", "inner_losses")
 DOUBT = 0.25  # of a low log loss, in its standard errors
 CLEAR = 1.0  # as many of a sum of signed ranks say that an arm has learnt something
 CHOSEN = "the arm chosen inside each fold"
@@ -501,7 +501,7 @@ class Record:
 
         It is the `preferred` arm of each split.  None where nothing was chosen.
         """
-        judged = self.predictions.get("judged") if self.scores else None
+        judged = self.predictions.get("inner_losses") if self.scores else None
         if judged is None or np.isnan(judged[..., 0]).all(axis=1).any():
             return None  # a class has too few cases
         chosen = preferred(judged)
@@ -522,7 +522,7 @@ class Record:
             return -1
         best = min(scores, key=lambda row: scores[row].amlp)
         excess = scores[best].loss - metrics.losses(self.tested.base, self.response)
-        mean, _, rank = summarised([self.tested.independent(excess)])
+        mean, _, rank = summarise_losses([self.tested.independent(excess)])
         clear = max(CLEAR, np.sqrt(2 * np.log(len(scores))))
         return best if mean < 0 and rank < -clear else -1
 

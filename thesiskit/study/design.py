@@ -24,6 +24,7 @@ from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.defaults import NO_TRANSFORM, RESIDUAL
 from thesiskit.errors import DataError, counted, cut, quoted
 from thesiskit.models.base import OWN
+from thesiskit.models.interactions import Run
 from thesiskit.models.packed import (
     PackedFeatures,
     Transform,
@@ -34,14 +35,14 @@ from thesiskit.models.packed import (
     read_columns,
 )
 from thesiskit.models.peers import PEERS
+from thesiskit.models.pipeline import Selector
 from thesiskit.models.planes import Planes, express
 from thesiskit.models.selection import (
     FSelection,
+    Selection,
     correlation_of_f,
     f_limits,
     is_binary,
-    select_by_f,
-    select_features,
     weakest_features,
 )
 from thesiskit.models.temperature import independent_cases, numbered, together, too_few
@@ -173,10 +174,20 @@ class Split:
         inside = self.train.max(initial=0) < len(first)
         return first if inside else np.concatenate(self.features)
 
-    def select_by_f(self, k: int | None, rng: np.random.Generator, **more: Any) -> FSelection:
-        """Keep real features, as `selection.select_by_f`; memory-mapped tables are not copied."""
-        X = self.training_rows()
-        return select_by_f(X, self.response[: len(X)], k, rng, cases=self.train, **more)
+    def select(
+        self, selector: Selector, takes: str, rng: np.random.Generator, run: Run | None = None
+    ) -> Selection | FSelection:
+        """Select "bits", "reals" or patterns by the training samples.
+
+        Memory-mapped tables are not copied.
+        """
+        if self.n_values is not None:
+            table: Any = self.planes
+        else:
+            table = self.bits() if takes == "bits" else self.training_rows()
+        rows, y = self.train, self.response
+        y = y[: len(table)] if isinstance(table, np.ndarray) else y
+        return selector.select(table, y, rng, rows=rows, run=run)
 
 
 def pack_drawn(drawn: Drawn) -> PackedFeatures:
@@ -223,21 +234,21 @@ def each_pair(fold: np.ndarray, response: np.ndarray) -> Divided:
         yield NOBODY - 1 - a - PARTS * b, np.flatnonzero((part == a) | (part == b))
 
 
-def gains(
+def excess_log_loss(
     p: np.ndarray, y: np.ndarray, counts: np.ndarray, groups: np.ndarray | None
 ) -> np.ndarray:
-    """Return log losses of predictions less those of the frequencies of the classes.
+    """Return log losses of predictions less those of the class frequencies; negative is better.
 
-    p (T,) of class 1 or (T, G), of cases with classes y; counts (G,) are those of the training
-    cases.  Cases of a group are not independent: there is one mean of each group.
+    p (T,) of class 1 or (T, G), of samples with classes y; counts (G,) are those of the training
+    samples.  Samples of a group are not independent: there is one mean of each group.
     """
     p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
     loss = -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(float).eps))
     loss += np.log(counts[y] / counts.sum())
     if groups is None:
         return loss
-    found = np.unique(groups, return_inverse=True)[1]
-    return np.bincount(found, loss) / np.bincount(found)
+    group = np.unique(groups, return_inverse=True)[1]
+    return np.bincount(group, loss) / np.bincount(group)
 
 
 def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:
@@ -249,14 +260,10 @@ def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:
     if screened is None or screened.keep is None:
         return split
     rng = generator(config.seed, "screened", *split.place, screened.keep)
-    kept: Any
-    if config.takes_reals:  # of which those that vary count
-        kept = split.select_by_f(screened.keep, rng, at_most=at_most)
-    else:
-        bits, y = split.bits(), split.response
-        kept = select_features(bits, y, screened.keep, rng, cases=split.train)
-    columns = np.sort(kept.selected)
-    return split.only(columns, width=kept.n_features, columns=columns)
+    takes = "reals" if config.takes_reals else "bits"  # of reals those that vary count
+    selection = split.select(Selector(screened.keep, at_most=at_most), takes, rng)
+    columns = np.sort(selection.selected)
+    return split.only(columns, width=selection.n_features, columns=columns)
 
 
 def screening_limit(config: Config) -> Fraction | float | None:
@@ -665,7 +672,9 @@ class Design:
         """Return the smallest COR^2 in a table, or F without a threshold, and features with it."""
         if not self.config.takes_reals:
             return weakest_features(split.bits(), split.response, split.train)
-        every = split.select_by_f(split.width, np.random.default_rng(0), at_most=True)
+        every: Any = split.select(
+            Selector(split.width, at_most=True), "reals", np.random.default_rng(0)
+        )
         screened = self.config.screened
         known = screened is not None and screened.threshold is not None
         score = every.correlation**2 if known else every.f

@@ -28,13 +28,13 @@ from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers, ranks
 from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
-from thesiskit.models.interactions import select_patterns
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared
 from thesiskit.models.peers import Task
+from thesiskit.models.pipeline import Selector
 from thesiskit.models.planes import Planes, features_of
-from thesiskit.models.temperature import numbered, summarised, together
+from thesiskit.models.temperature import numbered, summarise_losses, together
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
-from thesiskit.study.design import gains
+from thesiskit.study.design import excess_log_loss
 
 ALL = -1  # in place of an order
 PARTS = 3  # of training cases, to choose arms
@@ -301,12 +301,13 @@ class PatternDesign:
         wanted = self.config.selection
         assert wanted is not None
         keep = None if wanted.thresholds else int(wanted.features[0])  # type: ignore[index]
-        found = select_patterns(
-            Planes.pack(X, y), keep, generator(self.config.seed, "ties", division),
-            order=wanted.order, threshold=str(wanted.thresholds[0]) if wanted.thresholds else None,
+        selector = Selector(
+            keep, str(wanted.thresholds[0]) if wanted.thresholds else None, order=wanted.order,
             disjoint=wanted.disjoint[0], ld=wanted.ld,
         )  # fmt: skip
-        features, order = features_of(found.selected), max(self.model.orders)
+        rng = generator(self.config.seed, "ties", division)
+        selection = selector.select(Planes.pack(X, y), y, rng)
+        features, order = features_of(selection.selected), max(self.model.orders)
         if len(features) < order:
             raise self.config.wrong(
                 "selection.features",
@@ -551,7 +552,7 @@ class PatternWork(Work):
             names = [name for name in made[0] if not name.startswith("rank")]
             ranked = ranks.of_arms(made) if self.config.evaluation.ranks else {}
             return ranked | {
-                **{name: np.stack([one[name] for one in made], name == "judged")
+                **{name: np.stack([one[name] for one in made], name == "inner_losses")
                    for name in names},
                 "response": cases.test_response,
                 "train_response": cases.train_response,
@@ -842,22 +843,21 @@ class PatternWork(Work):
             mine = {name: truth[name][n] for name in ("probability", "linear") if name in truth}
             rng = self.generator("ranks", arm, block)
             found |= ranks.of_arm([posterior.ranks(truth | mine, cases.test[0], rng)])
-        return found | ({"judged": self._judged(arm, block)[None]} if self.chooses else {})
+        return found | ({"inner_losses": self._inner_losses(arm, block)} if self.chooses else {})
 
-    def _judged(self, arm: Any, block: Block) -> np.ndarray:
-        """Return by what an arm is judged before the test cases of a division, (3,).
+    def _inner_losses(self, arm: Any, block: Block) -> np.ndarray:
+        """Summarise the excess log losses of a method on left-out training samples, (1, 3).
 
-        It is the log loss of training cases that were left out, in PARTS parts, less that of the
-        frequencies of the classes, as `summarised` has it; NaN where they cannot be divided.
+        They are left out in PARTS parts; NaN where the samples cannot be divided.
         """
         cases, n = self.cases(block), len(self.cases(block).train)
-        X, y, found = cases.train, cases.train_response, []
+        X, y, losses = cases.train, cases.train_response, []
         groups = None if cases.groups is None else cases.groups[:n]
         rng = generator(self.config.seed, "parts", *block.replicates)
         try:
             part = folds(X, y, PARTS, rng, () if groups is None else [*map(str, groups)])
         except DataError:  # too few
-            return summarised([])
+            return np.array([summarise_losses([])])
         for number in range(PARTS):
             rest, out = part != number, part == number
             counts = np.bincount(y[rest], minlength=len(cases.classes))
@@ -865,10 +865,11 @@ class PatternWork(Work):
                 of_rest, of_out = (None if groups is None else groups[mine] for mine in (rest, out))
                 inner = replace(cases, train=X[rest], train_response=y[rest], test=X[out],
                                 groups=of_rest)  # fmt: skip
-                found.append(gains(self._afresh(arm, block, inner, number), y[out], counts, of_out))
-        return summarised(found)
+                p = self._fit_predict(arm, block, inner, number)
+                losses.append(excess_log_loss(p, y[out], counts, of_out))
+        return np.array([summarise_losses(losses)])
 
-    def _afresh(self, arm: Any, block: Block, cases: Cases, number: int) -> np.ndarray:
+    def _fit_predict(self, arm: Any, block: Block, cases: Cases, number: int) -> np.ndarray:
         """Return what an arm predicts of the tests (T, K) after a fit to a part of the cases."""
         if arm.name not in self.own_arms:
             task, seed = self._of_peer(arm, block, cases)

@@ -38,9 +38,10 @@ from thesiskit.models import MODELS, peers, ranks
 from thesiskit.models.base import OTHERS, OWN, SOFTENED, Arrays, Model, Training, pack_relevance
 from thesiskit.models.chains import marked
 from thesiskit.models.covariates import Covariates
-from thesiskit.models.interactions import Run, forecast, select_patterns
+from thesiskit.models.interactions import Run, forecast
 from thesiskit.models.packed import read_columns
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, Task
+from thesiskit.models.pipeline import Fitted, Selector
 from thesiskit.models.planes import Planes, check_values, decode, words
 from thesiskit.models.ranks import Ranks
 from thesiskit.models.selection import (
@@ -49,16 +50,15 @@ from thesiskit.models.selection import (
     Screened,
     Selection,
     count_features,
-    select_features,
 )
-from thesiskit.models.temperature import DRAWS, SEED, Temperature, summarised, too_few
+from thesiskit.models.temperature import DRAWS, SEED, Temperature, summarise_losses
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import (
     PAIRS,
     Design,
     Split,
     each_pair,
-    gains,
+    excess_log_loss,
     parts_of,
     screening_limit,
 )
@@ -75,7 +75,7 @@ DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an a
 # what result files have of selections: arrays of the features kept, and numbers
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
 OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant", "unit")
-OF_SPLITS = ("tau", "tau_errors", "seconds", "judged")  # of predictions
+OF_SPLITS = ("tau", "tau_errors", "seconds", "inner_losses")  # of predictions
 FEW, PART = 20_000, 2048  # features of which pairs are screened in seconds, and of a forecast
 MOST_PAIRS = 10  # of features whose cells are counted
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
@@ -239,43 +239,28 @@ def select_one(
     at_most : keep all features that vary where they are fewer than asked for, as they may be
         in a part of a training set.
     """
-    wanted = config.selection
+    wanted, real = config.selection, takes == "reals"
     assert wanted is not None
-    # which of equal features are kept
-    rng = generator(config.seed, "ties", *split.place, str(chosen.size))
-    if split.n_values is not None:
-        at_cut = {"threshold": str(chosen.size)} if wanted.thresholds else {}
-        return select_patterns(
-            split.planes, None if at_cut else int(chosen.size), rng, order=wanted.order,
-            disjoint=chosen.disjoint, ld=wanted.ld, at_most=at_most,
-            run=run or Run(threads=1), **at_cut,
-        )  # fmt: skip
-    real, before = takes == "reals", None
+    before = None
     if wanted.screened is not None and chosen.of is not None:
         # a threshold for real features says nothing of bits
         limit = screening_limit(config) if config.takes_reals == real else None
         before = Screened(chosen.of or split.width, limit)
-    k: int | None = None
-    threshold: Any = None
-    if wanted.thresholds:
-        threshold = str(chosen.size)
-    elif chosen.size != "all":
-        k = int(chosen.size)
-    elif real or before is None:  # else None says that all are kept
-        k, at_most = split.width, True
-    if not real:
-        return select_features(
-            split.bits(), split.response, k, rng,
-            threshold=threshold, cases=split.train, ties=wanted.ties, screened=before,
-        )  # fmt: skip
-    if threshold is not None:
-        threshold = Fraction(threshold) ** 2
+    size = None if wanted.thresholds or chosen.size == "all" else int(chosen.size)
+    if chosen.size == "all" and (real or before is None):  # else None says that all are kept
+        size, at_most = split.width, True
+    selector = Selector(
+        size, str(chosen.size) if wanted.thresholds else None, before, wanted.ties, wanted.order,
+        chosen.disjoint, wanted.ld, at_most,
+    )  # fmt: skip
+    # which of equal features are kept
+    rng = generator(config.seed, "ties", *split.place, str(chosen.size))
     try:
-        return split.select_by_f(k, rng, threshold=threshold, screened=before, at_most=at_most)
+        return split.select(selector, takes, rng, run=run or Run(threads=1))
     except DataError:
         raise
     except UserError as error:
-        if k != chosen.size:
+        if not real or size != chosen.size:
             raise
         raise config.wrong("selection.features", str(error)) from None
 
@@ -708,9 +693,10 @@ class SelectionWork(Work):
         seconds, softened, promised = [], [], []
         for split, selection in self.pairs(arm, block):
             started = time.process_time()
-            mine = self._training(arm, split, selection)
-            posteriors.append(model.fit(mine))
-            softened.append(self.temperature(arm, split, posteriors[-1], mine))
+            training = self._training(arm, split, selection)
+            fitted = Fitted.of(model, training, tempered=arm.tempered)
+            posteriors.append(fitted.posterior)
+            softened.append(fitted.temperature or Temperature.none(split.classes))
             seconds.append(time.process_time() - started)
             if self.config.screened is not None and self.config.scheme == "none":
                 # no errors are seen
@@ -750,8 +736,8 @@ class SelectionWork(Work):
         if chain is not None:
             return {f"{s}/{name}": one for s, fit in enumerate(fits) for name, one in fit.items()}
         for fit, (split, _) in zip(fits, self.pairs(arm, block), strict=True):
-            untempered = Temperature(1.0, np.zeros(split.classes))
-            fit |= {name: value[0] for name, value in _as_arrays([untempered]).items()}
+            untempered = _as_arrays([Temperature.none(split.classes)])
+            fit |= {name: value[0] for name, value in untempered.items()}
         if model.sampled:
             about = {"key": block.key("fit", arm.name), "method": arm.method,
                      "features_kept": arm.label}  # fmt: skip
@@ -769,33 +755,28 @@ class SelectionWork(Work):
         learnt = peers.fit(arm.method, task, table[train], split.response[train], seed)
         return learnt | {"task": np.array([task.kind, str(task.classes), str(task.keep)])}
 
-    def temperature(
-        self, arm: Arm, split: Split, posterior: Any, training: Training
-    ) -> Temperature:
-        """Return the temperature of an arm in a split, 1 without one."""
-        if not arm.tempered or too_few(split.class_counts):
-            return Temperature(1.0, np.zeros(split.classes))
-        return self.model_of(arm).residual_temperature(posterior, training)
-
     # ---- predictions ----
 
     def _predict(self, arm: Arm, block: Block) -> Arrays:
         fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
-        probability, seconds, ranked, promised, softened = [], [], [], [], []
+        probability, seconds, ranked, cross_validated, softened = [], [], [], [], []
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
-            temperature = Temperature(1.0, np.zeros(split.classes))
+            temperature = Temperature.none(split.classes)
             table = split.values(selection.selected, split.test, self.kind.takes)
             started = time.process_time()
             if fitted is not None:
                 temperature = Temperature(*(fitted[name][s] for name in SOFTENED))
                 posterior = self.posterior(fitted, s, arm, (split, selection), block)
-                answer = _predicted(self.model_of(arm), posterior, table, arm, temperature, split)
+                softened_model = Fitted(
+                    self.model_of(arm), posterior, temperature if arm.tempered else None
+                )
+                answer = _predict(softened_model, table, split)
             elif arm.method in OTHERS:
-                answer, temperature = self._afresh(arm, split)
+                answer, temperature = self._select_fit_predict(arm, split)
             else:
                 k = len(selection.selected)
-                answer, promise = self._predict_peer(arm.method, split, k)
-                promised.append(promise)
+                answer, error = self._predict_peer(arm.method, split, k)
+                cross_validated.append(error)
             seconds.append(time.process_time() - started)
             probability.append(answer)
             softened.append(temperature)
@@ -804,9 +785,9 @@ class SelectionWork(Work):
         arrays = _as_arrays(softened) | {"seconds": np.array(seconds)}
         del arrays["offset"]  # it is that of the fit
         if self.config.screened is not None:
-            arrays["cross_validated"] = np.array(promised or [np.nan] * len(seconds))
+            arrays["cross_validated"] = np.array(cross_validated or [np.nan] * len(seconds))
         if self.chooses:
-            arrays["judged"] = self._judged(arm, block)
+            arrays["inner_losses"] = self._inner_losses(arm, block)
         arrays["probability"] = np.concatenate(probability)
         return arrays | (ranks.of_arm(ranked) if ranked else {})
 
@@ -817,12 +798,11 @@ class SelectionWork(Work):
             fitted = self._draws(block.draws("fit", arm.name), block.key("fit", arm.name)) | fitted
         return model.unpack(fitted, s, self._training(arm, *pair))
 
-    def _judged(self, arm: Arm, block: Block) -> np.ndarray:
-        """Return by what an arm is judged before a split is tested, (splits, 3).
+    def _inner_losses(self, arm: Arm, block: Block) -> np.ndarray:
+        """Summarise the excess log losses of a method before each split is tested, (splits, 3).
 
-        It is the log loss of training cases that were left out, less that of the frequencies of
-        the classes, as `summarised` has it: see `each_pair`.  Cases for which a class of fewer than
-        two others is left do not count; NaN where these are all.
+        They are of left-out training samples: see `each_pair`.  Samples for which a class of fewer
+        than two others is left do not count; NaN where these are all.
         """
         drawn = block.load("simulate")
         design = self.design(block.replicates.start)
@@ -833,27 +813,27 @@ class SelectionWork(Work):
             if split.class_counts.min() < 2:
                 continue
             split = split.transformed(arm.transform)
-            p, y = self._afresh(arm, split)[0], split.response[split.test]
+            p, y = self._select_fit_predict(arm, split)[0], split.response[split.test]
             part, groups = parts[split.replicate][split.test], split.groups_of(split.test)
             a, b = np.unique(part)
             for mine, other in ((a, b), (b, a)):
                 place, of = (split.replicate, split.group, int(mine)), part == other
-                loss = gains(
+                loss = excess_log_loss(
                     p[of], y[of], split.class_counts, None if groups is None else groups[of]
                 )
                 losses.setdefault(place, []).append(loss)
         places = [(one.replicate, one.group, int(parts[one.replicate][one.test[0]]))
                   for one in self._splits(block)]  # fmt: skip
-        return np.array([summarised(losses.get(place, [])) for place in places])
+        return np.array([summarise_losses(losses.get(place, [])) for place in places])
 
-    def _afresh(self, arm: Arm, split: Split) -> tuple[np.ndarray, Temperature]:
-        """Return what an arm predicts after a selection of its own, and its temperature."""
+    def _select_fit_predict(self, arm: Arm, split: Split) -> tuple[np.ndarray, Temperature]:
+        """Return what a method predicts after a selection of its own, and its temperature."""
         if arm.method in PEERS:
             k = 0
             if PEERS[arm.method].selects:
                 k = len(select_one(self.config, split, arm, self.kind.takes, at_most=True).selected)
             answer, _ = self._predict_peer(arm.method, split, k, promises=False)
-            return answer, Temperature(1.0, np.zeros(split.classes))
+            return answer, Temperature.none(split.classes)
         model = self.model_of(arm)
         if split.classes > (model.most_classes or split.classes):
             unknown = Temperature(np.nan, np.zeros(split.classes))
@@ -861,9 +841,8 @@ class SelectionWork(Work):
         selection = select_one(self.config, split, arm, model.takes, at_most=True)
         training = self._training(arm, split, selection, within=True)
         table = split.values(selection.selected, split.test, model.takes)
-        posterior = model.fit(training)
-        softened = self.temperature(arm, split, posterior, training)
-        return _predicted(model, posterior, table, arm, softened, split), softened
+        fitted = Fitted.of(model, training, tempered=arm.tempered)
+        return _predict(fitted, table, split), fitted.temperature or Temperature.none(split.classes)
 
     def _predict_peer(
         self, method: str, split: Split, k: int, *, promises: bool = True
@@ -942,11 +921,12 @@ def _as_arrays(found: list[Temperature]) -> Arrays:
     return dict(zip(SOFTENED, map(np.array, zip(*values, strict=True)), strict=True))
 
 
-def _predicted(
-    model: Model, posterior: Any, table: np.ndarray, arm: Arm, softened: Temperature, split: Split
-) -> np.ndarray:
-    """Return P(class 1) of the test cases, (T,), or P(class), (T, G), of more than two classes."""
-    p = model.predict(posterior, table, softened if arm.tempered else None)
+def _predict(fitted: Fitted, values: np.ndarray, split: Split) -> np.ndarray:
+    """Return P(class 1) of the test samples, (T,), or P(class), (T, G), of more than two classes.
+
+    values : (T, k) of the selected features.
+    """
+    p = fitted.predict(values)
     if split.covariates is not None:
         first = Covariates.of(split.covariates[split.train], split.response[split.train])
         p = first.adjusted(p, split.covariates[split.test])

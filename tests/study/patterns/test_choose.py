@@ -68,7 +68,7 @@ def test_the_cases_that_are_tested_choose_nothing(tmp_path):
         frame.to_csv(tmp_path / name / "t.csv", index=False)
         new.to_csv(tmp_path / name / "u.csv", index=False)
         record = made(tmp_path / name, "test_path: u.csv", "choose: true").record()
-        judged.append(record.predictions["judged"])
+        judged.append(record.predictions["inner_losses"])
         assert record.choice is not None
     assert judged[0].shape == (1, 3, 3)
     np.testing.assert_array_equal(*judged)

@@ -83,7 +83,7 @@ def test_arms_are_judged_by_fits_without_both_parts(tmp_path, table):
         own -= log[np.arange(test.sum()), y[test]]
         gains[a].append(own[fold[test] % 5 == b])
         gains[b].append(own[fold[test] % 5 == a])
-    for f, (mean, error, rank) in enumerate(arrays["judged"][:, arm]):
+    for f, (mean, error, rank) in enumerate(arrays["inner_losses"][:, arm]):
         one = np.concatenate(gains[f % 5])
         assert (mean, error) == pytest.approx((one.mean(), stats.sem(one)), rel=1e-9)
         z = stats.wilcoxon(one, method="asymptotic").zstatistic
@@ -96,7 +96,7 @@ def test_what_is_chosen_is_predicted(tmp_path, table):
     X[:, :2] += 0.6 * y[:, None]
     record = made(tmp_path, X, y).record()
     score, chosen = record.choice
-    judged = record.predictions["judged"]
+    judged = record.predictions["inner_losses"]
     better = (judged[..., 0] < 0) & (judged[..., 2] < -1)
     loss = np.where(better, judged[..., 0] + 0.25 * judged[..., 1], np.inf)
     least, clear = loss.argmin(axis=1), better.any(axis=1)
@@ -138,7 +138,7 @@ def test_a_part_without_a_class_does_not_judge(tmp_path, table):
     X, y = table
     few = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:4]]
     record = made(tmp_path, X[few], y[few], folds=4).record()
-    assert np.isfinite(record.predictions["judged"]).all()  # two cases are left in each
+    assert np.isfinite(record.predictions["inner_losses"]).all()  # two cases are left in each
     few = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:2]]
     folder = tmp_path / "fewer"
     folder.mkdir()
