@@ -473,7 +473,7 @@ class Config(Block):
         Of methods of others those are left that can be exported.  How cases are divided and the
         report do not matter then, and have their defaults.
         """
-        fitted = {*models.OWN, *(peer.name for peer in PEERS.values() if peer.exported)}
+        fitted = {*models.OWN, *(name for name, peer in PEERS.items() if peer.exported)}
         key = "methods" if self.selects else "peers"
         left = [method for method in getattr(self.model, key) if method in fitted]
         model = self.model.model_copy(update={key: left})

@@ -21,7 +21,7 @@ from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.logistic import Logistic
 from thesiskit.models.packed import Transform, check_transform
 from thesiskit.models.patterns import PATTERNS
-from thesiskit.models.peers import BITS, Task
+from thesiskit.models.peers import Task
 from thesiskit.models.planes import features_of
 from thesiskit.models.temperature import Temperature
 
@@ -176,7 +176,7 @@ class PeerArm(FittedArm):
         return self.selected
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
-        table = self.table(inputs, cases, bits=self.task.kind == BITS)
+        table = self.table(inputs, cases, bits=False)
         answer = peers.predict(self.method, self.task, self.learnt, table)
         if inputs.classes:
             return {"probability": answer}
@@ -192,7 +192,7 @@ class PeerArm(FittedArm):
     def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "PeerArm":
         task, method = Task(**about["task"], values=inputs.n_values), str(about["method"])
         check(inputs.family == peers.FAMILIES[task.kind] and task.classes == len(inputs.classes))
-        columns = inputs.checked(arrays["columns"], bits=task.kind == BITS)
+        columns = inputs.checked(arrays["columns"], bits=False)
         check(isinstance(task.order, int) and 0 <= task.order <= len(columns))
         learnt = marked(arrays, "learnt/")
         peers.check_learnt(method, task, learnt, len(columns))

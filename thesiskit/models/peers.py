@@ -1,51 +1,34 @@
-"""Methods that one would take instead, from other packages: PEERS tells each of them once.
-
-`fit` returns what a method has learnt as named arrays, which a file can hold without a pickle, and
-`predict` takes these arrays and other cases.  `Task` says what cases are:
+"""Third-party methods to compare with: `PEERS` has an object for each, by the name in configs.
 
     task = Task(REALS, classes=3, keep=10)
     learnt = fit("gaussian-nb", task, X, y, seed)        # dict of named arrays
     predict("gaussian-nb", task, learnt, X_new)          # P(class), (T, 3)
+    fit_predict("random-forest", task, X, y, X_new, seed)
     names(REALS)                                         # what configs may ask for
     PEERS["gaussian-nb"].words                           # what tables call it
 
-`fit_predict` does both; it also does the methods that are not `exported`, whose fits are no
-arrays, and `l2_logistic` takes a table in parts, which is never held whole.
+To add a method: a class with two functions, and a line in `PEERS`.  What an `exported` method
+learns is named arrays, which a file can hold without a pickle; others keep an object of
+scikit-learn.  `l2_logistic` takes a table in parts, which is never held whole.
 
-| method                       | what it is                                                        |
-|------------------------------|-------------------------------------------------------------------|
-| bernoulli-nb                 | scikit-learn's SelectKBest (F statistic) and BernoulliNB          |
-| bernoulli-nb-calibrated      | the same, selection included, in CalibratedClassifierCV           |
-| gaussian-nb                  | the `keep` features with the largest F statistics, and GaussianNB |
-| l2-logistic                  | logistic regression of all features as they are                   |
-| lasso                        | the same with an L1 penalty, of the best SCREENED features; of    |
-|                              | more than two classes each against the others                     |
-| logistic-regression, ridge   | of one-hot features                                               |
-| gradient-boosting            | of categorical features, as is naive-bayes                        |
+Tuning is by the log loss of five stratified folds of the training samples, in which everything is
+done again, the choice of the best features too; ridges are tuned by leaving samples out.
 
-Tuning is by the log loss of five stratified folds of the training cases, in which everything is
-done again, the choice of the best features too; ridges are tuned by left-out cases.  Nearest
-shrunken centroids are those of Tibshirani, Hastie, Narasimhan and Chu (2002, PNAS 99, 6567-6572);
-scikit-learn's NearestCentroid has the same centroids, but its log odds are more than twice those of
-the paper.
+To the n training samples one is added, shared by the classes equally, so that no probability is 0;
+but not with the naive Bayes methods of chapter 2, which are scikit-learn's as they are.
 
-To the n training cases one more is added, shared by the classes equally, so that no probability is
-0; but not with the naive Bayes methods of chapter 2, which are scikit-learn's as they are.
-
-Missing values.  Of BITS it is the more frequent value of its feature in the training cases, of
-REALS their mean.  FEATURES have codes from 0; a code below 0 is a missing value or one that no
-training case has, which the methods do not tell apart: no column of the feature is set.  To
-naive-bayes it is one more category, also where no training case has it; to gradient-boosting too,
-but where no training case has it, it goes to the side with most cases.
+FEATURES have codes from 0; a code below 0 is a missing value or one that no training sample has,
+which the methods do not tell apart: no column of the feature is set.  To naive-bayes it is one more
+category; to gradient-boosting too, but where no training sample has it, it goes to the side with
+most samples.
 """
 
-import importlib
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -54,30 +37,23 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.models.temperature import column_means, independent_cases, together
 
 Arrays = dict[str, np.ndarray]
-# what methods take: features of 0 and 1, or as they are; discrete ones, with classes or with real
+# kinds of tasks: features of 0 and 1, or as they are; discrete ones, with classes or with real
 # responses; the states before a response
 BITS, REALS, SEQUENCES = "bits", "reals", "sequences"
 FEATURES, RESPONSES = "features", "real responses"
-# of data that have such cases
+# of data that have such samples
 FAMILIES = {BITS: "table", REALS: "table", SEQUENCES: SEQUENCES, FEATURES: FEATURES,
             RESPONSES: FEATURES}  # fmt: skip
 
 CS = np.logspace(-4, 4, 10)  # of logistic regression
 RIDGE_CS = np.logspace(-5, 3, 9)
 WHOLE_CS = np.logspace(-3, 5, 9)  # of l2-logistic, for rows whose mean squared length is 1
-SCREENED = 500  # features of lasso: those with the largest F statistics in its training cases
+SCREENED = 500  # features of lasso: those with the largest F statistics in its training samples
 PENALTIES = np.logspace(0.15, 2.3, 8)  # C of lasso, times the smallest with which a feature is used
 THRESHOLDS = 30  # of nearest-centroids, from 0 to that which shrinks all to one centroid
 FOLDS = 5
 LARGEST = 1e100  # of a number in a model file
 TREES = 500
-_GAUSSIAN = ("theta_", "var_", "class_prior_")  # scikit-learn's names of what is learnt
-_BERNOULLI = ("class_log_prior_", "feature_log_prob_")
-# what load imports
-_SKLEARN = (
-    "calibration", "ensemble", "feature_selection", "linear_model", "model_selection",
-    "naive_bayes", "preprocessing",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,7 +65,7 @@ class Task:
     keep : BITS, REALS: how many features are kept, by a method that selects.
     values : FEATURES, RESPONSES: how many values each feature has; SEQUENCES: how many states.
     order : SEQUENCES: how many of the last states are used.
-    groups : (n,) numbers from 0 of groups of training cases, which folds keep together.
+    groups : (n,) numbers from 0 of groups of training samples, which folds keep together.
     """
 
     kind: str
@@ -100,35 +76,95 @@ class Task:
     groups: Any = None
 
 
-@dataclass(frozen=True)
 class Peer:
-    """A method of others.
+    """A third-party method: `learn` and `answer` are what a subclass has to define.
 
-    name, words : what configs and what tables call it.
+    words : what tables call it.
     takes : the kinds of tasks.
-    fit : from task, columns, responses (classes 0..G-1, each with a case), seed to arrays; None
-        where a fit is no arrays.
-    answer : from arrays and columns to P(class), (T, G), or real responses, (T,).
-    columns : how FEATURES become columns: "one-hot", "dense", "codes".
     selects : whether it keeps some features; the others of BITS and REALS take all.
-    filled : what a missing value of BITS and REALS counts as.
-    adds : whether one more case is added, shared by the classes.
+    filled : what replaces a missing value of BITS and REALS, in words.
+    adds : whether one more sample is added, shared by the classes.
+    normalised : whether probabilities are divided by their sum in the end, too.
+    exported : whether all that it learns is arrays.
     """
 
-    name: str
     words: str
     takes: tuple[str, ...]
-    fit: Callable[[Task, Any, np.ndarray, int], Arrays] | None = None
-    answer: Callable[[Arrays, Any], np.ndarray] | None = None
-    columns: str = "dense"
-    selects: bool = False
-    filled: str = "mean"
-    adds: bool = True
+    selects, filled, adds, normalised, exported = False, "mean", True, False, True
 
-    @property
-    def exported(self) -> bool:
-        """Whether `fit` returns all that it has learnt, as arrays."""
-        return self.fit is not None
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+        """Fit to columns (n, .) and classes 0..G-1, each with a sample; or real responses."""
+        raise NotImplementedError
+
+    def answer(self, learnt: dict[str, Any], columns: Any) -> np.ndarray:
+        """Return P(class), (T, G), or real responses, (T,), by what was learnt."""
+        raise NotImplementedError
+
+    def prepare(self, task: Task, table: np.ndarray) -> Arrays:
+        """Return what is learnt of columns: what fills gaps, and which of them are used."""
+        if task.kind == REALS:
+            means = column_means(table)
+            return {"filling": means, "varying": np.ptp(filled(table, means), axis=0) > 0}
+        if task.kind == SEQUENCES:
+            return {}
+        return {"expressed": np.unique(one_hot(table, task.values).indices)}
+
+    def columns(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> Any:
+        """Return a table, of training samples or others, as the columns that `learn` takes."""
+        if task.kind == REALS:
+            columns = filled(np.asarray(table, dtype=float), learnt["filling"])
+            return columns if learnt["varying"].all() else columns[:, learnt["varying"]]
+        if task.kind == SEQUENCES:
+            return one_hot(_histories(task, table), task.values).toarray()
+        # without columns that are 0 in all training samples: their coefficients would be 0
+        return one_hot(table, task.values)[:, learnt["expressed"]]
+
+    def base_rate_suffices(self, task: Task, base: Arrays) -> bool:
+        """Return whether the base rate is the fit, whatever the features."""
+        if task.kind == RESPONSES:
+            return base["mean response"][1] == 1
+        if self.selects and task.keep == 0:  # no feature passes a threshold
+            return True
+        return np.count_nonzero(base["counts"]) == 1
+
+    def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> dict[str, Any]:
+        """Return the base rate, and what is learnt unless the base rate suffices."""
+        base, response = _base(task, response)
+        discrete = task.kind in (FEATURES, RESPONSES)
+        if self.base_rate_suffices(task, base) or (discrete and not (table >= 0).any()):
+            return base
+        prepared = self.prepare(task, table)
+        columns = self.columns(task, prepared, table)
+        if columns.shape[1] == 0:
+            return base
+        with quietly():
+            return base | prepared | self.learn(task, columns, response, seed)
+
+    def predict(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> np.ndarray:
+        """Return predictions for samples by what `fit` returned."""
+        answer = None
+        if len(learnt) > 1:  # more than the base rate
+            columns = self.columns(task, learnt, table)
+            with quietly():
+                answer = self.answer(learnt, columns)
+        return self.complete(task, learnt, answer, len(table))
+
+    def complete(
+        self, task: Task, base: Arrays, answer: np.ndarray | None, samples: int
+    ) -> np.ndarray:
+        """Return predictions for all classes from those for the classes seen; None: base rate."""
+        if task.kind == RESPONSES:
+            return np.full(samples, base["mean response"][0]) if answer is None else answer
+        counts = base["counts"]
+        n = counts.sum()
+        p = np.tile(counts / n, (samples, 1))
+        if answer is not None:
+            p[:, counts > 0] = answer
+        if self.adds:
+            p = (n * p + 1 / task.classes) / (n + 1)
+        if self.normalised or task.kind in (FEATURES, SEQUENCES):
+            p = p / p.sum(axis=1, keepdims=True)
+        return p
 
 
 def names(*kinds: str) -> tuple[str, ...]:
@@ -142,27 +178,23 @@ def load(methods: Iterable[str]) -> None:
     """Import what the methods need, so that it is not counted in the time of the first fit."""
     if unknown := [method for method in methods if method not in PEERS]:
         raise UserError(f"unknown method {unknown[0]}: choose from {', '.join(PEERS)}")
-    for part in _SKLEARN:
-        importlib.import_module(f"sklearn.{part}")
-
-
-def _check(name: str, task: Task, cases: int, length: int) -> None:
-    """Raise UserError for what cannot be asked, DataError for no training case."""
-    if name not in names(task.kind):
-        raise UserError(f"unknown method {name}: choose from {', '.join(names(task.kind))}")
-    if task.kind == SEQUENCES:
-        load([name])
-        if not 0 <= task.order <= length:
-            raise UserError(f"order is {task.order}, but the histories hold {length} states")
-    if cases == 0:
-        raise DataError(f"{name} needs at least one training case")
+    from sklearn import (  # noqa: F401
+        calibration,
+        ensemble,
+        feature_selection,
+        linear_model,
+        model_selection,
+        naive_bayes,
+    )
 
 
 # ---- fits, and predictions from them ----
 
 
-def fit(name: str, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
-    """Return what a method learns from training cases, as arrays that `predict` takes.
+def fit(
+    name: str, task: Task, table: np.ndarray, response: np.ndarray, seed: int
+) -> dict[str, Any]:
+    """Return what a method learns from training samples, as `predict` takes it.
 
     table : (n, p) features, or states in order of time.
     response : (n,) classes 0..classes-1; real numbers with RESPONSES.
@@ -170,50 +202,31 @@ def fit(name: str, task: Task, table: np.ndarray, response: np.ndarray, seed: in
 
     Raises
     ------
-    UserError: the method does not take such cases, or is not `exported`, or lacks its package.
-    DataError: there is no training case.
+    UserError: the method does not take such samples.
+    DataError: there is no training sample.
     """
-    _check(name, task, len(table), table.shape[1])
-    peer = PEERS[name]
-    if peer.fit is None:
-        raise UserError(f"{name} cannot be exported: what it has learnt is not a few arrays")
-    if name == "n-gram":
-        return _fit_n_gram(task, _histories(task, table), np.asarray(response), seed)
-    base, codes = _base(task, response)
-    if _says_nothing(peer, task, base):
-        return base
-    if name == "l2-logistic":
-        return base | peer.fit(task, table, codes, seed)
-    if task.kind in (FEATURES, RESPONSES) and not (table >= 0).any():  # no value is known
-        return base
-    learnt = _learn(peer, task, table)
-    columns = _columns(peer, task, learnt, table)
-    if columns.shape[1] == 0:
-        return base
-    with quietly():
-        return base | learnt | peer.fit(task, columns, codes, seed)
+    if name not in names(task.kind):
+        raise UserError(f"unknown method {name}: choose from {', '.join(names(task.kind))}")
+    if task.kind == SEQUENCES and not 0 <= task.order <= table.shape[1]:
+        raise UserError(f"order is {task.order}, but the histories hold {table.shape[1]} states")
+    if len(table) == 0:
+        raise DataError(f"{name} needs at least one training sample")
+    return PEERS[name].fit(task, table, response, seed)
 
 
-def predict(name: str, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
-    """Return P(class) of other cases, (T, classes), or their real responses, (T,).
+def predict(name: str, task: Task, learnt: dict[str, Any], table: np.ndarray) -> np.ndarray:
+    """Return P(class) of samples, (T, classes), or their real responses, (T,).
 
     learnt : what `fit` returned for the task.
     """
-    peer = PEERS[name]
-    if name == "n-gram":
-        history = learnt["history"]
-        test = _histories(replace(task, order=history.shape[1]), table)
-        states = np.where(test < 0, task.values, test)  # what no training case has is one more
-        training = history, learnt["class"], states, task.values + 1, task.classes
-        *_, p = n_grams(*training, learnt["cases"])
-        return p
-    answer = None
-    if len(learnt) > 1:  # more than the base rate
-        columns = _columns(peer, task, learnt, table)
-        assert peer.answer is not None
-        with quietly():
-            answer = peer.answer(learnt, columns)
-    return _completed(peer, task, learnt, answer, len(table))
+    return PEERS[name].predict(task, learnt, table)
+
+
+def fit_predict(
+    name: str, task: Task, train: np.ndarray, response: np.ndarray, test: np.ndarray, seed: int
+) -> np.ndarray:
+    """Return the predictions for test samples (T, p) of a method fitted to training samples."""
+    return predict(name, task, fit(name, task, train, response, seed), test)
 
 
 def check_learnt(name: str, task: Task, learnt: Arrays, width: int) -> None:
@@ -223,47 +236,21 @@ def check_learnt(name: str, task: Task, learnt: Arrays, width: int) -> None:
     """
     peer = PEERS[name]
     if not peer.exported or task.kind not in peer.takes:
-        raise ValueError(f"{name} has no such fits")
+        raise ValueError(f"{name} cannot be exported for such a task")
     for array in learnt.values():
         if array.dtype.kind not in "biuf" or not (np.abs(array.astype(float)) < LARGEST).all():
             raise ValueError("its numbers are no numbers of a fit")
-    if "root" in learnt:  # each way through a tree ends, because it leads to later nodes only
-        node = np.flatnonzero(learnt["feature"] >= 0)
-        after = [learnt[side][node] for side in ("left", "right")]
-        nodes = len(learnt["feature"])
-        inside = all(((one > node) & (one < nodes)).all() for one in after)
-        if not inside or not ((learnt["root"] >= 0) & (learnt["root"] < nodes)).all():
-            raise ValueError("its trees are damaged")
-    for indices in ("best", "feature"):
-        if indices in learnt and (learnt[indices] < (0 if indices == "best" else -2)).any():
-            raise ValueError("its columns are damaged")
-    if "pairs" in learnt:
-        values = np.broadcast_to(task.values, width)[learnt["pairs"]] + 1
-        if (learnt["pairs"] < 0).any() or not np.array_equal(learnt["values"], values):
-            raise ValueError("its pairs are damaged")
+    if "best" in learnt and (learnt["best"] < 0).any():
+        raise ValueError("its columns are damaged")
     if "class" in learnt and not ((learnt["class"] >= 0) & (learnt["cases"] > 0)).all():
         raise ValueError("its counts are damaged")
-    codes = task.kind not in (BITS, REALS)
+    codes = task.kind != REALS
     p = predict(name, task, learnt, np.zeros((2, width), dtype=int if codes else float))
     if task.kind == RESPONSES:
         if p.shape != (2,) or not np.isfinite(p).all():
             raise ValueError("it predicts no numbers")
     elif p.shape != (2, task.classes) or not np.isfinite(p).all() or (p < 0).any():
         raise ValueError("it predicts no probabilities")
-
-
-def fit_predict(
-    name: str, task: Task, train: np.ndarray, response: np.ndarray, test: np.ndarray, seed: int
-) -> np.ndarray:
-    """Return P(class) of test cases (T, p), (T, classes), or their real responses, (T,).
-
-    It is what `predict` says of what `fit` learnt; methods that are not exported have it too.
-    """
-    _check(name, task, len(train), min(train.shape[1], test.shape[1]))
-    peer = PEERS[name]
-    if peer.fit is not None:
-        return predict(name, task, fit(name, task, train, response, seed), test)
-    return _boosted(peer, task, train, response, test, seed)
 
 
 def _base(task: Task, response: np.ndarray) -> tuple[Arrays, np.ndarray]:
@@ -274,35 +261,6 @@ def _base(task: Task, response: np.ndarray) -> tuple[Arrays, np.ndarray]:
     response = np.asarray(response, dtype=np.int64)
     counts = np.bincount(response, minlength=task.classes)
     return {"counts": counts}, np.searchsorted(np.flatnonzero(counts), response)
-
-
-def _says_nothing(peer: Peer, task: Task, base: Arrays) -> bool:
-    """Return whether the base rate is the fit, whatever the features."""
-    if task.kind == RESPONSES:
-        return base["mean response"][1] == 1
-    if peer.selects and task.keep == 0:  # no feature passes a threshold
-        return True
-    if peer.name == "bernoulli-nb-calibrated" and base["counts"].min() < 2:
-        raise DataError(f"{peer.name} needs two training cases of each class")
-    return np.count_nonzero(base["counts"]) == 1
-
-
-def _completed(
-    peer: Peer, task: Task, base: Arrays, answer: np.ndarray | None, cases: int
-) -> np.ndarray:
-    """Return predictions from those of a method for the classes seen; None: the base rate."""
-    if task.kind == RESPONSES:
-        return np.full(cases, base["mean response"][0]) if answer is None else answer
-    counts = base["counts"]
-    n = counts.sum()
-    p = np.tile(counts / n, (cases, 1))
-    if answer is not None:
-        p[:, counts > 0] = answer
-    if peer.adds:
-        p = (n * p + 1 / task.classes) / (n + 1)
-    if peer.name == "l2-logistic" or task.kind in (FEATURES, SEQUENCES):
-        p = p / p.sum(axis=1, keepdims=True)
-    return p
 
 
 @contextmanager
@@ -380,38 +338,6 @@ def cross_validated(
 # ---- tables as columns of numbers ----
 
 
-def _learn(peer: Peer, task: Task, table: np.ndarray) -> Arrays:
-    """Return what is learnt of columns: what fills gaps, and which of them are used."""
-    if task.kind == BITS:
-        return {"filling": majority(table)}
-    if task.kind == REALS:
-        means = column_means(table)
-        return {"filling": means, "varying": np.ptp(filled(table, means), axis=0) > 0}
-    if task.kind == SEQUENCES or peer.columns == "codes":
-        return {}
-    return {"expressed": np.unique(one_hot(table, task.values).indices)}
-
-
-def _columns(peer: Peer, task: Task, learnt: Arrays, table: np.ndarray) -> Any:
-    """Return a table, of training cases or others, as the columns that the method takes."""
-    if peer.name == "l2-logistic":
-        away = np.asarray(table, dtype=float) - learnt["mean"]
-        return np.where(np.isnan(away), 0, away)
-    if task.kind == BITS:
-        return filled(table, learnt["filling"])
-    if task.kind == REALS:
-        columns = filled(np.asarray(table, dtype=float), learnt["filling"])
-        return columns if learnt["varying"].all() else columns[:, learnt["varying"]]
-    if task.kind == SEQUENCES:
-        return one_hot(_histories(task, table), task.values).toarray()
-    if peer.columns == "codes":
-        return np.where(table < 0, task.values, table)
-    # a column that is 0 in all training cases is left out: its coefficient would be 0
-    columns = one_hot(table, task.values)[:, learnt["expressed"]]
-    # five times as fast for a forest as from a sparse table
-    return columns.toarray() if peer.columns == "dense" else columns
-
-
 def majority(table: np.ndarray) -> np.ndarray:
     """Return the more frequent value of each column of 0, 1 and NaN; of equally frequent ones 0."""
     gone = np.isnan(table)
@@ -485,17 +411,35 @@ def _mean_log_probability(model: Any, rows: Any, response: np.ndarray) -> float:
     return float(np.log(np.maximum(p, np.finfo(p.dtype).eps)).mean())
 
 
-def _fit_linear(
-    task: Task, columns: Any, response: np.ndarray, seed: int, grid: np.ndarray = CS
-) -> Arrays:
+class Linear(Peer):
     """Logistic regression; or a ridge, whose penalty is tuned by leave-one-out squared error."""
-    from sklearn.linear_model import RidgeCV
 
-    if task.kind == RESPONSES:
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
+        from sklearn.linear_model import RidgeCV
+
         model: Any = RidgeCV(1 / RIDGE_CS)
-    else:
-        model = logistic_regression(response, seed, grid, task.groups)
-    return _coefficients(model.fit(columns, response))
+        if task.kind != RESPONSES:
+            model = logistic_regression(response, seed, CS, task.groups)
+        return _coefficients(model.fit(columns, response))
+
+    def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
+        from sklearn.linear_model import LogisticRegression, Ridge
+
+        kind = LogisticRegression if "counts" in learnt else Ridge
+        model = _restored(kind(), learnt, "coef_", "intercept_")
+        return model.predict_proba(columns) if "counts" in learnt else model.predict(columns)
+
+
+class LogisticRegression(Linear):
+    """Logistic regression of one-hot features or states."""
+
+    words, takes = "logistic regression, one-hot", (FEATURES, SEQUENCES)
+
+
+class Ridge(Linear):
+    """Ridge regression of one-hot features."""
+
+    words, takes = "ridge regression, one-hot", (RESPONSES,)
 
 
 def _coefficients(model: Any) -> Arrays:
@@ -504,66 +448,71 @@ def _coefficients(model: Any) -> Arrays:
     return {"coef_": best.coef_, "intercept_": np.asarray(best.intercept_)}
 
 
-def _answer_linear(learnt: Arrays, columns: Any) -> np.ndarray:
-    from sklearn.linear_model import LogisticRegression, Ridge
+class FittedObject(Peer):
+    """A method whose fit is an object of scikit-learn, which no file can hold."""
 
-    if "counts" in learnt:
-        return _restored(LogisticRegression(), learnt, "coef_", "intercept_").predict_proba(columns)
-    return _restored(Ridge(), learnt, "coef_", "intercept_").predict(columns)
+    exported = False
 
-
-def _fit_bernoulli(
-    task: Task, columns: np.ndarray, codes: np.ndarray, seed: int, *, calibrated: bool = False
-) -> Arrays:
-    """One model, or one of each fold with the two numbers that calibrate it."""
-    from sklearn.calibration import CalibratedClassifierCV
-    from sklearn.feature_selection import SelectKBest, f_classif
-    from sklearn.naive_bayes import BernoulliNB
-    from sklearn.pipeline import make_pipeline
-
-    model = make_pipeline(SelectKBest(f_classif, k=task.keep), BernoulliNB())
-    if not calibrated:
-        models, lines = [model.fit(columns, codes)], np.empty((0, 2))
-    else:
-        several = CalibratedClassifierCV(model, cv=_folds(codes, seed, task.groups))
-        several = several.fit(columns, codes)
-        models = [member.estimator for member in several.calibrated_classifiers_]
-        by = [member.calibrators[0] for member in several.calibrated_classifiers_]
-        lines = np.array([[line.a_, line.b_] for line in by])
-    best = np.array([model[0].get_support(indices=True) for model in models])
-    return {"best": best, "lines": lines} | {
-        name: np.array([getattr(model[1], name) for model in models]) for name in _BERNOULLI
-    }
+    def answer(self, learnt: dict[str, Any], columns: Any) -> np.ndarray:
+        model = learnt["model"]
+        return model.predict_proba(columns) if "counts" in learnt else model.predict(columns)
 
 
-def _answer_bernoulli(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
-    from scipy.special import expit
-    from sklearn.naive_bayes import BernoulliNB
+class BernoulliNaiveBayes(FittedObject):
+    """scikit-learn's SelectKBest (F statistic) and BernoulliNB."""
 
-    total = np.zeros((len(columns), 2))
-    for i, best in enumerate(learnt["best"]):
-        mine = learnt | {name: learnt[name][i] for name in _BERNOULLI}
-        p = _restored(BernoulliNB(), mine, *_BERNOULLI).predict_proba(columns[:, best])
-        if len(learnt["lines"]):
-            slope, intercept = learnt["lines"][i]
-            p[:, 1] = expit(-(slope * p[:, 1] + intercept))
-            p[:, 0] = 1 - p[:, 1]
-        total += p
-    return total / len(learnt["best"])
+    words, takes, selects, adds = "SelectKBest + BernoulliNB", (BITS,), True, False
+    filled = "more frequent value"
+
+    def prepare(self, task: Task, table: np.ndarray) -> Arrays:
+        return {"filling": majority(table)}
+
+    def columns(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> np.ndarray:
+        return filled(table, learnt["filling"])
+
+    def pipeline(self, task: Task) -> Any:
+        """Return an unfitted selection and model."""
+        from sklearn.feature_selection import SelectKBest, f_classif
+        from sklearn.naive_bayes import BernoulliNB
+        from sklearn.pipeline import make_pipeline
+
+        return make_pipeline(SelectKBest(f_classif, k=task.keep), BernoulliNB())
+
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+        return {"model": self.pipeline(task).fit(columns, response)}
 
 
-def _fit_gaussian(task: Task, columns: np.ndarray, codes: np.ndarray, _seed: int) -> Arrays:
-    from sklearn.naive_bayes import GaussianNB
+class CalibratedBernoulliNaiveBayes(BernoulliNaiveBayes):
+    """The same, selection included, in CalibratedClassifierCV."""
 
-    best = _best(columns, codes, task.keep)
-    model = GaussianNB().fit(columns[:, best], codes)
-    return {"best": best} | {name: getattr(model, name) for name in _GAUSSIAN}
+    words = "SelectKBest + BernoulliNB, calibrated"
+
+    def base_rate_suffices(self, task: Task, base: Arrays) -> bool:
+        if task.keep > 0 and base["counts"].min() < 2:
+            raise DataError("bernoulli-nb-calibrated needs two training samples of each class")
+        return super().base_rate_suffices(task, base)
+
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+        from sklearn.calibration import CalibratedClassifierCV
+
+        folds = _folds(response, seed, task.groups)
+        model = CalibratedClassifierCV(self.pipeline(task), cv=folds)
+        return {"model": model.fit(columns, response)}
 
 
-def _answer_gaussian(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
-    from sklearn.naive_bayes import GaussianNB
+class GaussianNaiveBayes(FittedObject):
+    """The `keep` features with the largest F statistics, and scikit-learn's GaussianNB."""
 
-    return _restored(GaussianNB(), learnt, *_GAUSSIAN).predict_proba(columns[:, learnt["best"]])
+    words, takes, selects, adds = "SelectKBest + GaussianNB", (REALS,), True, False
+
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+        from sklearn.naive_bayes import GaussianNB
+
+        best = _best(columns, response, task.keep)
+        return {"best": best, "model": GaussianNB().fit(columns[:, best], response)}
+
+    def answer(self, learnt: dict[str, Any], columns: Any) -> np.ndarray:
+        return super().answer(learnt, columns[:, learnt["best"]])
 
 
 def _best(columns: np.ndarray, codes: np.ndarray, many: int) -> np.ndarray:
@@ -575,141 +524,127 @@ def _best(columns: np.ndarray, codes: np.ndarray, many: int) -> np.ndarray:
     return np.sort(np.argsort(-f, kind="stable")[:many])
 
 
-def _fit_categorical(task: Task, columns: np.ndarray, codes: np.ndarray, _seed: int) -> Arrays:
-    """One case is added to each value in each class, missing as a value too."""
-    from sklearn.naive_bayes import CategoricalNB
+class CategoricalNaiveBayes(FittedObject):
+    """One sample is added to each value in each class, missing as a value too."""
 
-    values = np.asarray(task.values) + 1
-    model = CategoricalNB(min_categories=values).fit(columns, codes)
-    return {
-        "values": values,
-        "class_log_prior_": model.class_log_prior_,
-        "feature_log_prob_": np.concatenate(model.feature_log_prob_, axis=1),
-    }
+    words, takes = "naive Bayes", (FEATURES,)
 
+    def prepare(self, task: Task, table: np.ndarray) -> Arrays:
+        return {}
 
-def _answer_categorical(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
-    from scipy.special import logsumexp
+    def columns(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
+        return np.where(table < 0, task.values, table)
 
-    start = np.cumsum(learnt["values"]) - learnt["values"]
-    log_p = np.zeros((len(columns), len(learnt["class_log_prior_"])))
-    for first, codes in zip(start, columns.T.astype(int), strict=True):
-        log_p += learnt["feature_log_prob_"][:, first + codes].T
-    log_p += learnt["class_log_prior_"]
-    return np.exp(log_p - logsumexp(log_p, axis=1)[:, None])
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+        from sklearn.naive_bayes import CategoricalNB
+
+        model = CategoricalNB(min_categories=np.asarray(task.values) + 1)
+        return {"model": model.fit(columns, response)}
 
 
-def _fit_forest(task: Task, columns: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
-    """Nodes of all trees, one after the other; those of tree i begin at root[i].
+class RandomForest(FittedObject):
+    """scikit-learn's forest of TREES trees."""
 
-    feature, threshold : (nodes,) a case with at most the threshold goes to the left; -2 in leaves.
-    left, right : (nodes,) numbers of nodes.
-    value : (nodes, G) shares of classes; (nodes, 1) mean responses.
-    """
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+    words, takes = "random forest", (REALS, FEATURES, RESPONSES)
 
-    forest = RandomForestRegressor if task.kind == RESPONSES else RandomForestClassifier
-    fitted = forest(TREES, random_state=seed).fit(columns, response)
-    trees = [tree.tree_ for tree in fitted.estimators_]
-    root = np.cumsum([0] + [tree.node_count for tree in trees[:-1]])
-    nodes = {
-        "feature": [tree.feature for tree in trees],
-        "threshold": [tree.threshold for tree in trees],
-        "left": [i + tree.children_left for i, tree in zip(root, trees, strict=True)],
-        "right": [i + tree.children_right for i, tree in zip(root, trees, strict=True)],
-        "value": [tree.value[:, 0] for tree in trees],
-    }
-    return {"root": root} | {name: np.concatenate(parts) for name, parts in nodes.items()}
+    def columns(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
+        columns = super().columns(task, learnt, table)
+        # five times as fast as from a sparse table
+        return columns if task.kind == REALS else columns.toarray()
+
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+        kind = RandomForestRegressor if task.kind == RESPONSES else RandomForestClassifier
+        return {"model": kind(TREES, random_state=seed).fit(columns, response)}
 
 
-def _answer_forest(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
-    """Return the means of the trees, added in their order as scikit-learn does.
-
-    Raises ValueError where a node is not behind the one above it, as in a file that was altered:
-    its trees may have no end.
-    """
-    feature, value = learnt["feature"], learnt["value"]
-    inner = np.flatnonzero(feature >= 0)
-    if (np.minimum(learnt["left"], learnt["right"])[inner] <= inner).any():
-        raise ValueError("its trees have no end")
-    columns = columns.astype(np.float32)  # as scikit-learn compares them
-    answer = np.zeros((len(columns), value.shape[1]))
-    trees, width = len(learnt["root"]), columns.shape[1]
-    step = max(1, 2**17 // trees)
-    for start in range(0, len(columns), step):
-        given = columns[start : start + step].ravel()
-        first = np.tile(np.arange(0, len(given), width), trees)  # of each case's columns
-        node = np.repeat(learnt["root"], len(given) // width)
-        active = np.flatnonzero(feature[node] >= 0)  # what has not come to a leaf
-        while len(active):
-            here = node[active]
-            left = given[first[active] + feature[here]] <= learnt["threshold"][here]
-            node[active] = here = np.where(left, learnt["left"][here], learnt["right"][here])
-            active = active[feature[here] >= 0]
-        for leaves in node.reshape(trees, -1):
-            answer[start : start + step] += value[leaves]
-    answer /= trees
-    return answer if "counts" in learnt else answer[:, 0]
-
-
-def _boosted(
-    peer: Peer, task: Task, train: np.ndarray, response: np.ndarray, test: np.ndarray, seed: int
-) -> np.ndarray:
+class GradientBoosting(FittedObject):
     """Histogram gradient boosting on categorical features, NaN a category of its own.
 
-    A tenth of the cases says when to stop, by the defaults, where it can hold every class, or is
-    two cases.
+    A tenth of the samples decides when to stop, by the defaults, where it can hold every class, or
+    is two samples.
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    base, codes = _base(task, response)
-    if task.kind == SEQUENCES:
-        train, test = _histories(task, train), _histories(task, test)
-    if train.shape[1] == 0 or not (train >= 0).any() or _says_nothing(peer, task, base):
-        return _completed(peer, task, base, None, len(test))
-    if task.kind == RESPONSES:
-        boosting, how, stop = HistGradientBoostingRegressor, "predict", len(train) > 10
-    else:
-        counts = np.bincount(codes)
-        stop = bool(counts.min() > 1 and np.ceil(0.1 * len(codes)) >= len(counts))
-        boosting, how = HistGradientBoostingClassifier, "predict_proba"
-    model = boosting(
-        categorical_features=list(range(train.shape[1])), early_stopping=stop, random_state=seed
-    )
-    if task.kind != SEQUENCES:
-        train, test = (np.where(codes < 0, np.nan, codes) for codes in (train, test))
-    with quietly():
-        answer = getattr(model.fit(train, codes), how)(test)
-    return _completed(peer, task, base, answer, len(test))
+    words, takes = "gradient boosting", (FEATURES, RESPONSES, SEQUENCES)
+
+    def prepare(self, task: Task, table: np.ndarray) -> Arrays:
+        return {}
+
+    def columns(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
+        sequences = task.kind == SEQUENCES
+        return _histories(task, table) if sequences else np.where(table < 0, np.nan, table)
+
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+        if task.kind == RESPONSES:
+            kind, stop = HistGradientBoostingRegressor, len(response) > 10
+        else:
+            counts = np.bincount(response)
+            kind = HistGradientBoostingClassifier
+            stop = bool(counts.min() > 1 and np.ceil(0.1 * len(response)) >= len(counts))
+        categorical = list(range(columns.shape[1]))
+        model = kind(categorical_features=categorical, early_stopping=stop, random_state=seed)
+        return {"model": model.fit(columns, response)}
 
 
 # ---- methods that are tuned: fits for several choices, each as arrays ----
 
-# of columns, classes, values to choose from and a seed
-Path = Callable[[np.ndarray, np.ndarray, np.ndarray, int], Iterator[Arrays]]
 
+class Tuned(Peer):
+    """A method whose penalty is the choice with the lowest log loss in folds.
 
-def _tuned(
-    path: Path,
-    answer: Callable[[Arrays, np.ndarray], np.ndarray],
-    choices: np.ndarray,
-    given: tuple[np.ndarray, np.ndarray, int],
-    groups: np.ndarray | None,
-) -> Arrays:
-    """Return the fit of columns, classes and seed with the choice of the lowest log loss in folds.
-
-    Where a class has one case nothing is tuned: the choice is that in the middle.
+    Where a class has one sample nothing is tuned: the choice is that in the middle.
     """
-    columns, codes, seed = given
-    folds = _folds(codes, seed, groups)
-    if folds is None:
-        return next(path(columns, codes, choices[len(choices) // 2 :][:1], seed))
-    loss = np.zeros(len(choices))
-    for rows, others in folds:
-        for i, learnt in enumerate(path(columns[rows], codes[rows], choices, seed)):
-            p = answer(learnt, columns[others])[np.arange(len(others)), codes[others]]
-            loss[i] -= np.log(np.maximum(p, np.finfo(float).eps)).sum()
-    return next(path(columns, codes, choices[loss.argmin()][None], seed))
+
+    def choices(self, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return the penalties to choose from."""
+        raise NotImplementedError
+
+    def path(
+        self, columns: np.ndarray, codes: np.ndarray, choices: np.ndarray, seed: int
+    ) -> Iterator[Arrays]:
+        """Yield a fit with each choice."""
+        raise NotImplementedError
+
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
+        choices, folds = self.choices(columns, response), _folds(response, seed, task.groups)
+        if folds is None:
+            return next(self.path(columns, response, choices[len(choices) // 2 :][:1], seed))
+        loss = np.zeros(len(choices))
+        for rows, others in folds:
+            path = self.path(columns[rows], response[rows], choices, seed)
+            for i, learnt in enumerate(path):
+                p = self.answer(learnt, columns[others])[np.arange(len(others)), response[others]]
+                loss[i] -= np.log(np.maximum(p, np.finfo(float).eps)).sum()
+        return next(self.path(columns, response, choices[loss.argmin()][None], seed))
+
+
+class NearestCentroids(Tuned):
+    """Shrunken centroids of Tibshirani, Hastie, Narasimhan and Chu (2002, PNAS 99, 6567-6572).
+
+    scikit-learn's NearestCentroid has the same centroids, but its log odds are more than twice
+    those of the paper.
+    """
+
+    words, takes = "nearest shrunken centroids", (REALS,)
+
+    def choices(self, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        return np.linspace(0, np.abs(centroids(columns, codes)["distance"]).max(), THRESHOLDS)
+
+    def path(
+        self, columns: np.ndarray, codes: np.ndarray, choices: np.ndarray, seed: int
+    ) -> Iterator[Arrays]:
+        unshrunken = centroids(columns, codes)
+        return (shrunken(unshrunken, threshold) for threshold in choices)
+
+    def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
+        centroid = learnt["centroid"]
+        samples = (columns[:, learnt["used"]] - learnt["mean"]) / learnt["scale"]
+        score = samples @ centroid.T - (centroid**2).sum(axis=1) / 2 + learnt["log_prior"]
+        score -= score.max(axis=1, keepdims=True)
+        return np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
 
 
 def centroids(columns: np.ndarray, codes: np.ndarray) -> Arrays:
@@ -755,25 +690,27 @@ def shrunken(fitted: Arrays, threshold: float) -> Arrays:
     }
 
 
-def answer_centroids(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
-    """Return P(class) of cases (T, G) by the nearest of the shrunken centroids."""
-    centroid = learnt["centroid"]
-    cases = (columns[:, learnt["used"]] - learnt["mean"]) / learnt["scale"]
-    score = cases @ centroid.T - (centroid**2).sum(axis=1) / 2 + learnt["log_prior"]
-    score -= score.max(axis=1, keepdims=True)
-    return np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+class Lasso(Tuned):
+    """Logistic regression with an L1 penalty of the best SCREENED features.
 
+    Of more than two classes each is fitted against the others.
+    """
 
-def _fit_centroids(task: Task, columns: np.ndarray, codes: np.ndarray, seed: int) -> Arrays:
+    words, takes = "logistic regression, L1", (REALS,)
+
+    def choices(self, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        return PENALTIES
+
     def path(
-        columns: np.ndarray, codes: np.ndarray, thresholds: np.ndarray, _seed: int
+        self, columns: np.ndarray, codes: np.ndarray, choices: np.ndarray, seed: int
     ) -> Iterator[Arrays]:
-        fitted = centroids(columns, codes)
-        return (shrunken(fitted, threshold) for threshold in thresholds)
+        return lasso_path(columns, codes, choices, seed)
 
-    most = np.abs(centroids(columns, codes)["distance"]).max()
-    thresholds = np.linspace(0, most, THRESHOLDS)
-    return _tuned(path, answer_centroids, thresholds, (columns, codes, seed), task.groups)
+    def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
+        samples = (columns[:, learnt["best"]] - learnt["mean"]) / learnt["deviation"]
+        lines = zip(learnt["coef_"], learnt["intercept_"], strict=True)
+        scores = np.hstack([samples @ slope[:, None] + level for slope, level in lines])
+        return one_against_others(np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores)
 
 
 def lasso_path(
@@ -822,13 +759,6 @@ def _l1() -> dict[str, Any]:
     return {"penalty": "l1"} if old else {"l1_ratio": 1.0}
 
 
-def _answer_lasso(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
-    cases = (columns[:, learnt["best"]] - learnt["mean"]) / learnt["deviation"]
-    lines = zip(learnt["coef_"], learnt["intercept_"], strict=True)
-    scores = np.hstack([cases @ slope[:, None] + level for slope, level in lines])
-    return one_against_others(np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores)
-
-
 def one_against_others(scores: np.ndarray) -> np.ndarray:
     """Return P(class), (T, G), from log odds of each class against all others, (T, G).
 
@@ -840,19 +770,64 @@ def one_against_others(scores: np.ndarray) -> np.ndarray:
     return special.softmax(special.log_expit(scores), axis=1)
 
 
-def _fit_pool(task: Task, columns: np.ndarray, codes: np.ndarray, seed: int) -> Arrays:
-    from thesiskit.models import pool  # which takes the path of the lasso from here
+class Pool(Peer):
+    """The model of that kind, as a method to compare with."""
 
-    return pool.fit(columns, codes, np.random.default_rng(seed), task.groups)
+    words, takes = "pool of ridge, lasso, discriminants", (REALS,)
 
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
+        from thesiskit.models import pool  # which takes the path of the lasso from here
 
-def _answer_pool(learnt: Arrays, columns: np.ndarray) -> np.ndarray:
-    from thesiskit.models import pool
+        return pool.fit(columns, response, np.random.default_rng(seed), task.groups)
 
-    return np.exp(pool.log_probability(learnt, columns))
+    def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
+        from thesiskit.models import pool
+
+        return np.exp(pool.log_probability(learnt, columns))
 
 
 # ---- logistic regression of all features, however many there are ----
+
+
+class WholeLogistic(Linear):
+    """`l2_logistic` of a table that is held whole, as coefficients of the columns less means."""
+
+    words, takes, normalised = "logistic regression, L2", (REALS,), True
+
+    def prepare(self, task: Task, table: np.ndarray) -> Arrays:
+        return {}
+
+    def columns(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
+        if "mean" not in learnt:  # of training samples, which `learn` standardises
+            return table
+        difference = np.asarray(table, dtype=float) - learnt["mean"]
+        return np.where(np.isnan(difference), 0, difference)
+
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
+        from thesiskit.models.packed import chunks, read_columns
+
+        rows = np.arange(len(columns))
+        blocks = [(columns, chunk) for chunk in chunks(columns)]
+        known, _, turn = _as_short_rows((read_columns(*block) for block in blocks), rows, rows[:0])
+        if known.shape[1] == 0:
+            return {}
+        model = logistic_regression(response, seed, WHOLE_CS, task.groups).fit(known, response)
+        learnt = _coefficients(model)
+        means, coefficients, done = [], [], 0
+        for block in blocks:
+            values, _, mean, deviation = _standardised(read_columns(*block), np.empty((0, 1)))
+            if turn.ndim == 2:
+                rotated = learnt["coef_"] @ (turn.T @ values)
+            else:
+                rotated = learnt["coef_"][:, done : done + len(mean)] * turn
+            means.append(mean)
+            coefficients.append(rotated / deviation)
+            done += len(mean)
+        return {
+            "mean": np.concatenate(means),
+            "coef_": np.concatenate(coefficients, axis=1),
+            "intercept_": learnt["intercept_"],
+        }
 
 
 def l2_logistic(
@@ -883,34 +858,8 @@ def l2_logistic(
         if known.shape[1] > 0 and np.count_nonzero(base["counts"]) > 1:
             model = logistic_regression(codes, seed, WHOLE_CS, groups)
             answer = model.fit(known, codes).predict_proba(new)
-    p = _completed(PEERS["l2-logistic"], task, base, answer, len(test))
+    p = PEERS["l2-logistic"].complete(task, base, answer, len(test))
     return p[:, 1] if n_classes == 2 else p
-
-
-def _fit_l2(task: Task, table: np.ndarray, codes: np.ndarray, seed: int) -> Arrays:
-    """Return the same as coefficients of the columns less their means."""
-    from thesiskit.models.packed import chunks, read_columns
-
-    rows = np.arange(len(table))
-    blocks = [(table, columns) for columns in chunks(table)]
-    with quietly():
-        known, _, turn = _as_short_rows((read_columns(*block) for block in blocks), rows, rows[:0])
-        if known.shape[1] == 0:
-            return {}
-        model = logistic_regression(codes, seed, WHOLE_CS, task.groups).fit(known, codes)
-    learnt = _coefficients(model)
-    means, coefficients, done = [], [], 0
-    for block in blocks:
-        values, _, mean, deviation = _standardised(read_columns(*block), np.empty((0, 1)))
-        if turn.ndim == 2:
-            mine = learnt["coef_"] @ (turn.T @ values)
-        else:
-            mine = learnt["coef_"][:, done : done + len(mean)] * turn
-        means.append(mean)
-        coefficients.append(mine / deviation)
-        done += len(mean)
-    coefficient = np.concatenate(coefficients, axis=1)
-    return {"mean": np.concatenate(means), "coef_": coefficient, "intercept_": learnt["intercept_"]}
 
 
 def _as_short_rows(
@@ -1004,49 +953,49 @@ def n_grams(
         yield p
 
 
-def _fit_n_gram(task: Task, train: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
-    """Interpolated n-gram of the order that predicts best in five folds of the training cases.
+class NGram(Peer):
+    """Interpolated n-gram of the order that predicts best in five folds of the training samples.
 
     A context seen once takes half the weight at every level, so that long ones are overconfident.
     """
-    fold = np.random.default_rng(seed).permutation(len(train)) % 5
-    losses = np.zeros(train.shape[1] + 1)
-    for f in range(min(5, len(train)) if len(train) > 1 else 0):
-        out = fold == f
-        models = n_grams(train[~out], response[~out], train[out], task.values, task.classes)
-        for order, p in enumerate(models):
-            losses[order] -= np.log(p[np.arange(out.sum()), response[out]]).sum()
-    order = int(losses.argmin())
-    last = np.column_stack([train[:, train.shape[1] - order :], response])
-    different, cases = np.unique(last, axis=0, return_counts=True)
-    return {"history": different[:, :-1], "class": different[:, -1], "cases": cases}
+
+    words, takes = "interpolated n-gram, order chosen", (SEQUENCES,)
+
+    def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
+        train, response = _histories(task, table), np.asarray(response)
+        fold = np.random.default_rng(seed).permutation(len(train)) % 5
+        losses = np.zeros(train.shape[1] + 1)
+        for f in range(min(5, len(train)) if len(train) > 1 else 0):
+            out = fold == f
+            models = n_grams(train[~out], response[~out], train[out], task.values, task.classes)
+            for order, p in enumerate(models):
+                losses[order] -= np.log(p[np.arange(out.sum()), response[out]]).sum()
+        order = int(losses.argmin())
+        last = np.column_stack([train[:, train.shape[1] - order :], response])
+        different, counts = np.unique(last, axis=0, return_counts=True)
+        return {"history": different[:, :-1], "class": different[:, -1], "cases": counts}
+
+    def predict(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
+        history = learnt["history"]
+        test = _histories(replace(task, order=history.shape[1]), table)
+        states = np.where(test < 0, task.values, test)  # an unseen state is another state
+        training = history, learnt["class"], states, task.values + 1, task.classes
+        *_, p = n_grams(*training, learnt["cases"])
+        return p
 
 
-# ---- the methods ----
-
-_NAIVE: dict[str, Any] = {"selects": True, "adds": False}
-_BITS = _NAIVE | {"answer": _answer_bernoulli, "filled": "more frequent value"}
-_LINEAR, _FOREST = (_fit_linear, _answer_linear), (_fit_forest, _answer_forest)
-_CALIBRATED = partial(_fit_bernoulli, calibrated=True)
-_TABLES, _ONE_HOT = (REALS, FEATURES, RESPONSES), (FEATURES, SEQUENCES)
-_PEERS = (
-    Peer("bernoulli-nb", "SelectKBest + BernoulliNB", (BITS,), _fit_bernoulli, **_BITS),
-    Peer("bernoulli-nb-calibrated", "SelectKBest + BernoulliNB, calibrated", (BITS,), _CALIBRATED,
-         **_BITS),
-    Peer("l2-logistic", "logistic regression, L2", (BITS, REALS), _fit_l2, _answer_linear),
-    Peer("gaussian-nb", "SelectKBest + GaussianNB", (REALS,), _fit_gaussian, _answer_gaussian,
-         **_NAIVE),
-    Peer("nearest-centroids", "nearest shrunken centroids", (REALS,), _fit_centroids,
-         answer_centroids),
-    Peer("lasso", "logistic regression, L1", (BITS, REALS),
-         lambda task, *given: _tuned(lasso_path, _answer_lasso, PENALTIES, given, task.groups),
-         _answer_lasso),
-    Peer("pool", "pool of ridge, lasso, discriminants", (REALS,), _fit_pool, _answer_pool),
-    Peer("n-gram", "interpolated n-gram, order chosen", (SEQUENCES,), _fit_n_gram),
-    Peer("logistic-regression", "logistic regression, one-hot", _ONE_HOT, *_LINEAR, "one-hot"),
-    Peer("ridge", "ridge regression, one-hot", (RESPONSES,), *_LINEAR, "one-hot"),
-    Peer("random-forest", "random forest", _TABLES, *_FOREST),
-    Peer("gradient-boosting", "gradient boosting", (FEATURES, RESPONSES, SEQUENCES)),
-    Peer("naive-bayes", "naive Bayes", (FEATURES,), _fit_categorical, _answer_categorical, "codes"),
-)  # fmt: skip
-PEERS = {peer.name: peer for peer in _PEERS}
+PEERS: dict[str, Peer] = {
+    "bernoulli-nb": BernoulliNaiveBayes(),
+    "bernoulli-nb-calibrated": CalibratedBernoulliNaiveBayes(),
+    "l2-logistic": WholeLogistic(),
+    "gaussian-nb": GaussianNaiveBayes(),
+    "nearest-centroids": NearestCentroids(),
+    "lasso": Lasso(),
+    "pool": Pool(),
+    "n-gram": NGram(),
+    "logistic-regression": LogisticRegression(),
+    "ridge": Ridge(),
+    "random-forest": RandomForest(),
+    "gradient-boosting": GradientBoosting(),
+    "naive-bayes": CategoricalNaiveBayes(),
+}

@@ -14,7 +14,7 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.datasets.source import READ_NEW, Source
 from thesiskit.defaults import NO_TRANSFORM
-from thesiskit.errors import ResultsError, UserError, quoted
+from thesiskit.errors import ResultsError, UserError, few, quoted
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import (
@@ -31,7 +31,7 @@ from thesiskit.models.base import SOFTENED
 from thesiskit.models.chains import unmixed
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import MOST_DISCRETE, Likeness
-from thesiskit.models.peers import BITS, PEERS, Task
+from thesiskit.models.peers import PEERS, Task
 from thesiskit.models.temperature import Temperature
 from thesiskit.study.cells import Block
 from thesiskit.study.design import KEY
@@ -75,8 +75,8 @@ class AllCases(Experiment):
         for name in names:
             if any(name.endswith(method) for method in apart):
                 raise UserError(
-                    f"{quoted(name)} is a third-party method that is only compared with\n"
-                    "Fix: choose another method"
+                    f"{quoted(name)} is a third-party method that cannot be exported\n"
+                    f"Fix: choose one of {few([*fitted])}"
                 )
         pages = self._page_names() if names else {}
         return [match_name(name, {own: pages.get(own, own) for own in fitted}) for name in names]
@@ -204,11 +204,10 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
             kind, *sizes = stored.pop("task").tolist()
             classes, keep = map(int, sizes)
             task = Task(kind, classes, keep, pair[0].n_values or ())
-            features = len(pair[0].bits()) if kind == BITS else pair[0].reals()[0].shape[1]
-            columns = pair[0].of_table(np.arange(features)).astype(np.intp)
+            features = np.arange(pair[0].reals()[0].shape[1])
+            columns = pair[0].of_table(features).astype(np.intp)
             arms[arm.name] = PeerArm(arm.name, arm.method, task, columns, stored)
             arms[arm.name].transform = pair[0].fitted
-            kept += [columns] if kind == BITS else []
             continue
         model = work.model_of(arm)
         selected = pair[0].of_table(pair[1].selected).astype(np.intp)

@@ -612,10 +612,10 @@ class Design:
                 notes.append(f"model.temperature: a training set has none, because {why}")
         if any(table.missing for table in self.tables) and not self.config.of_patterns:
             notes += [
-                f"for {peer.name}, a missing value counts as the {peer.filled} of its feature in "
+                f"for {name}, a missing value counts as the {peer.filled} of its feature in "
                 "the training set"
-                for peer in PEERS.values()
-                if peer.name in methods
+                for name, peer in PEERS.items()
+                if name in methods
             ]
         return notes
 

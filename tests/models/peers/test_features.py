@@ -307,9 +307,9 @@ def test_what_cannot_be_asked_is_refused():
         fit_predict("ridge", X, X[:, 0], X, [1, 1, 1], 2, 1)
     with pytest.raises(UserError, match=r"unknown method naive-bayes: choose from ridge"):
         fit_predict_response("naive-bayes", X, X[:, 0], X, [1, 1, 1], 1)
-    with pytest.raises(DataError, match="ridge needs at least one training case"):
+    with pytest.raises(DataError, match="ridge needs at least one training sample"):
         fit_predict_response("ridge", X[:0], X[:0, 0], X, [1, 1, 1], 1)
-    with pytest.raises(DataError, match="naive-bayes needs at least one training case"):
+    with pytest.raises(DataError, match="naive-bayes needs at least one training sample"):
         fit_predict("naive-bayes", X[:0], X[:0, 0], X, [1, 1, 1], 2, 1)
     with pytest.raises(UserError, match=r"unknown method lstm: .*ridge.*naive-bayes"):
         peers.load(["ridge", "lstm"])
@@ -324,8 +324,6 @@ def test_what_is_learnt_predicts_later_cases_from_a_file(peer, rng, tmp_path):
     task, response = Task(kind, 3, values=n_values), rng.integers(0, 3, 80)
     expected = peers.fit_predict(method, task, train, response, test, 5)
     if not peers.PEERS[method].exported:
-        with pytest.raises(UserError, match=f"{method} cannot be exported"):
-            peers.fit(method, task, train, response, 5)
         return
     np.savez(tmp_path / "fit.npz", **peers.fit(method, task, train, response, 5))
     with np.load(tmp_path / "fit.npz", allow_pickle=False) as stored:

@@ -163,7 +163,7 @@ def test_what_cannot_be_asked_is_refused():
         fit_predict("lstm", 2, zeros, zeros[:, 0], zeros, 2, 2, 1)
     with pytest.raises(UserError, match="order is 4, but"):
         fit_predict("n-gram", 4, zeros, zeros[:, 0], zeros, 2, 2, 1)
-    with pytest.raises(DataError, match="at least one training case"):
+    with pytest.raises(DataError, match="at least one training sample"):
         fit_predict("n-gram", 2, zeros[:0], zeros[:0, 0], zeros, 2, 2, 1)
 
 
@@ -173,8 +173,6 @@ def test_what_is_learnt_predicts_later_cases_from_a_file(method, order, rng, tmp
     test, _ = sequences(rng, 20)
     task = Task(SEQUENCES, 4, values=3, order=order)
     if not peers.PEERS[method].exported:
-        with pytest.raises(UserError, match=f"{method} cannot be exported"):
-            peers.fit(method, task, train, response, 5)
         return
     np.savez(tmp_path / "fit.npz", **peers.fit(method, task, train, response, 5))
     with np.load(tmp_path / "fit.npz", allow_pickle=False) as stored:
