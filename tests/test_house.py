@@ -47,7 +47,7 @@ temperature: 370
 likeness, predict and export: 1640
     models/likeness fitted/__init__ fitted/arms fitted/file fitted/inputs study/all_cases
 methods of others: 1000
-    models/peers
+    models/peers models/lasso
 pairs, SNPs, covariates: 2260
     models/interactions models/planes models/covariates datasets/plink datasets/features
 calibration by ranks: 320

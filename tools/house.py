@@ -31,14 +31,13 @@ PARAMETERS = (
 SIGNATURE = re.compile(r"^\s*(?:def|cpdef|cdef)\s[^=\n]*?(\w+)\(([^)]*)\)", re.MULTILINE)
 SHORT = 3  # lines of a function
 # pronouns, participles and adverbs, which say nothing of what a variable holds
-VAGUE = frozenset(
-    """
+WORDS = """
     added all alone any asked before beside both chosen done drawn each every few found given held
     here how it its joined judged kept known learnt left listed looked made many met mine named none
     one ones opened other others ours own said same seen several shared shown some such taken that
     there these this those told turned used wanted what where which who whose why written
-""".split()
-)
+"""
+VAGUE = frozenset(WORDS.split())
 
 
 def count(source: Path = ROOT) -> dict[str, Any]:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from thesiskit.models import peers, pool
+from thesiskit.models import pool
 from thesiskit.models.base import Training, shaped
+from thesiskit.models.lasso import quietly
 from thesiskit.models.temperature import stratified
 
 
@@ -69,14 +70,14 @@ def test_discriminants_are_those_of_the_covariance_of_features():
 def test_left_out_predictions_are_those_of_fits_without_the_fold():
     X, y = drawn(40, 120, 3)
     fold = stratified(y, np.random.default_rng(1), 5)
-    with peers.quietly():
+    with quietly():
         settings = len(pool._learn(X, y)[2])
         found = pool._left_out(X, y, fold, settings)
     np.testing.assert_allclose(found.sum(axis=2), 1)
     changed = X.copy()
     changed[fold == 2] += 100.0  # what is left out is not looked at
     others = fold != 2
-    with peers.quietly():
+    with quietly():
         mean, scale, lines = pool._learn(changed[others], y[others])
     z = (X[fold == 2] - mean) * scale
     for s, line in enumerate(lines):
@@ -243,18 +244,18 @@ def test_missing_values_are_filled_without_the_cases_left_out():
     mine, others = np.flatnonzero(fold == 0)[:1], np.flatnonzero(fold == 0)[1:]
     X[mine, 4] = np.nan
     X[fold != 1, 6] = np.nan  # without fold 1 nothing is known of it
-    with peers.quietly():
+    with quietly():
         settings = len(pool._learn(X, y)[2])
         found = pool._left_out(X, y, fold, settings)
     assert np.isfinite(found).all()
     changed = X.copy()
     changed[others, 4] += 100.0
-    with peers.quietly():
+    with quietly():
         again = pool._left_out(changed, y, fold, settings)
     np.testing.assert_array_equal(again[:, mine], found[:, mine])
     filled = X.copy()
     filled[mine, 4] = X[fold != 0, 4].mean()
-    with peers.quietly():
+    with quietly():
         again = pool._left_out(filled, y, fold, settings)
     np.testing.assert_allclose(again[:, mine], found[:, mine], atol=1e-12)
 
@@ -263,7 +264,7 @@ def test_a_class_without_a_case_in_the_other_folds_has_probability_0():
     X = np.random.default_rng(0).standard_normal((12, 5))
     y = np.array([0] * 6 + [1] * 5 + [2])
     fold = stratified(y, np.random.default_rng(1), 5)
-    with peers.quietly():
+    with quietly():
         found = pool._left_out(X, y, fold, len(pool._learn(X, y)[2]))
     np.testing.assert_allclose(found.sum(axis=2), 1)
     alone = fold == fold[11]
@@ -316,7 +317,7 @@ def test_damping_is_a_slope_of_log_odds():
     X, y = drawn(40, 60)
     rng, fold = np.random.default_rng(1), stratified(y, np.random.default_rng(1), 5)
     learnt = pool.fit(X, y, rng)
-    with peers.quietly():
+    with quietly():
         lines = pool._learn(X, y)[2]
         p = pool._left_out(X, y, fold, len(lines))[:, :, 1]
     first = learnt["intercept"][0]

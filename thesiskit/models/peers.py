@@ -23,17 +23,15 @@ category; to gradient-boosting too, but where no training sample has it, it goes
 most samples.
 """
 
-import inspect
-import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from thesiskit.errors import DataError, UserError
+from thesiskit.models import pool
+from thesiskit.models.lasso import PENALTIES, best_columns, lasso_path, one_against_others, quietly
 from thesiskit.models.temperature import column_means, independent_cases, together
 
 Arrays = dict[str, np.ndarray]
@@ -48,8 +46,6 @@ FAMILIES = {BITS: "table", REALS: "table", SEQUENCES: SEQUENCES, FEATURES: FEATU
 CS = np.logspace(-4, 4, 10)  # of logistic regression
 RIDGE_CS = np.logspace(-5, 3, 9)
 WHOLE_CS = np.logspace(-3, 5, 9)  # of l2-logistic, for rows whose mean squared length is 1
-SCREENED = 500  # features of lasso: those with the largest F statistics in its training samples
-PENALTIES = np.logspace(0.15, 2.3, 8)  # C of lasso, times the smallest with which a feature is used
 THRESHOLDS = 30  # of nearest-centroids, from 0 to that which shrinks all to one centroid
 FOLDS = 5
 LARGEST = 1e100  # of a number in a model file
@@ -261,25 +257,6 @@ def _base(task: Task, response: np.ndarray) -> tuple[Arrays, np.ndarray]:
     response = np.asarray(response, dtype=np.int64)
     counts = np.bincount(response, minlength=task.classes)
     return {"counts": counts}, np.searchsorted(np.flatnonzero(counts), response)
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Fit on one thread, and without scikit-learn's warnings.
-
-    More threads add numbers in another order, and OpenMP's waiting threads cost tenfold on data
-    this small.  A column that is constant has F = 0 / 0 and is ranked last; a penalty for which the
-    iterations were too few (a UserWarning too) is judged by where they led.
-    """
-    from threadpoolctl import threadpool_limits
-
-    with (
-        threadpool_limits(1),
-        np.errstate(divide="ignore", invalid="ignore"),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore", UserWarning)
-        yield
 
 
 Rows = tuple[np.ndarray, np.ndarray]  # that train, and that are left out
@@ -508,20 +485,11 @@ class GaussianNaiveBayes(FittedObject):
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
         from sklearn.naive_bayes import GaussianNB
 
-        best = _best(columns, response, task.keep)
+        best = best_columns(columns, response, task.keep)
         return {"best": best, "model": GaussianNB().fit(columns[:, best], response)}
 
     def answer(self, learnt: dict[str, Any], columns: Any) -> np.ndarray:
         return super().answer(learnt, columns[:, learnt["best"]])
-
-
-def _best(columns: np.ndarray, codes: np.ndarray, many: int) -> np.ndarray:
-    """Return the columns with the largest F statistics, in the order of the table."""
-    from sklearn.feature_selection import f_classif
-
-    f = f_classif(columns, codes)[0]
-    f[np.isnan(f)] = -1
-    return np.sort(np.argsort(-f, kind="stable")[:many])
 
 
 class CategoricalNaiveBayes(FittedObject):
@@ -713,76 +681,15 @@ class Lasso(Tuned):
         return one_against_others(np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores)
 
 
-def lasso_path(
-    columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray, seed: int
-) -> Iterator[Arrays]:
-    """Yield a fit of the best columns, standardised, with each penalty."""
-    best = _best(columns, codes, SCREENED)
-    mean, deviation = columns[:, best].mean(axis=0), columns[:, best].std(axis=0)
-    deviation[deviation == 0] = np.inf  # constant in a fold
-    known = (columns[:, best] - mean) / deviation
-    members = [codes == g for g in (range(1, 2) if codes.max() == 1 else range(codes.max() + 1))]
-    steepest = [np.abs(known.T @ (member - member.mean())).max() for member in members]
-    for penalty in penalties:
-        coefficient, intercept = np.zeros((len(members), len(best))), np.zeros(len(members))
-        for g, member in enumerate(members):
-            if steepest[g] == 0:
-                intercept[g] = np.log(member.mean() / (1 - member.mean()))
-                continue
-            model = _l1_logistic(penalty / steepest[g], seed).fit(known, member)
-            coefficient[g], intercept[g] = model.coef_[0], model.intercept_[0]
-        yield {
-            "best": best,
-            "mean": mean,
-            "deviation": deviation,
-            "coef_": coefficient,
-            "intercept_": intercept,
-        }
-
-
-def _l1_logistic(C: float, seed: int) -> Any:
-    """Return the model; liblinear is quick, and penalises a large intercept a little."""
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(
-        C=C, solver="liblinear", intercept_scaling=10, tol=1e-3, random_state=seed, **_l1()
-    )
-
-
-@cache
-def _l1() -> dict[str, Any]:
-    """Return how scikit-learn is asked for an L1 penalty, which has another name since 1.8."""
-    from sklearn.linear_model import LogisticRegression
-
-    known = inspect.signature(LogisticRegression).parameters.get("penalty")
-    old = known is not None and known.default == "l2"
-    return {"penalty": "l1"} if old else {"l1_ratio": 1.0}
-
-
-def one_against_others(scores: np.ndarray) -> np.ndarray:
-    """Return P(class), (T, G), from log odds of each class against all others, (T, G).
-
-    The probabilities of the classes are divided by their sum, on the log scale: for a sample far
-    from the training samples all of them can underflow.
-    """
-    from scipy import special
-
-    return special.softmax(special.log_expit(scores), axis=1)
-
-
 class Pool(Peer):
     """The model of that kind, as a method to compare with."""
 
     words, takes = "pool of ridge, lasso, discriminants", (REALS,)
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
-        from thesiskit.models import pool  # which takes the path of the lasso from here
-
         return pool.fit(columns, response, np.random.default_rng(seed), task.groups)
 
     def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
-        from thesiskit.models import pool
-
         return np.exp(pool.log_probability(learnt, columns))
 
 

@@ -17,7 +17,7 @@ out.
 - *Ridge*: softmax regression with the prior beta ~ N(0, v I), v in VARIANCES, on the 10 or 100
   features with the largest F, on all, and on all weighted by min(F / median F, MOST_WEIGHT).
   Weights have the mean 1.
-- *Lasso*: the path of models/peers.
+- *Lasso*: the path of models/lasso.
 - *Discriminants*: linear, with the covariance (S + g tr(S) / n I) / (n - G) in the space of the
   training cases, S being the scatter within classes, g in RIDGES; on 100, 1,000 and all features.
   Each has a temperature, and is mixed with the shares of the classes.
@@ -59,7 +59,7 @@ import numpy as np
 from scipy import optimize, special
 
 from thesiskit.models.base import LARGEST, Arrays, Model, Training, check
-from thesiskit.models.peers import PENALTIES, SCREENED, lasso_path, one_against_others, quietly
+from thesiskit.models.lasso import PENALTIES, SCREENED, lasso_path, one_against_others, quietly
 from thesiskit.models.selection import RELATIVE, ROUNDING, moments_of
 from thesiskit.models.temperature import stratified
 

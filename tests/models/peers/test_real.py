@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NearestCentroid
 
-from thesiskit.models import peers
+from thesiskit.models import lasso, peers
 from thesiskit.models.peers import REALS, Task
 
 METHODS = [name for name in peers.names(REALS) if name != "l2-logistic"]
@@ -137,7 +137,7 @@ def best_columns(train, y, many):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_lasso_is_tuned_where_the_features_are_chosen_again(classes, rng, monkeypatch):
     """A slow twin: scikit-learn's classes in a plain loop over penalties and folds."""
-    monkeypatch.setattr(peers, "SCREENED", 12)
+    monkeypatch.setattr(lasso, "SCREENED", 12)
     train, y, test, _ = cases(rng, 45, 60, classes)
 
     def twin(train, y, test, penalty):
