@@ -297,8 +297,10 @@ class ReportBlock(Block):
     @field_validator("parts")
     @classmethod
     def _known_parts(cls, value):
-        for message in filter(None, (_removed("report.parts", part) for part in value)):
-            raise ValueError(message.removeprefix("report.parts: "))
+        for part in value:
+            message = _removed("report.parts", part)
+            if message:
+                raise ValueError(message.removeprefix("report.parts: "))
         return value
 
     thesis: Text | None = None
@@ -1058,8 +1060,10 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
 def _removed(dotted: str, value: Any = None) -> str:
     """Return the message for a key, or a value of a key, that was removed; "" for all others."""
     key = re.sub(r"\.\d+(?=\.|$)", "", dotted)  # without places in lists
-    name, what = (key, dotted) if value is None else (f"{key}: {value}", f"{dotted}: {value}")
-    return f"{what} was removed. Fix: {REMOVED[name]}" if name in REMOVED else ""
+    if value is not None:
+        key, dotted = f"{key}: {value}", f"{dotted}: {value}"
+    fix = REMOVED.get(key)
+    return f"{dotted} was removed. Fix: {fix}" if fix else ""
 
 
 def _suggest(name: str, allowed: list[str]) -> str:

@@ -58,7 +58,7 @@ from thesiskit.defaults import (
     MIXTURE_RHAT,
     MOST_POINTS,
     OLD_SAMPLERS,
-    THESIS_ALPHA_POINTS,
+    THESIS_GRID_POINTS,
     UNTIL_ITERATIONS,
 )
 from thesiskit.errors import DataError, UserError
@@ -108,7 +108,7 @@ from thesiskit.models.selection import LeftOut
 from thesiskit.models.temperature import Temperature
 
 COLLAPSED = {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200}
-THESIS = {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": THESIS_ALPHA_POINTS}
+THESIS = {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": THESIS_GRID_POINTS}
 SAMPLERS = {"collapsed": COLLAPSED, "gibbs": THESIS, "approximate": THESIS}  # defaults of each
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
 REPLICAS, MOST_TEMPERED = 4, 250  # so many up to that many training cases, then 1

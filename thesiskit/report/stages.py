@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from thesiskit.defaults import RESIDUAL, TEMPERED, THESIS_ALPHA_POINTS, UNTIL_FIRST
+from thesiskit.defaults import RESIDUAL, TEMPERED, THESIS_GRID_POINTS, UNTIL_FIRST
 from thesiskit.errors import cut
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
@@ -591,7 +591,7 @@ def _about_samplers(record: Record) -> list[str]:
                 f"{name} ({where}R-hat up to {rhat:.2f}, effective draws down to {ess:.0f})"
             )
         end = np.nanmax(fits["at_end"][:, j].mean(axis=0))
-        points = THESIS_ALPHA_POINTS
+        points = THESIS_GRID_POINTS
         if arm.variant == "collapsed":
             points = record.config["model"]["collapsed"]["alpha_points"]
         by_prior = 1 / points  # the prior probability of each end

@@ -51,7 +51,7 @@ from thesiskit.models.selection import (
     count_features,
     select_features,
 )
-from thesiskit.models.temperature import DRAWS, SEED, Temperature, summarised, too_few
+from thesiskit.models.temperature import DRAWS, SEED, Temperature, summarised
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import (
     PAIRS,
@@ -710,7 +710,10 @@ class SelectionWork(Work):
             started = time.process_time()
             mine = self._training(arm, split, selection)
             posteriors.append(model.fit(mine))
-            softened.append(self.temperature(arm, split, posteriors[-1], mine))
+            untempered = Temperature(1.0, np.zeros(split.classes))
+            softened.append(
+                model.residual_temperature(posteriors[-1], mine) if arm.tempered else untempered
+            )
             seconds.append(time.process_time() - started)
             if self.config.screened is not None and self.config.scheme == "none":
                 # no errors are seen
@@ -768,14 +771,6 @@ class SelectionWork(Work):
         task = replace(task, groups=split.groups_of(train))
         learnt = peers.fit(arm.method, task, table[train], split.response[train], seed)
         return learnt | {"task": np.array([task.kind, str(task.classes), str(task.keep)])}
-
-    def temperature(
-        self, arm: Arm, split: Split, posterior: Any, training: Training
-    ) -> Temperature:
-        """Return the temperature of an arm in a split, 1 without one."""
-        if not arm.tempered or too_few(split.class_counts):
-            return Temperature(1.0, np.zeros(split.classes))
-        return self.model_of(arm).residual_temperature(posterior, training)
 
     # ---- predictions ----
 
@@ -862,7 +857,9 @@ class SelectionWork(Work):
         training = self._training(arm, split, selection, within=True)
         table = split.values(selection.selected, split.test, model.takes)
         posterior = model.fit(training)
-        softened = self.temperature(arm, split, posterior, training)
+        softened = Temperature(1.0, np.zeros(split.classes))
+        if arm.tempered:
+            softened = model.residual_temperature(posterior, training)
         return _predicted(model, posterior, table, arm, softened, split), softened
 
     def _predict_peer(
