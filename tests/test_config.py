@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from commands import ROOT
 
+from thesiskit import defaults
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
 from thesiskit.registry import shipped
@@ -61,12 +62,11 @@ def test_numbers_and_defaults(write):
         ("cauchy-replicates", "the number of features, 7. Fix: use at most 7, or more features"),
     ],
 )
-@pytest.mark.parametrize("key", ["orders", "original_orders"])
-def test_orders_beyond_the_states_are_refused_before_data_are_read(config, most, key):
+def test_orders_beyond_the_states_are_refused_before_data_are_read(config, most):
     with pytest.raises(ConfigError) as caught:
-        load_config(shipped()[config], settings=(f"model.{key}=[1, 25, all]",))
-    origin = f"--set model.{key}=[1, 25, all]"
-    assert str(caught.value) == f"{origin}: model.{key}: order 25 is above {most}"
+        load_config(shipped()[config], settings=("model.orders=[1, 25, all]",))
+    origin = "--set model.orders=[1, 25, all]"
+    assert str(caught.value) == f"{origin}: model.orders: order 25 is above {most}"
 
 
 @pytest.mark.parametrize("name", ["hmm", "text", "cauchy-classification"])
@@ -78,15 +78,14 @@ def test_chapter_3_has_the_settings_of_the_thesis(name):
     )
     assert model.orders == numbers["orders"]
     assert max(numbers["shown_sigmas"]) == max(model.orders)  # with both kinds of parameters:
-    assert (model.compress, model.original_orders) == ([True, False], None)
+    assert model.compress == [True, False]
     assert model.priors == ["cauchy", "gaussian"]
     assert model.until is None
-    for key, of in (
-        ("iterations", "iterations"), ("burn_in", "burn_in"), ("thin", "thinning"),
-        ("sigma_updates", "sigma_updates_per_iteration"), ("most_steps", "slice_max_steps"),
-    ):  # fmt: skip
+    for key, of in (("iterations", "iterations"), ("burn_in", "burn_in"), ("thin", "thinning")):
         assert getattr(model, key) == printed[of], key
-    assert model.sigma_step == printed["slice_width"]["sigma"]
+    assert printed["sigma_updates_per_iteration"] == defaults.SIGMA_UPDATES
+    assert printed["slice_max_steps"] == defaults.MOST_STEPS
+    assert printed["slice_width"]["sigma"] == defaults.SIGMA_STEP
     assert (model.joint_updates, model.sigma_scale) == ([0], ["natural"])
 
 
@@ -357,3 +356,20 @@ def test_the_old_name_of_groups_of_features_is_read(write):
     path = write(f"{GOOD}evaluation: {{ groups: 0 }}\n")
     with pytest.raises(ConfigError, match=r"evaluation.feature_groups"):
         load_config(path)
+
+
+@pytest.mark.parametrize(
+    ("config", "setting", "words"),
+    [
+        ("null", "model.alpha_quadrature=adaptive", "model.alpha_quadrature was removed. Fix: "),
+        ("mixture-exact", "model.thesis.alpha_points=10", "Fix: leave it out; it is 10"),
+        ("hmm", "model.peers=[vlmc]", "model.peers: vlmc was removed. Fix: use n-gram"),
+        ("hmm", "model.engine=gp", "model.engine was removed. Fix: leave it out; the sampler is"),
+        ("hmm", "report.parts=[pattern-explorer]", "pattern-explorer was removed. Fix: leave it"),
+    ],
+)
+def test_what_was_removed_has_a_fix(config, setting, words):
+    with pytest.raises(ConfigError) as caught:
+        load_config(shipped()[config], settings=(setting,))
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -26,27 +26,27 @@ MOST = {
     "most arguments of a kernel function": 11,
     "files that name class_prior": 6,
     "files that name screened": 14,
-    "files that name alpha_points": 6,
+    "files that name alpha_points": 7,
 }
 # each capability with the most lines that it may have, and its files below thesiskit/
 LEDGER = """
-chapter 2: naive Bayes and mixtures: 4310
+chapter 2: naive Bayes and mixtures: 4220
     models/naive_bayes models/mixture models/mixture_tables models/integrals datasets/synthetic
     datasets/published report/divisions study/without_data
-selection, its designs and stages: 2950
+selection, its designs and stages: 2910
     models/selection models/packed models/pipeline study/design study/selecting
-chapter 3: patterns, logistic models: 6290
+chapter 3: patterns, logistic models: 6230
     models/patterns models/logistic models/splitting models/chains datasets/sequences
     study/patterns report/chains report/orders report/reduction
-normal model, transformations: 1420
+normal model, transformations: 1410
     models/normal
 pool: 560
     models/pool
-temperature: 370
+temperature: 310
     models/temperature
 likeness, predict and export: 1640
     models/likeness fitted/__init__ fitted/arms fitted/file fitted/inputs study/all_cases
-methods of others: 1000
+methods of others: 1060
     models/peers models/lasso
 pairs, SNPs, covariates: 2260
     models/interactions models/planes models/covariates datasets/plink datasets/features
@@ -59,7 +59,7 @@ claims and verify: 1300
 records, pages, sentences: 5060
     report/record report/layout report/page report/outputs report/parts report/metrics
     report/scores report/posteriors report/stages report/summary report/__init__
-config, commands, contract of models: 4110
+config, commands, contract of models: 4170
     config blocks defaults errors registry yamlfile models/base models/__init__ cli/__init__
     cli/console cli/data __init__ __main__ _kernels/__init__ datasets/source datasets/__init__
     study/__init__
@@ -71,7 +71,7 @@ readers of tables: 1790
     datasets/reading datasets/tables
 init and check: 1780
     start datasets/checking
-estimators: 1590
+estimators: 1560
     estimators/__init__ estimators/inputs estimators/patterns estimators/selecting
 """
 ROWS = re.findall(r"^(\S.*): (\d+)\n((?: .*\n)+)", LEDGER, re.MULTILINE)

@@ -73,6 +73,32 @@ SBATCH_OURS = "chdir dependency error export job-name no-requeue ntasks open-mod
 SBATCH_OURS += "signal wrap"
 
 
+# keys, and values of keys, of earlier versions, and what to do in their place
+LEAVE_OUT = "leave it out"
+REMOVED = {
+    "data.pad": "fill short histories before, with a symbol of their own",
+    "model.alpha_quadrature": "leave it out, and raise model.alpha_points for a finer rule",
+    "model.collapsed.replicas": LEAVE_OUT,
+    "model.effect_shapes": "leave it out; it is [3, 10, null]",
+    "model.engine": "leave it out; the sampler is slice",
+    "model.most_steps": LEAVE_OUT,
+    "model.noise": "leave it out; the noise is sampled",
+    "model.original": "leave it out; estimators have original_coefficients",
+    "model.original_orders": "leave it out; compress: false is for all orders",
+    "model.sigma_step": LEAVE_OUT,
+    "model.sigma_updates": LEAVE_OUT,
+    "model.step": LEAVE_OUT,
+    "model.temperature": "leave it out; naive-bayes and normal have temperature: residual",
+    "model.temperature: cv": "use residual",
+    "model.thesis.alpha_points": "leave it out; it is 10",
+    "report.parts: pattern-explorer": LEAVE_OUT,
+    **dict.fromkeys(("model.methods: boost", "model.peers: boost"), "use random-forest"),
+    "model.peers: pairwise-logistic-regression": "use logistic-regression",
+    "model.peers: pairwise-ridge": "use ridge",
+    **{f"model.peers: {name}": "use n-gram" for name in ("vlmc", "ppm", "context-tree")},
+}
+
+
 # ---- the blocks ----
 
 
@@ -267,6 +293,16 @@ class ReportBlock(Block):
 
     parts: Annotated[list[Text], Field(min_length=1)]
     """The tables and figures of the page, in order; `thesiskit docs parts` lists them."""
+
+    @field_validator("parts")
+    @classmethod
+    def _known_parts(cls, value):
+        for part in value:
+            message = _removed("report.parts", part)
+            if message:
+                raise ValueError(message.removeprefix("report.parts: "))
+        return value
+
     thesis: Text | None = None
     """The experiment of the thesis whose numbers are shown beside ours."""
     order: Count | None = None
@@ -814,6 +850,7 @@ def _misfits_of_patterns(config: Config) -> Iterator[str | None]:
     kind = SEQUENCES if sequences else RESPONSES if model.continuous else FEATURES
     known = names(kind)
     for peer in (one for one in model.peers if one not in known):
+        yield _removed("model.peers", peer)
         yield f"model.peers: there is no peer {peer!r} for {kind}; choose from {', '.join(known)}"
 
 
@@ -902,13 +939,6 @@ def _first(problems: list[str]) -> str:
     return "\n".join(lines)
 
 
-# keys, and values of keys, of earlier versions, and what to do in their place
-REMOVED = {
-    "model.temperature": "leave out temperature, which normal and naive-bayes have",
-    "model.temperature: cv": "use residual",
-}
-
-
 # ---- what pydantic finds wrong, in words: place, key, what is wrong, what to do ----
 
 
@@ -989,10 +1019,9 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
     """Say what is wrong at a key, and what to do."""
     kind, value, context = problem["type"], problem.get("input"), problem.get("ctx", {})
     name = dotted.rpartition(".")[2]
-    if kind in ("extra_forbidden", "literal_error") and (text := _removed(kind, dotted, value)):
-        return text
     if kind == "extra_forbidden":
-        return f"{dotted}: unknown key; {_suggest(name, sorted(block.model_fields))}"
+        unknown = f"{dotted}: unknown key; {_suggest(name, sorted(block.model_fields))}"
+        return _removed(dotted) or unknown
     if kind.startswith("union_tag"):
         key, members = _inner(block.model_fields[name])
         tags = re.findall(r"'([^']+)'", context.get("expected_tags", "")) or sorted(members)
@@ -1007,7 +1036,8 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
         return f"{dotted}: use lower-case letters, digits, '.', '_' and '-', not {quoted(value)}"
     if kind == "literal_error":
         allowed = re.findall(r"'([^']+)'", problem["msg"])
-        return f"{dotted}: cannot be {quoted(value)}; {_suggest(cut(value), allowed)}"
+        unknown = f"{dotted}: cannot be {quoted(value)}; {_suggest(cut(value), allowed)}"
+        return _removed(dotted, value) or unknown
     for stem, words in WANTED.items():
         if kind.startswith(stem):
             return f"{dotted}: needs {words}, got {kind_of(value)}"
@@ -1027,12 +1057,13 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
     return f"{dotted}: {sentences.get(kind) or problem['msg'].lower()}"
 
 
-def _removed(kind: str, dotted: str, value: Any) -> str:
+def _removed(dotted: str, value: Any = None) -> str:
     """Return the message for a key, or a value of a key, that was removed; "" for all others."""
-    is_key = kind == "extra_forbidden"
     key = re.sub(r"\.\d+(?=\.|$)", "", dotted)  # without places in lists
-    fix = REMOVED.get(key if is_key else f"{key}: {value}")
-    return f"{dotted}: {'' if is_key else f'{value} '}was removed. Fix: {fix}" if fix else ""
+    if value is not None:
+        key, dotted = f"{key}: {value}", f"{dotted}: {value}"
+    fix = REMOVED.get(key)
+    return f"{dotted} was removed. Fix: {fix}" if fix else ""
 
 
 def _suggest(name: str, allowed: list[str]) -> str:

@@ -57,6 +57,7 @@ PATTERN_PI = tuple(float(f"{10 ** (-9 + 9 * i / 36):.6g}") for i in range(37))
 LOG_RATIO = -11.5, 4.5
 EFFECT_SHAPES = (3.0, 10.0, None)
 LEAST_CHOSEN = 4  # folds, inside each of which an arm is chosen
+THESIS_GRID_POINTS = 10  # of the grids of alpha of the thesis's samplers of mixtures
 # the two temperatures of a config, and what arms are called that have the second
 NO_TEMPERATURE, RESIDUAL = "none", "residual"
 TEMPERED = "residual-tempered"

@@ -196,7 +196,7 @@ def test_new_histories(tmp_path):
 
 def test_new_histories_of_other_lengths(tmp_path):
     write(tmp_path, "10,2,10\n2,3,2\n10,10,3\n", "t.txt")
-    data = source("sequences", path="t.txt", train=2, history=1, pad="-")
+    data = source("sequences", path="t.txt", train=2, history=1)
     (cases,) = data.read(tmp_path)
     new = data.read_new(write(tmp_path, "10\n3\n", "new.txt"), cases)
     assert [new.states[one] for one in new.histories[:, 0]] == ["10", "3"]

@@ -416,9 +416,9 @@ def test_words_of_one_character_states(tmp_path):
     assert decoded(found) == [list("ACGTT"), list("CCGTA")]
     assert found.states == ["A", "C", "G", "T"]
     assert found.classes == ["A", "T"]
-    assert decoded(read(tmp_path, "ACGT\nNA\n", pad="-")) == [list("ACGT"), list("--NA")]
     # where any line has a separator, a line without one is one label
-    assert decoded(read(tmp_path, "cat dog\nmouse\n", pad="-")) == [["cat", "dog"], ["-", "mouse"]]
+    with pytest.raises(DataError, match="line 2 has 1 states where others have more"):
+        read(tmp_path, "cat dog\nmouse\n")
 
 
 def test_labels_are_sorted_naturally(tmp_path):
@@ -439,21 +439,10 @@ def test_npy(tmp_path):
     assert found.digest == read(tmp_path, "10 2 0\n2 2 1").digest
     short = read(tmp_path, [[10, 2, 0], [2, 2, 1]], "t.npy", length=1)
     assert decoded(short) == [["2", "0"], ["2", "1"]]
-    padded = read(tmp_path, [[10, 2, 0], [2, 2, 1]], "t.npy", length=3, pad="2")
-    assert decoded(padded) == [["2", "10", "2", "0"], ["2", "2", "2", "1"]]
-    assert read(tmp_path, [[1, 1]], "t.npy", length=2, pad="-").states == ["1", "-"]
 
 
-def test_short_and_long_histories(tmp_path):
-    text = "a b c 1\nb 0\n1\n"
-    padded = read(tmp_path, text, pad="-")
-    assert decoded(padded) == [["a", "b", "c", "1"], ["-", "-", "b", "0"], ["-", "-", "-", "1"]]
-    assert padded.states == ["-", "a", "b", "c"]
-    assert read(tmp_path, text, pad="a").states == ["a", "b", "c"]
-    assert decoded(read(tmp_path, text, length=1, pad="-")) == [["c", "1"], ["b", "0"], ["-", "1"]]
-    # what is cut away is not a state
+def test_what_is_cut_away_is_not_a_state(tmp_path):
     assert read(tmp_path, "a b c 1\nb c 0\n", length=1).states == ["c"]
-    assert read(tmp_path, "a 1\nb 0\n", length=3, pad="-").histories.shape == (2, 3)
 
 
 def test_the_coding_of_another_file(tmp_path):
@@ -462,10 +451,6 @@ def test_the_coding_of_another_file(tmp_path):
     assert test.states == ["b", "c", "a", "z"]
     assert test.classes == ["no", "yes"]
     assert decoded(test) == [["a", "c", "yes"], ["b", "z", "yes"]]
-    assert decoded(read(tmp_path, "q b c yes\nno\n", like=train, pad="-")) == [
-        ["b", "c", "yes"],
-        ["-", "-", "no"],
-    ]
     for content, name, words in [
         ("b c yes\n\nb c maybe\n", "t.txt", "line 3 ends with 'maybe'.*no, yes"),
         ("b b c yes\n", "t.txt", "line 1 has 3 states .*, the training cases 2; give length: 2"),
@@ -477,22 +462,18 @@ def test_the_coding_of_another_file(tmp_path):
         read(tmp_path, "b c yes\n", like=train, length=1)
 
 
-FILL = "give pad: SYMBOL to fill short histories on the left"
-
-
 @pytest.mark.parametrize(
     ("content", "name", "settings", "words"),
     [
         ("", "t.txt", {}, "no cases in it"),
         ("# only\n\n", "t.txt", {}, "no cases in it"),
         ("a,b\n", "t.csv", {"header": True}, "no cases in it"),
-        ("a b c\n\n# x\na b\n", "t.txt", {}, f"line 4 has 2 .* has 3.; {FILL}, or history: N"),
+        ("a b c\n\n# x\na b\n", "t.txt", {}, "line 4 has 2 .* has 3.; give history: N"),
         ("a b\na b c\n", "t.txt", {}, "line 1 has 2 states where others have more"),
-        ("a b c\nb c\n", "t.txt", {"length": 2}, f"line 2 has 1 .* 2 are asked .*{FILL}.* to 1"),
-        ("a b c\nb\n", "t.txt", {"length": 2}, "line 2 has 0 .* or leave the case out"),
+        ("a b c\nb c\n", "t.txt", {"length": 2}, "line 2 has 1 .* 2 are asked .*lower .* to 1"),
+        ("a b c\nb\n", "t.txt", {"length": 2}, "line 2 has 0 .* leave the case out"),
         ("a,,b\n", "t.txt", {}, r"missing in line 1 \(''\)"),
         ("a,b,\n", "t.csv", {}, r"missing in line 1 \(''\)"),
-        ('""\n', "t.csv", {"pad": "-"}, "missing in line 1"),
         ("a\tb\nb\t\n", "t.txt", {}, r"missing in line 2 \(''\)"),
         ("a\t\tb\n", "t.txt", {}, r"missing in line 1 \(''\)"),
         ("a NA b\n", "t.txt", {}, "missing in line 1 .'NA'.*; fill it in, leave the case out"),
@@ -502,7 +483,6 @@ FILL = "give pad: SYMBOL to fill short histories on the left"
         ('"a,b\nc",d\n', "t.csv", {}, "quoted label runs over the end of a line"),
         ("a" * 200_000, "t.csv", {}, "not CSV: field larger"),
         ("a\nb\n", "t.txt", {}, "one state per line; a case is a history"),
-        ("a b\n", "t.txt", {"pad": "NA"}, "pad: 'NA' means a missing state"),
         ("a b\n", "t.txt", {"length": 0}, "length is 0"),
         ([1, 2], "t.npy", {}, r"shape \(2,\); it must have a row for each case"),
         ([[1], [2]], "t.npy", {}, r"shape \(2, 1\)"),
@@ -510,13 +490,13 @@ FILL = "give pad: SYMBOL to fill short histories on the left"
         ([[1.0, 2.0]], "t.npy", {}, r"whole numbers, got float64; use astype\(int\)"),
         ([[0, 1], [3, -1]], "t.npy", {}, "row 2 holds -1, and states must not be negative"),
         ([[0, 1]], "t.npy", {"header": True}, "an NPY file has no header line"),
-        ([[0, 1]], "t.npy", {"length": 2}, f"row 1 has 1 states .* 2 are asked for; {FILL}"),
+        ([[0, 1]], "t.npy", {"length": 2}, "row 1 has 1 states .* 2 are asked for; lower"),
     ],
 )
 def test_sequences_that_cannot_be_read(tmp_path, content, name, settings, words):
     with pytest.raises(DataError, match=words) as caught:
         read(tmp_path, content, name, **settings)
-    assert words.startswith(("pad", "length")) or str(tmp_path / name) in str(caught.value)
+    assert words.startswith("length") or str(tmp_path / name) in str(caught.value)
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -44,15 +44,15 @@ def test_it_is_the_model(correct, relevant):
     X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
     options = {"correct": correct, "relevant": relevant, "class_prior": (1.0, 2.0, 3.0)}
     options["temperature"] = None
-    model = NormalClassifier(8, effect_shapes=(5, None), **options).fit(X, y)
+    model = NormalClassifier(8, **options).fit(X, y)
     selection = select_by_f(X, y, 8, np.random.default_rng(0))
-    settings = normal.Normal((1.0, 2.0, 3.0), relevant, effect_shapes=(5, None))
+    settings = normal.Normal((1.0, 2.0, 3.0), relevant)
     posterior = normal.fit(selection, settings, correct=correct)
     assert model.selected_.tolist() == selection.selected.tolist()
     assert model.threshold_ == selection.threshold
     np.testing.assert_array_equal(model.relevance_, posterior.relevance)
     np.testing.assert_array_equal(model.log_posterior_, posterior.log_joint)
-    assert model.log_posterior_.shape == (2, len(model.ratio_), len(model.pi_))
+    assert model.log_posterior_.shape == (3, len(model.ratio_), len(model.pi_))
     assert model.tau_ == 1.0
     expected = normal.predict_log(posterior, new[:, selection.selected])
     np.testing.assert_array_equal(model.predict_log_proba(new), expected)
@@ -299,8 +299,6 @@ def refused(model, X, y, words, kind=ValueError):
         ({"relevant": "few"}, "relevant must be all or some"),
         ({"class_prior": 0}, "class_prior must be a positive number, got 0"),
         ({"class_prior": (1, 1)}, "class_prior: has 2 numbers, but there are 3 classes"),
-        ({"effect_shapes": 3}, "effect_shapes must be a list"),
-        ({"effect_shapes": (3, -1)}, "effect_shapes must be a positive number"),
         ({"temperature": 2.0}, 'temperature: 2.0 is unknown. Fix: use None or "residual"'),
         ({"temperature": "cv"}, "temperature: 'cv' is unknown. Fix: use None or \"residual\""),
         ({"screened": 100}, 'screened must be a dict such as {"of": 10000.*or f, the F'),

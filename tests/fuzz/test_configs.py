@@ -225,7 +225,6 @@ KEYS = {
     },
     "naive": {
         "model.alpha_points": Whole(1, (5, 30)),
-        "model.alpha_quadrature": Word(("midpoint", "adaptive")),
         "model.quadrature": either(
             Word(("exact", "simpson-21", "simpson-21-transformed")),
             Listed(Word(("exact", "simpson-21", "simpson-21-transformed")), good=(["exact"],)),
@@ -246,7 +245,6 @@ KEYS = {
         "model.collapsed.chains": Whole(1, (1, 2)),
         "model.collapsed.iterations": Whole(3, (12, 15)),
         "model.collapsed.burn_in": Whole(0, (0, 5), most=11),
-        "model.collapsed.replicas": Whole(1, (1, 2)),
         "model.collapsed.alpha_points": Whole(1, (20, 50), most=10_000),
         "model.samplers": Listed(Word(("collapsed", "gibbs", "approximate", "enumeration"))),
     },
@@ -256,10 +254,6 @@ KEYS = {
         "data.ratio": Number(words=("prior",), good=(1, 0.5)),
         "data.shape": Number(words=("prior", "none"), good=(3,)),
         "model.class_prior": either(Number(good=(1, 2.5)), Listed(Number(), 2, twice=True)),
-        "model.effect_shapes": Listed(
-            either(Number(), lambda value: EITHER if value is None else REFUSED),
-            good=([3], [None, 10]),
-        ),
         "model.relevant": RELEVANT,
         "model.temperature": TEMPERATURE,
         "model.pi": Listed(Number(0, 1), good=([0.1, 1], [0.5])),
@@ -273,17 +267,13 @@ KEYS = {
         "model.iterations": Whole(7, (12, 20)),
         "model.burn_in": Whole(0, (0, 5), most=7),
         "model.thin": Whole(1, (1, 5), most=10),
-        "model.sigma_updates": Whole(1, (1, 3)),
         "model.joint_updates": either(Whole(0, (0, 1)), Listed(Whole(0), good=([0], [0, 1]))),
         "model.sigma_0": WIDTH,
         "model.sigma_mode": WIDTH,
         "model.sigma_shape": Number(0.2, 1e6, with_least=True),
-        "model.step": Number(),
-        "model.most_steps": Whole(1, (50,), counts=False),
         "model.compress": either(Flag(), Listed(Flag(), good=([True], [True, False]))),
         "model.priors": either(Word(("cauchy", "gaussian")),
                                Listed(Word(("cauchy", "gaussian")), good=(["gaussian"],))),
-        "model.noise": lambda value: EITHER if value is None else REFUSED,  # there are classes
         "model.split_draws": either(Whole(1, (1,)), Word(("exact",))),
         "selection.features": lambda value: REFUSED,
         "evaluation.feature_groups": Whole(1, (1,), most=1),
@@ -333,8 +323,7 @@ KEYS = {
     },
 }  # fmt: skip
 NULLABLE = ("report.thesis", "cluster.partition", "selection.features", "selection.thresholds",
-            "model.collapsed.replicas", "model.sigma_0", "model.step", "evaluation.scheme",
-            "data", "model.noise")  # fmt: skip
+            "model.sigma_0", "evaluation.scheme", "data")  # fmt: skip
 ODD = [True, False, None, "", "text", "1", "all", "prior", [], {}, [1], [1, 2], [2, 2], {"a": 1},
        [[1]], [None], [True], 0, 1, 2, 3, -1, -(10**20), 10**6, 10**9, 10**12, 2**63 - 1, 2**63,
        10**20, 10**400, 0.5, 1.5, -0.5, 1e-300, 1e300, 1e-20, 1e20, math.inf, -math.inf, math.nan,

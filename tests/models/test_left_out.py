@@ -121,10 +121,9 @@ def test_predictions_with_some_relevant_against_rational_arithmetic(ties):
 
 
 @pytest.mark.parametrize("relevant", ["all", "some"])
-@pytest.mark.parametrize("rule", ["midpoint", "adaptive"])
-def test_screened_table_is_as_good_as_the_whole(relevant, rule):
+def test_screened_table_is_as_good_as_the_whole(relevant):
     X, y, new = drawn(5, n=(12, 10), p=400, alpha=20.0)
-    settings = nb.NaiveBayes(relevant=relevant, alpha_quadrature=rule)
+    settings = nb.NaiveBayes(relevant=relevant)
 
     def fitted(columns, k, threshold, screened):
         found = select_features(

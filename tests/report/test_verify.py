@@ -312,33 +312,29 @@ def test_settings_are_as_printed_only_where_all_experiments_have_them():
     assert alone["joint_updates"]["verdict"] == PRINTED
 
 
-ORIGINALS = ("model.compress=[true, false]", "model.original_orders=null")
+ORIGINALS = "model.compress=[true, false]"
 FIGURE = "report.parts=[autocorrelation-figure, median-scatter]"
 
 
 @pytest.mark.parametrize(
     ("settings", "shown", "orders", "enlarged"),
     [
-        (("model.orders=[1, 2, 3, 4, 5, 6, 7]", FIGURE, *ORIGINALS), PRINTED, PRINTED, PRINTED),
-        (("model.orders=[1, 2, 4, 7]", FIGURE, *ORIGINALS), PRINTED, DIFFERS, PRINTED),
-        # originals up to order 4 alone: the figure would show sigmas 1 to 4
-        (("model.orders=[1, 2, 3, 4, 5, 6, 7]", FIGURE, ORIGINALS[0],
-          "model.original_orders=[1, 2, 4]"), DIFFERS, DIFFERS, PRINTED),
+        (("model.orders=[1, 2, 3, 4, 5, 6, 7]", FIGURE, ORIGINALS), PRINTED, PRINTED, PRINTED),
+        (("model.orders=[1, 2, 4, 7]", FIGURE, ORIGINALS), PRINTED, DIFFERS, PRINTED),
         # nothing to compare with
         (("model.orders=[1, 7]", FIGURE), DIFFERS, DIFFERS, PRINTED),
         # no figure
-        (("model.orders=[1, 7]", *ORIGINALS), NOT_COMPARABLE, DIFFERS, NOT_COMPARABLE),
+        (("model.orders=[1, 7]", ORIGINALS), NOT_COMPARABLE, DIFFERS, NOT_COMPARABLE),
     ],
 )  # fmt: skip
 def test_sigmas_are_as_printed_only_where_the_figure_shows_them(settings, shown, orders, enlarged):
     config = described("cauchy-replicates", *settings)
     model, of = config["model"], "cauchy_classification"
     source = Record(Results("nowhere", "x"), 0, config)
-    original = model["original_orders"] or model["orders"]
     source.__dict__["own"] = [
         Arm(0, order=order, prior="cauchy", compress=compress, engine="slice")
         for compress in model["compress"]
-        for order in (model["orders"] if compress else original)
+        for order in model["orders"]
     ]
     rows = {
         row["key"].partition(".")[2]: row

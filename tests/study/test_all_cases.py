@@ -58,7 +58,7 @@ def with_test_table(folder, text, name="probability"):
 
 @pytest.mark.parametrize(
     "kind",
-    ["naive", "missing", "adaptive", "enumeration", "normal", "three-classes", "tempered"],
+    ["naive", "missing", "enumeration", "normal", "three-classes", "tempered"],
 )
 def test_a_test_table_is_predicted_as_new_cases_are(kind, folder):
     """The experiment with a test table makes the same fit by another way."""

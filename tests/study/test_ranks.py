@@ -242,13 +242,12 @@ def test_ranks_where_some_features_are_relevant(tmp_path):
     assert config.model.relevances == ["some"]
 
 
-@pytest.mark.parametrize("rule", ["midpoint", "adaptive"])
-def test_naive_draws_have_the_posterior_of_alpha_and_theta(rng, rule):
+def test_naive_draws_have_the_posterior_of_alpha_and_theta(rng):
     drawn = draw_naive_bayes(rng, features=30, alpha=3.0, train=N, test=1)
     selection = select_features(
         drawn.train.features, drawn.train.response, 2, rng, ties="as-printed"
     )
-    settings = nb.NaiveBayes(alpha_points=1000, alpha_quadrature=rule)
+    settings = nb.NaiveBayes(alpha_points=1000)
     posterior = nb.fit(selection, settings)
     draws = nb.sample(posterior, 4_000, rng)
     assert draws.theta.shape == (4_000, 2)

@@ -27,8 +27,6 @@ model: { quadrature: [exact, simpson-21], methods: [corrected, uncorrected, bern
 """,
     "missing": SELECTING.replace("tissues", "gaps")
     + "selection: { thresholds: [0.15] }\nmodel: { alpha_points: 12 }\n",
-    "adaptive": SELECTING
-    + "selection: { thresholds: [0.2] }\nmodel: { alpha_quadrature: adaptive }\n",
     "mixture": SELECTING
     + """
 selection: { features: [3] }

@@ -133,7 +133,7 @@ class InteractionData(Source):
         given = self.sigma if self.sigma != "prior" else None
         noise = self.noise if priors.continuous else None
         if given is None and priors.continuous:
-            noise = priors.noise or draw_noise(rng, priors.noise_shape, priors.noise_mode)
+            noise = draw_noise(rng, priors.noise_shape, priors.noise_mode)
         widths = (priors.order, priors.sigma_0, priors.sigma_shape, priors.sigma_mode)
         table, truth = draw_interactions(
             rng,

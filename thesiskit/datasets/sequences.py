@@ -48,7 +48,6 @@ SHIPPED_DIGITS = "fd13ab0989061ee5d78e0fcda64aae835a1674e8a3c6a2a00cf7ec903d640d
 FASTA = (".fa", ".fasta", ".fna", ".faa")
 LABEL = re.compile(r"^\w+[=:]")  # of a header line: class=promoter stands for promoter
 MISSING_STATE = re.compile(r"|NA|\?|(?i:nan)")  # that is not known
-FILL = "give pad: SYMBOL to fill short histories on the left"
 BETWEEN = re.compile(r"[ \t]*,[ \t]*| *\t *| +")  # states
 
 
@@ -496,8 +495,6 @@ class SequenceFileData(Source):
     either, the cases are divided at random (`evaluation.folds`)."""
     history: Positive | None = None
     """Number of states before the one that is predicted; all unless given."""
-    pad: Text | None = None
-    """A state that fills short histories on the left."""
     header: StrictBool = False
     """Whether the first line is a header."""
     predict: Literal["last-state", "label"] = "last-state"
@@ -520,15 +517,15 @@ class SequenceFileData(Source):
         return self._read(path, like=like, new=True)
 
     def _read(self, path: Path, **how: Any) -> Sequences:
-        keys = {"length": self.history, "pad": self.pad, "header": self.header}
-        return read_sequences(path, predict=self.predict, **keys, **how)  # type: ignore[arg-type]
+        return read_sequences(
+            path, predict=self.predict, length=self.history, header=self.header, **how
+        )
 
 
 def read_sequences(
     path: Path,
     *,
     length: int | None = None,
-    pad: str | None = None,
     header: bool = False,
     like: Sequences | None = None,
     predict: str = "last-state",
@@ -544,11 +541,10 @@ def read_sequences(
         `.fasta`, `.fna` and `.faa` are FASTA.  All these may be packed as `.gz`.  `.npy` holds
         whole numbers, (n, length + 1).
     length : keep the so many most recent states of each history.
-    pad : the symbol that fills short histories on the left; a state of its own unless it occurs.
     header : whether the first line names columns.
     like : use the coding and the length of these sequences.  New states come after theirs.
     predict : "last-state"; of FASTA also "label", the last word of each header line.
-    new : the lines are histories, without the state that follows; with neither `length` nor `pad`,
+    new : the lines are histories, without the state that follows; without `length`,
         if every line has one state more, that is a response, which is not used.  The response of
         what is returned means nothing: it is 0.
 
@@ -560,12 +556,10 @@ def read_sequences(
     where, width = shown(path), like.histories.shape[1] if like else length
     if length is not None:
         at_least_one(length=length)
-    if pad is not None and MISSING_STATE.fullmatch(pad):
-        raise DataError(f"pad: {quoted(pad)} means a missing state; choose another symbol")
     if not new and length not in (None, width):
         raise DataError(f"length is {length}, but the training cases have {width} states")
     follows = like if new else None  # cases are histories that continue these
-    label, cut, unit, notes = predict == "label", length is not None or pad is not None, "line", []
+    label, cut, unit, notes = predict == "label", length is not None, "line", []
     if path.suffix.lower() == ".npy":
         unit, lines = "row", _read_array(path, header, label, 1 if new else 2)
         cases = lines.states
@@ -578,7 +572,7 @@ def read_sequences(
             notes.append(f"{where}: every {unit} has a state more, the response; it is not used")
         else:  # the last state of each means nothing
             cases = [[*states, follows.classes[0]] for states in cases]
-    cases = _of_one_length(cases, lines.numbers, where, unit, width, cut, pad)
+    cases = _of_one_length(cases, lines.numbers, where, unit, width, cut)
     ids = lines.ids if len(set(lines.ids)) == len(lines.ids) else []
     states, histories = _coded([case[:-1] for case in cases], like.states if like else [])
     if like and len(states) > len(like.states):
@@ -611,27 +605,24 @@ def _of_one_length(
     unit: str,
     width: int | None,
     cut: bool,
-    pad: str | None,
 ) -> list[list[str]]:
     """Return cases of `width` states and the response, or say which is shorter or longer.
 
     numbers : of the lines or rows of cases.
     width : None: as many as there are.
-    cut : whether longer cases lose their first states; pad : the state that fills shorter ones.
+    cut : whether longer cases lose their first states.
     """
     keep = width + 1 if width else max(map(len, cases))
     known: set[str] = set()
     rows = []
     for number, states in zip(numbers, cases, strict=True):
         held = len(states)
-        if (held < keep and pad is None) or (held > keep and not cut):
+        if held < keep or (held > keep and not cut):
             fault = f"{held} states where others have more (the first case has {len(cases[0])})"
-            remedy = f"{FILL}, or history: N to keep the N most recent states"
+            remedy = "give history: N to keep the N most recent states, or leave the case out"
             if width is not None:
                 fault = f"{held - 1} states before the response, and {width} are asked for"
-                remedy = f"{FILL}, or " + (
-                    f"lower length to {held - 1}" if held > 1 else "leave the case out"
-                )
+                remedy = f"lower length to {held - 1}" if held > 1 else "leave the case out"
                 if held > width:
                     fault = f"{held - 1} states before the response, the training cases {width}"
                     remedy = f"give length: {width} to keep the most recent states"
@@ -644,7 +635,7 @@ def _of_one_length(
                     "in, leave the case out, or give missing states a symbol of their own"
                 )
             known.add(state)
-        rows.append([pad or ""] * (keep - len(row)) + row)
+        rows.append(row)
     if keep < 2:
         raise DataError(f"{where}: one state per line; a case is a history and then a response")
     return rows

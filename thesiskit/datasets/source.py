@@ -284,8 +284,7 @@ class SelectionPriors:
 class LogisticPriors:
     """Priors of a logistic model, the first of those that a config names.
 
-    continuous : whether responses are real numbers; the noise is theirs.
-    noise : its standard deviation, None where it is drawn.
+    continuous : whether responses are real numbers, which have noise.
     """
 
     order: int
@@ -294,7 +293,6 @@ class LogisticPriors:
     sigma_shape: float
     sigma_mode: float
     continuous: bool
-    noise: float | None
     noise_shape: float
     noise_mode: float
 

@@ -178,8 +178,8 @@ class NormalData(_DrawnTable):
     its variance within a class. With `prior` it is drawn for each data set."""
     shape: Literal["prior", "none"] | PositiveNumber = "prior"
     """How unlike the effects are: rho of each relevant feature is multiplied by a draw from
-    Inverse-Gamma(c/2, c/2), where this is c. With `none` all are the same; with `prior` c is drawn
-    from `model.effect_shapes` for each data set."""
+    Inverse-Gamma(c/2, c/2), where this is c. With `none` all are the same; with `prior` c is 3 or
+    10, or all are the same, each with probability 1/3 for each data set."""
     variance: Pair = (10.0, 1.0)
     """a and b of the prior of variances within a class, Inverse-Gamma(a/2, ab/2): b is about their
     size, and the larger a is, the more alike they are."""

@@ -33,8 +33,8 @@ from thesiskit.estimators.inputs import (
     symbols,
     threads_for,
 )
-from thesiskit.models.base import CLOSEST, PatternTraining, positive, whole
-from thesiskit.models.logistic import Logistic, original_coefficients
+from thesiskit.models.base import CLOSEST, PatternTraining, whole
+from thesiskit.models.logistic import Logistic
 from thesiskit.models.patterns import (
     UNSEEN,
     FeaturePatterns,
@@ -43,6 +43,7 @@ from thesiskit.models.patterns import (
     check_histories,
     check_order,
 )
+from thesiskit.models.splitting import original_coefficients
 
 USUAL = {  # lengths of chains that are not judged
     "iterations": defaults.ITERATIONS,
@@ -57,7 +58,7 @@ LEAST_UNIT, MOST_UNIT = 1e-100, 1e100  # of real responses: their squares are nu
 
 # what all estimators here have, in the order of their signatures; the others are of the model
 PARAMETERS = (
-    "order", "prior", "compress", "min_cases", "noise", "until", *USUAL, "sigma",
+    "order", "prior", "compress", "min_cases", "until", *USUAL, "sigma",
     "sigma_scale", "n_jobs", "random_state",
 )  # fmt: skip
 DEFAULTS = {one.name: one.default for one in fields(Logistic)} | {
@@ -74,7 +75,6 @@ class PatternModel(BaseEstimator):
     prior: Any
     compress: Any
     min_cases: Any = defaults.MIN_CASES
-    noise: Any = None
     until: Any
     sigma: Any
     sigma_scale: Any
@@ -105,7 +105,6 @@ class PatternModel(BaseEstimator):
                 name: getattr(self, name) for name in ("prior", "min_cases", "sigma", "sigma_scale")
             },
             standardise=False,  # they are
-            noise=None if self.noise is None else positive("noise", self.noise) / self._unit,
             **length,
         )
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
@@ -216,7 +215,7 @@ class PatternClassifier(ClassifierMixin, PatternModel):
 # ---- sequences ----
 
 
-class SequenceClassifier(PatternClassifier, without=("noise", "min_cases")):
+class SequenceClassifier(PatternClassifier, without=("min_cases",)):
     """Bayesian logistic sequence prediction with patterns of any order.
 
     Sections "Bayesian Logistic Sequence Prediction Models" and "Application to Sequence Prediction
@@ -385,7 +384,7 @@ class FeatureModel(DiscreteFeatures, PatternModel):
         return tags
 
 
-class InteractionClassifier(FeatureModel, PatternClassifier, without=("noise",)):
+class InteractionClassifier(FeatureModel, PatternClassifier, without=()):
     """Bayesian logistic classification with interactions of discrete features, of any order.
 
     Section "Application to Logistic Classification Models" of the thesis.  Features are any
@@ -434,7 +433,6 @@ class InteractionRegressor(RegressorMixin, FeatureModel, without=()):
     ----------
     order, prior, compress, min_cases, until, iterations, burn_in, thin, chains, sigma, sigma_scale,
         n_jobs, random_state : as of InteractionClassifier.
-    noise : None to sample the standard deviation of the noise, or its value.
 
     Attributes
     ----------

@@ -336,7 +336,6 @@ class NaiveBayesClassifier(
     DiscreteFeatures,
     SelectingClassifier,
     model=NaiveBayes,
-    without=("alpha_quadrature",),
     relevant="some",
     pi=PI,
     order=None,
@@ -541,9 +540,6 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
         missing values each feature has the correlation of its own cases, and those that are not
         in the table are taken to lack as many cases as those that are.
     class_prior : the Dirichlet prior of the class probabilities: one number, or one for each class.
-    effect_shapes : each relevant feature has an effect of its own; its variance is the common one
-        times an Inverse-Gamma(c / 2, c / 2) variable.  These are the c's that are averaged over;
-        None: the effects of all have the same variance.
     temperature : as of NaiveBayesClassifier.
     transformation : "log": log2 of features, of counts with library sizes log2 of counts per
         million; "normal-scores": normal quantiles of ranks; both are fitted in `fit`, without

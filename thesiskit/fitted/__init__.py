@@ -351,7 +351,13 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
             f"{path}: its tables are read by data.source: {cut(name)}, which is not here; install "
             "the package that has it"
         )
-    source = SOURCES[name].model_validate(header["source"])
+    about = dict(header["source"])
+    if about.pop("pad", None) is not None:
+        raise DataError(
+            f"{path}: data.pad was removed. Fix: fill short histories in the table of {cut(name)}, "
+            f"and {EXPORT}"
+        )
+    source = SOURCES[name].model_validate(about)
     if header["family"] != source.family:
         raise ValueError("its family of data is not that of its source")
     inputs = Inputs.restore(source.family, header["inputs"], marked(arrays, "inputs/"))

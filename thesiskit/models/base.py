@@ -30,7 +30,14 @@ from thesiskit.blocks import Block, Probabilities, Several, Some
 from thesiskit.defaults import NO_TEMPERATURE, RESIDUAL
 from thesiskit.errors import UserError, quoted
 from thesiskit.models.ranks import Ranks, compare_last
-from thesiskit.models.temperature import SEED, Temperature, as_log_probability, of_imitated, temper
+from thesiskit.models.temperature import (
+    SEED,
+    Temperature,
+    as_log_probability,
+    of_imitated,
+    temper,
+    too_few,
+)
 
 Arrays = dict[str, np.ndarray]
 OWN = ("corrected", "uncorrected")  # the methods that are a model's own
@@ -245,11 +252,13 @@ class Model(ABC):
     def residual_temperature(self, posterior: Any, training: Training) -> Temperature:
         """Return the temperature of imitated cases.
 
-        There is none where no feature was kept.  The draws are always the same: the same training
-        cases have the same temperature in an experiment, in a model file and in an estimator.
+        There is none where no feature was kept, or with too few cases.  The draws are always the
+        same: the same training cases have the same temperature in an experiment, in a model file
+        and in an estimator.
         """
-        if not len(training.selection.selected):
-            return Temperature(1.0, np.zeros(len(training.selection.class_counts)))
+        class_counts = np.array(training.selection.class_counts)
+        if not len(training.selection.selected) or too_few(class_counts):
+            return Temperature.none(len(class_counts))
         cases, y = self.imitate(posterior, training, np.random.default_rng(SEED))
         return of_imitated(self.log_probability(posterior, cases), y)
 

@@ -52,7 +52,7 @@ from thesiskit._kernels import (  # type: ignore[attr-defined]
     tree,
 )
 from thesiskit._kernels import logistic as likelihoods  # type: ignore[attr-defined]
-from thesiskit.blocks import Block, Count, Each, Once, Positive, PositiveNumber, Some, Text
+from thesiskit.blocks import Block, Count, Each, Once, Positive, Text
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.base import PatternTraining, check, positive, shaped, whole
@@ -83,7 +83,6 @@ from thesiskit.models.splitting import (
     Response,
     cauchy_split_cdf,  # noqa: F401 (its users find it here)
     expected_logistic_gaussian,  # noqa: F401
-    original_coefficients,
     predict,
     predict_response,
 )
@@ -159,11 +158,7 @@ class LogisticBlock(Block):
     """The priors of the coefficients, `cauchy` and `gaussian`."""
     compress: Each[StrictBool] = [True]
     """`true`: one coefficient for all patterns that are present in the same training cases;
-    `false`: one for each pattern."""
-    original_orders: Some[Order] | None = None
-    """The orders of models with `compress: false`, of those in `orders`; all of them unless given.
-    Such models have the posterior of compressed ones, and their chains take several times as
-    long."""
+    `false`: one for each pattern, which has the same posterior and takes several times as long."""
     sigma_scale: Each[Literal["log", "natural"]] = [defaults.SIGMA_SCALE]
     """The scale on which sigma is updated: `log`, or `natural`, as the thesis implies: its text has
     a slice width of 1 for sigma_o. The author's later program, BPHO, updates log sigma."""
@@ -188,8 +183,6 @@ class LogisticBlock(Block):
     """Number of first iterations that are not kept."""
     thin: Positive = defaults.THIN
     """Of the iterations after `burn_in`, every so many-th is kept."""
-    sigma_updates: Positive = defaults.SIGMA_UPDATES
-    """How often an iteration updates each sigma, with the coefficients held fixed."""
     joint_updates: Each[Count] = [defaults.JOINT_UPDATES]
     """How often an iteration also moves all coefficients and sigmas together; 0 gives the sampler
     of the thesis. A list gives models of each number. For sequences with two classes, all
@@ -206,25 +199,13 @@ class LogisticBlock(Block):
     standardise: StrictBool = True
     """`gaussian`: `false` leaves responses in their own units, so that the prior does not depend on
     the data, as `evaluation.ranks` requires."""
-    noise: Width | None = None
-    """`gaussian`: standard deviation of the noise, in the response's units; sampled unless given.
-    """
     noise_shape: Shape = defaults.NOISE_SHAPE
-    """`gaussian`: shape of the Inverse-Gamma prior of the noise where it is sampled."""
+    """`gaussian`: shape of the Inverse-Gamma prior of the noise's standard deviation."""
     noise_mode: Width = defaults.NOISE_MODE
     """`gaussian`: mode of this prior, for responses of standard deviation 1."""
-    step: PositiveNumber | None = None
-    """Slice sampling: the first interval for a coefficient; unless given, 20 for Cauchy and 10 for
-    Gaussian priors."""
-    sigma_step: PositiveNumber = defaults.SIGMA_STEP
-    """Slice sampling: the first interval for a sigma."""
-    most_steps: Positive = defaults.MOST_STEPS
-    """Slice sampling: the largest number of steps by which an interval grows."""
     split_draws: Positive | Literal["exact"] = 1
     """Predictions: how many random splits of each draw are averaged, or `exact`, which is possible
     for two classes (for features only with Gaussian priors; not with `gaussian` responses)."""
-    original: StrictBool = False
-    """Also keep draws of every original coefficient of a compressed model."""
 
     @property
     def continuous(self) -> bool:
@@ -234,7 +215,7 @@ class LogisticBlock(Block):
     @property
     def drawn_with(self) -> dict[str, object]:
         """What data drawn from this model depend on."""
-        real = ("noise", "noise_shape", "noise_mode") if self.continuous else ()
+        real = ("noise_shape", "noise_mode") if self.continuous else ()
         names = ("sigma_0", "sigma_shape", "sigma_mode", *real)
         priors = {name: getattr(self, name) for name in names}
         return {"order": self.orders[0], "prior": self.priors[0], **priors}
@@ -244,12 +225,11 @@ class LogisticBlock(Block):
 
         most, patterns : as of `check_order`.
         """
-        for key in ("orders", "original_orders"):
-            for order in getattr(self, key) or ():
-                try:
-                    check_order(order, most, patterns)
-                except UserError as error:
-                    return f"model.{key}: {error}"
+        for order in self.orders:
+            try:
+                check_order(order, most, patterns)
+            except UserError as error:
+                return f"model.orders: {error}"
         return ""
 
     @model_validator(mode="before")
@@ -263,10 +243,7 @@ class LogisticBlock(Block):
     def _together(self):
         length = self.iterations, self.burn_in, self.thin
         check_run(self.until, self.chains, *length, "model.")
-        originals = self.orders if self.original_orders is None else self.original_orders
-        if False in self.compress and not set(originals) & set(self.orders):
-            raise ValueError("original_orders has none of orders, and compress has false")
-        for name in ("standardise", "noise", "noise_shape", "noise_mode"):
+        for name in ("standardise", "noise_shape", "noise_mode"):
             if name in self.model_fields_set and not self.continuous:
                 raise ValueError(f"{name} is for real responses; add `response: gaussian`")
         if self.continuous and self.split_draws == "exact":
@@ -306,13 +283,18 @@ class Logistic:
     """A model of patterns with its priors and its sampler.
 
     Responses are classes, or numbers: then it is the linear function plus normal noise.  What the
-    fields mean is told in `LogisticBlock`, but for sigma: None to sample sigma_1..sigma_O, or a
-    number for each order 0..O.  The defaults are the thesis's but for sigma_scale ("log": the
-    conditional density of log sigma is about one wide wherever it lies, so that steps of one suit
-    it) and joint_updates, which the thesis has not (`_kernels.tree`, `_kernels.hamiltonian`).
-    None of sigma_0 and step is the thesis's value: 5 and 20 for Cauchy priors, 10 and 10 for
-    Gaussian ones.  The prior of the noise is as vague as those of the sigmas; its mode is for
-    responses of standard deviation 1: as much noise as leaves three quarters explained.
+    fields mean is described in `LogisticBlock`, but for these: sigma is None to sample
+    sigma_1..sigma_O, or a number for each order 0..O; noise is None to sample the standard
+    deviation of the noise, or its value.  An iteration updates each sigma sigma_updates times with
+    the coefficients held fixed.  Slice sampling begins with an interval of step for a coefficient
+    and of sigma_step for a sigma, which grows by at most most_steps.
+
+    The defaults are the thesis's but for sigma_scale ("log": the conditional density of log sigma
+    is about one wide wherever it lies, so that steps of one suit it) and joint_updates, which the
+    thesis has not (`_kernels.tree`, `_kernels.hamiltonian`).  None of sigma_0 and step is the
+    thesis's value: 5 and 20 for Cauchy priors, 10 and 10 for Gaussian ones.  The prior of the noise
+    is as vague as those of the sigmas; its mode is for responses of standard deviation 1: as much
+    noise as leaves three quarters explained.
     """
 
     kind: ClassVar[str] = "logistic"
@@ -384,16 +366,12 @@ class Logistic:
         return LogisticBlock
 
     @classmethod
-    def arms(cls, block: Any, orders: list[int], originals: list[int]) -> list["Logistic"]:
-        """Return the models that a block lists; the orders are numbers.
-
-        originals : the orders of models that are not compressed.
-        """
+    def arms(cls, block: Any, orders: list[int]) -> list["Logistic"]:
+        """Return the models that a block lists; the orders are numbers."""
         names = [one.name for one in fields(cls) if one.name in type(block).model_fields]
         real = block.continuous
         keys = {n: getattr(block, n) for n in names if real or not n.startswith("noise")}
         keys["until"] = None if block.until is None else block.until.targets
-        found: list[Logistic] = []
         lists = {
             "prior": block.priors,
             "compress": block.compress,
@@ -401,11 +379,8 @@ class Logistic:
             "joint_updates": block.joint_updates,
             "order": orders,
         }
-        for values in product(*lists.values()):
-            arm = dict(zip(lists, values, strict=True))
-            if arm["compress"] or arm["order"] in originals:
-                found.append(cls(**keys | arm))
-        return found
+        combinations = product(*lists.values())
+        return [cls(**keys | dict(zip(lists, values, strict=True))) for values in combinations]
 
     @property
     def name(self) -> str:
@@ -524,16 +499,6 @@ class Logistic:
             **patterns.named(groups),
             "pattern": (("group",), names.astype(str)),
         }
-
-    def original(self, training: PatternTraining, draws: Any, rng: np.random.Generator) -> Named:
-        """Return the draws of every original coefficient of a compressed model for a file."""
-        coefficient, log_sigma = draws.flat
-        beta = original_coefficients(
-            coefficient, log_sigma, training.groups, cauchy=self.cauchy, rng=rng
-        )
-        shape = (*draws.coefficient.shape[:2], *beta.shape[1:])
-        dimensions = ("chain", "draw", "set", "pattern")
-        return {"original": (dimensions, beta.reshape(shape).astype(np.float32))}
 
     def needs(self, cases: int, classes: int, tests: int) -> tuple[int, int, int]:
         """Return the bytes of draws on disk and in memory, and the iterations of all chains.

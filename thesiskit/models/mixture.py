@@ -58,6 +58,7 @@ from thesiskit.defaults import (
     MIXTURE_RHAT,
     MOST_POINTS,
     OLD_SAMPLERS,
+    THESIS_GRID_POINTS,
     UNTIL_ITERATIONS,
 )
 from thesiskit.errors import DataError, UserError
@@ -107,7 +108,7 @@ from thesiskit.models.selection import LeftOut
 from thesiskit.models.temperature import Temperature
 
 COLLAPSED = {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200}
-THESIS = {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": 10}
+THESIS = {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": THESIS_GRID_POINTS}
 SAMPLERS = {"collapsed": COLLAPSED, "gibbs": THESIS, "approximate": THESIS}  # defaults of each
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
 REPLICAS, MOST_TEMPERED = 4, 250  # so many up to that many training cases, then 1
@@ -132,13 +133,11 @@ class CollapsedBlock(Block):
     chains: Positive = COLLAPSED["chains"]
     """Number of chains."""
     iterations: Positive = COLLAPSED["iterations"]
-    """Number of all iterations. An iteration consists of five sweeps of the chain, one sweep of
-    each replica at a lower power of the likelihood, and exchanges between them."""
+    """Number of all iterations. An iteration consists of five sweeps of the chain and, up to 250
+    training cases, one sweep of each of three replicas at lower powers of the likelihood, and
+    exchanges between them, which help the chain to move between modes."""
     burn_in: Count = COLLAPSED["burn_in"]
     """Number of first iterations that are not kept."""
-    replicas: Positive | None = None
-    """Number of copies of a chain, at powers of the likelihood from 1 to 0.02; they help the chain
-    to move between modes. Unless given, 4 up to 250 training cases, else 1."""
     alpha_points: Points = COLLAPSED["alpha_points"]
     """Number of points of the grids of alpha and alpha_0, which are quantiles of the prior."""
 
@@ -153,8 +152,6 @@ class ThesisBlock(Block):
     times, and this five times; then alpha and alpha_0 are updated."""
     burn_in: Count = THESIS["burn_in"]
     """Number of first iterations that are not kept."""
-    alpha_points: Points = THESIS["alpha_points"]
-    """Number of points of the grids of alpha and alpha_0."""
     quadrature: Literal["exact", "simpson-11"] = "simpson-11"
     """The rule for theta in the adjustment factor: `simpson-11` as in the thesis, or `exact`."""
 

@@ -63,7 +63,7 @@ from scipy import special
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
 from thesiskit.blocks import Pair, Points
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, MOST_POINTS, NAIVE_ALPHA_POINTS, PI
-from thesiskit.errors import DataError, ThesiskitError, UserError
+from thesiskit.errors import DataError, ThesiskitError
 from thesiskit.models.base import (
     LARGEST,
     Arrays,
@@ -95,16 +95,11 @@ from thesiskit.models.ranks import MOST, Ranks
 from thesiskit.models.selection import AT, LOT, WITHIN, LeftOut, Selection, distinct_counts
 from thesiskit.models.temperature import imitated_bits
 
-ALPHA_POINTS = 129  # of the adaptive rule for alpha before it is refined
-ALPHA_DROP = 30.0  # its grid ends where the posterior of log alpha is exp(-30) of its peak,
-ALPHA_END = 25.0  # and is widened while an end is above exp(-25)
-ALPHA_LIMIT = 150.0  # of abs log alpha
 WEIGHTLESS = 40.0  # points whose log probability is so far below the largest predict nothing: a
 # test case moves it by about as much as one of the training cases did
-STORED = ("alpha", "log_weight", "log_discard", "log_posterior")  # of a posterior
+STORED = ("alpha", "log_discard", "log_posterior")  # of a posterior
 SAVED = {
     "alpha": (float, "K"),
-    "log_weight": (float, "K"),
     "log_discard": (float, "K"),
     "log_joint": (float, "K J"),
 }
@@ -154,11 +149,6 @@ class NaiveBayes(TwoClasses, SomeRelevant):
     alpha_points: int = key(
         NAIVE_ALPHA_POINTS, Points, "Number of points of the midpoint rule for alpha."
     )
-    alpha_quadrature: str = key(
-        "midpoint",
-        Literal["midpoint", "adaptive"],
-        "The rule for alpha. `adaptive` refines it until predictions change by less than 1e-6.",
-    )
     quadrature: str = key(
         "exact",
         Literal["exact", "simpson-21", "simpson-21-transformed"],
@@ -183,10 +173,6 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         whole("alpha_points", self.alpha_points, most=MOST_POINTS)
         check_rule(self.quadrature)
         self.check_relevance()
-        if self.alpha_quadrature not in ("midpoint", "adaptive"):
-            raise UserError(
-                f"unknown alpha_quadrature {self.alpha_quadrature!r}; choose midpoint or adaptive"
-            )
 
     @classmethod
     def beside(cls, other: Model) -> Model:
@@ -198,8 +184,7 @@ class NaiveBayes(TwoClasses, SomeRelevant):
 
     def check(self, classes: int) -> None:
         """Raise UserError for a prior of alpha whose points are beyond limits."""
-        if self.alpha_quadrature == "midpoint":
-            self.prior.midpoints(self.alpha_points)
+        self.prior.midpoints(self.alpha_points)
 
     @property
     def priors_of_draws(self) -> dict[str, Any]:
@@ -247,15 +232,13 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         return self.rank(sample(posterior, MOST, rng), true, quantities, rng)
 
     def pack(self, found: list[Posterior]) -> Arrays:
-        """Return the arrays of result files: alpha, log_weight, log_discard, log_posterior (., K).
+        """Return the arrays of result files: alpha (1, K), log_discard, log_posterior (., K).
 
-        alpha and log_weight once where all splits have the same; log_density (K,) of the first
-        split, and log_joint (splits, K, J) where some features are relevant.
+        Also log_density (K,) of the first split, and log_joint (splits, K, J) where some features
+        are relevant.
         """
         arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
-        for name in ("alpha", "log_weight"):  # the same for all under the midpoint rule
-            if (arrays[name] == arrays[name][:1]).all():
-                arrays[name] = arrays[name][:1]
+        arrays["alpha"] = arrays["alpha"][:1]  # all splits have the same
         if self.relevant == "some":
             arrays["log_joint"] = np.array([one.log_joint for one in found])
         return arrays | {"log_density": log_alpha_density(found[0])}
@@ -277,9 +260,8 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         for name in STORED:
             columns = [np.broadcast_to(one[name], (splits, *one[name].shape[1:])) for one in found]
             arrays[name] = np.stack(columns, axis=1)
-        for name in ("alpha", "log_weight"):
-            if (arrays[name] == arrays[name][:1, :1]).all():
-                arrays[name] = arrays[name][:1, :1]
+        if (arrays["alpha"] == arrays["alpha"][:1, :1]).all():
+            arrays["alpha"] = arrays["alpha"][:1, :1]
         return arrays | join_relevance(found, ["log_joint"])
 
     def saved(self, posterior: Posterior) -> tuple[dict[str, Any], Arrays]:
@@ -301,7 +283,10 @@ class NaiveBayes(TwoClasses, SomeRelevant):
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[Model, Posterior]:
         """Return the model and the posterior that `saved` described."""
-        model, k = cls.made(about["settings"]), len(selected)
+        settings = dict(about["settings"])
+        if settings.pop("alpha_quadrature", "midpoint") != "midpoint":  # up to format 7
+            raise ValueError("alpha_quadrature: adaptive was removed")
+        model, k = cls.made(settings), len(selected)
         n0, n1 = (int(count) for count in about["class_counts"])
         check(classes == 2 and n0 > 0 and n1 > 0)
         ones = shaped(arrays, {"ones": (np.intp, "k y")}, k=k, y=2)["ones"]
@@ -383,7 +368,6 @@ class Posterior:
     Attributes
     ----------
     alpha : (K,) quadrature points.
-    log_weight : (K,) log of the rule's weight times the prior at each alpha, up to a constant.
     log_discard : (K,) log P(|COR| <= gamma) of one relevant feature, or of what else is known of
         those left out, their mean; zeros where nothing was dropped.
     log_joint : (K, J) log probability of each alpha and pi; their logsumexp is 0.
@@ -395,7 +379,6 @@ class Posterior:
     settings: NaiveBayes
     kept: KeptCounts
     alpha: np.ndarray
-    log_weight: np.ndarray
     log_discard: np.ndarray
     log_joint: np.ndarray
     integrals: PairIntegrals
@@ -466,10 +449,7 @@ def fit(selection: Selection, settings: NaiveBayes, *, correct: bool = True) -> 
     was dropped, both give the same posterior.
     """
     kept = KeptCounts.of(selection, correct)
-    if settings.alpha_quadrature == "midpoint":
-        alpha = settings.prior.midpoints(settings.alpha_points)
-        return _evaluate(settings, kept, alpha, np.zeros(len(alpha)))
-    return _locate_alpha(settings, kept)
+    return _evaluate(settings, kept, settings.prior.midpoints(settings.alpha_points))
 
 
 def restore(
@@ -484,12 +464,10 @@ def restore(
 def log_alpha_density(posterior: Posterior) -> np.ndarray:
     """Return the log posterior density of log alpha at the points, (K,).
 
-    Under the midpoint rule each point stands for 1/K of prior probability, so the density is
+    Each point stands for 1/K of prior probability, so the density is
     K times its probability times alpha p(alpha) (caption of the thesis's figure fig-post-alpha).
     """
     t = np.log(posterior.alpha)
-    if posterior.settings.alpha_quadrature == "adaptive":
-        return posterior.log_posterior - np.log(t[1] - t[0])
     prior = posterior.settings.prior.log_density(posterior.alpha)
     return posterior.log_posterior + np.log(len(t)) + prior + t
 
@@ -509,14 +487,12 @@ def _integrals(
     )
 
 
-def _evaluate(
-    settings: NaiveBayes, kept: KeptCounts, alpha: np.ndarray, log_weight: np.ndarray
-) -> Posterior:
-    """Return the posterior on the points alpha, each with the log of its weight times prior."""
+def _evaluate(settings: NaiveBayes, kept: KeptCounts, alpha: np.ndarray) -> Posterior:
+    """Return the posterior on the points alpha, which are equally probable in the prior."""
     pi = settings.pi_points
     integrals, irrelevant = _integrals(settings, kept, alpha)
     log_discard = np.zeros(len(alpha))
-    log_joint = np.repeat(log_weight[:, None], len(pi), axis=1)
+    log_joint = np.zeros((len(alpha), len(pi)))
     if irrelevant is None:
         log_joint += (kept.copies @ integrals.log_marginal)[:, None]
     else:
@@ -528,9 +504,7 @@ def _evaluate(
         remedy = "another alpha_prior" if settings.quadrature == "exact" else "quadrature: exact"
         raise ThesiskitError(f"every alpha has posterior weight 0; use {remedy}")
     log_joint -= np.logaddexp.reduce(log_joint.ravel())
-    return Posterior(
-        settings, kept, alpha, log_weight, log_discard, log_joint, integrals, irrelevant
-    )
+    return Posterior(settings, kept, alpha, log_discard, log_joint, integrals, irrelevant)
 
 
 def _log_mixed(
@@ -543,49 +517,6 @@ def _log_mixed(
     base = kept.copies @ (top + log_irrelevant)
     each = [kept.copies @ np.log(one * relevant + (1 - one) * irrelevant) for one in pi]
     return base[:, None] + np.stack(each, axis=1)
-
-
-def _evaluate_log_scale(settings: NaiveBayes, kept: KeptCounts, t: np.ndarray) -> Posterior:
-    """The same on an even grid of t = log alpha, where the prior has density alpha p(alpha)."""
-    alpha = np.exp(t)
-    return _evaluate(settings, kept, alpha, settings.prior.log_density(alpha) + t)
-
-
-def _locate_alpha(settings: NaiveBayes, kept: KeptCounts) -> Posterior:
-    """Find the interval of log alpha that holds the posterior, and put an even grid on it.
-
-    The trapezoid rule on such a grid converges faster than any power of its step.
-    """
-    with np.errstate(divide="ignore"):
-        ends = np.log(settings.prior.quantile(np.array([1e-12, 1 - 1e-12])))
-    low, high = np.clip(ends, -ALPHA_LIMIT, ALPHA_LIMIT)
-    for _ in range(60):
-        t = np.linspace(low, high, 33)
-        height = _evaluate_log_scale(settings, kept, t).log_posterior
-        drop = height.max() - height
-        wider = (
-            drop[0] < ALPHA_END and low > -ALPHA_LIMIT,
-            drop[-1] < ALPHA_END and high < ALPHA_LIMIT,
-        )
-        if any(wider):  # the prior did not expect what the data say
-            width = high - low
-            low = max(low - width, -ALPHA_LIMIT) if wider[0] else low
-            high = min(high + width, ALPHA_LIMIT) if wider[1] else high
-            continue
-        inside = np.flatnonzero(drop < ALPHA_DROP)
-        low, high = t[max(inside[0] - 1, 0)], t[min(inside[-1] + 1, len(t) - 1)]
-        if inside[-1] - inside[0] >= 16:
-            return _evaluate_log_scale(settings, kept, np.linspace(low, high, ALPHA_POINTS))
-    raise ThesiskitError(
-        "the posterior of alpha could not be located; use alpha_quadrature: midpoint"
-    )
-
-
-def refine(posterior: Posterior) -> Posterior:
-    """Halve the step of the adaptive rule's grid of log alpha."""
-    t = np.log(posterior.alpha)
-    finer = np.linspace(t[0], t[-1], 2 * len(t) - 1)
-    return _evaluate_log_scale(posterior.settings, posterior.kept, finer)
 
 
 LEAST = 1e-280  # an incomplete beta function below has lost digits
@@ -668,7 +599,6 @@ def _log_series(x: np.ndarray, d: int, m: int) -> np.ndarray:
     return (d + 1) * np.log1p(-x) + np.log(total)
 
 
-ALPHA_TOLERANCE = 1e-6  # largest move of a prediction in the adaptive rule for alpha
 CASES = 4096  # test cases predicted together
 
 
@@ -684,10 +614,7 @@ def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
 
 
 def predict_log_odds(posterior: Posterior, features: np.ndarray) -> np.ndarray:
-    """Return log P(y* = 1) - log P(y* = 0) for each row of the kept features, (T, k) -> (T,).
-
-    With the adaptive rule for alpha, grids are refined until no probability moves by 1e-6.
-    """
+    """Return log P(y* = 1) - log P(y* = 0) for each row of the kept features, (T, k) -> (T,)."""
     k = len(posterior.kept.group)
     features = np.asarray(features)
     if features.ndim != 2 or features.shape[1] != k:
@@ -696,15 +623,7 @@ def predict_log_odds(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     bits = as_bits(features if missing is None else np.where(missing, 0, features))
     if bits is None:
         raise DataError("features must be 0 or 1")
-    found = _predict_all(posterior, bits, missing)
-    if posterior.settings.alpha_quadrature == "midpoint":
-        return found
-    for _ in range(12):
-        posterior, last = refine(posterior), of_log_odds(found)
-        found = _predict_all(posterior, bits, missing)
-        if np.abs(of_log_odds(found) - last).max(initial=0) < ALPHA_TOLERANCE:
-            return found
-    raise ThesiskitError("the integral over alpha did not settle in 12 refinements")
+    return _predict_all(posterior, bits, missing)
 
 
 def _predict_all(
@@ -817,18 +736,14 @@ def sample(posterior: Posterior, count: int, rng: np.random.Generator) -> Draws:
     """Return draws from the posterior.
 
     Each point of the posterior's grid of alpha stands for a cell, in which the likelihood is taken
-    to be what it is at the point: alpha is drawn from the prior within the cell under the midpoint
-    rule, evenly on the log scale under the adaptive one.  pi is a point of its grid.
+    to be what it is at the point: alpha is drawn from the prior within the cell.  pi is a point of
+    its grid.
     """
     J = len(posterior.pi)
     drawn = rng.choice(posterior.log_joint.size, size=count, p=np.exp(posterior.log_joint.ravel()))
     point, j = np.divmod(drawn, J)
     within = rng.random(count)
-    if posterior.settings.alpha_quadrature == "midpoint":
-        alpha = posterior.settings.prior.quantile((point + within) / len(posterior.alpha))
-    else:
-        t = np.log(posterior.alpha)
-        alpha = np.exp(t[point] + (t[1] - t[0]) * (within - 0.5))
+    alpha = posterior.settings.prior.quantile((point + within) / len(posterior.alpha))
     group = posterior.kept.group
     relevant = np.ones((count, len(group)), dtype=bool)
     if posterior.irrelevant is not None:

@@ -75,7 +75,7 @@ from scipy import optimize, special
 from threadpoolctl import threadpool_limits
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
-from thesiskit.blocks import PositiveNumber, Probabilities, Some
+from thesiskit.blocks import PositiveNumber, Probabilities
 from thesiskit.defaults import EFFECT_SHAPES, RESIDUAL, normal_grids
 from thesiskit.errors import DataError, UserError, quoted
 from thesiskit.models.base import (
@@ -158,13 +158,7 @@ class Normal(SomeRelevant):
         "selection or filtering: the number of relevant features, pi times p, is log-even from "
         "0.7 p^-0.211 to p, which is 0.7 to 1 of one feature, and 0.1 to 10,000 of 10,000.",
     )
-    effect_shapes: tuple[float | None, ...] = key(
-        EFFECT_SHAPES,
-        Some[PositiveNumber | None],
-        "How unequal the effects of relevant features may be: the shapes c of an Inverse-Gamma"
-        "(c/2, c/2) distribution, whose values scale the effect of each feature. `null` gives all "
-        "the same scale. The shapes are averaged over.",
-    )
+    effect_shapes: tuple[float | None, ...] = EFFECT_SHAPES
     ratio: Any = None
     variance: tuple[float, float] | None = None
 

@@ -23,7 +23,7 @@ from thesiskit.models.selection import (
     select_by_f,
     select_features,
 )
-from thesiskit.models.temperature import Temperature, too_few
+from thesiskit.models.temperature import Temperature
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,10 @@ class Fitted:
 
     @classmethod
     def of(cls, model: Model, training: Training, *, tempered: bool) -> Fitted:
-        """Fit a model; classes with too few samples have no temperature."""
+        """Fit a model, and its temperature."""
         posterior = model.fit(training)
-        if not tempered or too_few(np.asarray(training.selection.class_counts)):
-            return cls(model, posterior)
-        return cls(model, posterior, model.residual_temperature(posterior, training))
+        temperature = model.residual_temperature(posterior, training) if tempered else None
+        return cls(model, posterior, temperature)
 
     def predict(self, values: np.ndarray) -> np.ndarray:
         """Return P(class), (T, G), of samples with these values (T, k) of selected features."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from thesiskit.defaults import RESIDUAL, TEMPERED, UNTIL_FIRST
+from thesiskit.defaults import RESIDUAL, TEMPERED, THESIS_GRID_POINTS, UNTIL_FIRST
 from thesiskit.errors import cut
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
@@ -591,8 +591,10 @@ def _about_samplers(record: Record) -> list[str]:
                 f"{name} ({where}R-hat up to {rhat:.2f}, effective draws down to {ess:.0f})"
             )
         end = np.nanmax(fits["at_end"][:, j].mean(axis=0))
-        points = record.config["model"]["collapsed" if arm.variant == "collapsed" else "thesis"]
-        by_prior = 1 / points["alpha_points"]  # the prior probability of each end
+        points = THESIS_GRID_POINTS
+        if arm.variant == "collapsed":
+            points = record.config["model"]["collapsed"]["alpha_points"]
+        by_prior = 1 / points  # the prior probability of each end
         if end > max(AT_END, 2 * by_prior):
             at_end.setdefault(arm.variant, []).append(f"{name} ({end:.0%} of the draws)")
     return [

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
-from thesiskit.defaults import SIGMA_0, STEP
+from thesiskit import defaults
 from thesiskit.errors import UserError
 from thesiskit.files import Results
 from thesiskit.report import claims, metrics
@@ -201,7 +201,7 @@ def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
         own = model.get("response_alpha_prior") or alpha  # the prior of alpha is that of alpha_0
         rules = model["quadrature"] if of == "naive_simulation" else [model["thesis"]["quadrature"]]
         simpson = [rule.split("-")[1] for rule in rules if rule.startswith("simpson-")]
-        (shape, rate), n = alpha, model.get("thesis", model)["alpha_points"]
+        (shape, rate), n = alpha, model.get("alpha_points", defaults.THESIS_GRID_POINTS)
         return {
             "log_alpha": np.log(float(data["alpha"])),
             "alpha_grid": scipy.stats.invgamma.ppf((np.arange(n) + 0.5) / n, shape, scale=rate),
@@ -224,9 +224,6 @@ def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
         varied = [sweep.varied for sweep in sweeps(source)]
         return {"varied": varied, "highest_order": int(sweeps(source)[-1].x[-1])}
     orders = model["orders"]
-    original = (model["original_orders"] or orders) if False in model["compress"] else []
-    if original not in ([], orders):
-        orders = {"compressed": orders, "original": original}
     both = {arm.compress for arm in source.own if arm.order == source.widest_order} >= {True, False}
     sigmas = source.shown_sigmas if both else "not with and without compression"
     parts = source.config["report"]["parts"]
@@ -260,14 +257,18 @@ def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
 
 def _of_samplers(model: dict[str, Any], p: list[float]) -> dict[str, Any]:
     """Return settings of the samplers of chapter 3; p are probabilities of quantiles of sigma_1."""
-    shape, width, scales = model["sigma_shape"], model["sigma_step"], model["sigma_scale"]
+    shape, width, scales = model["sigma_shape"], defaults.SIGMA_STEP, model["sigma_scale"]
     quantiles = scipy.stats.invgamma.ppf(p, shape, scale=(shape + 1) * model["sigma_mode"])
     joint = model["joint_updates"]
     return {
         "sigma1_quantiles": quantiles,
-        "sigma_0": {prior: model["sigma_0"] or SIGMA_0[prior] for prior in model["priors"]},
-        "step": {prior: model["step"] or STEP[prior] for prior in model["priors"]},
-        "sigma_step": width if scales == ["natural"] else f"{width} on another scale",
+        "sigma_0": {
+            prior: model["sigma_0"] or defaults.SIGMA_0[prior] for prior in model["priors"]
+        },
+        "step": {prior: defaults.STEP[prior] for prior in model["priors"]},
+        "sigma_step": f"{width} on another scale" if scales != ["natural"] else width,
+        "most_steps": defaults.MOST_STEPS,
+        "sigma_updates": defaults.SIGMA_UPDATES,
         "sigma_scale": ", ".join(scales),
         "joint_updates": joint[0] if len(joint) == 1 else joint,
         "updates": 1 + max(joint),  # the slice update, and each that moves all

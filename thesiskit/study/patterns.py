@@ -328,7 +328,7 @@ class PatternDesign:
     def _draw(self, replicate: int) -> tuple[Any, Arrays]:
         """Draw a replicate, and return what it was drawn with; of the first order and prior."""
         model, order = self.model, self.model.orders[0]
-        same = ("sigma_shape", "sigma_mode", "continuous", "noise", "noise_shape", "noise_mode")
+        same = ("sigma_shape", "sigma_mode", "continuous", "noise_shape", "noise_mode")
         priors = LogisticPriors(
             order=self.sizes.width if order == "all" else int(order),
             cauchy=model.priors[0] == "cauchy",
@@ -450,14 +450,9 @@ class PatternWork(Work):
         return self.design.numbers(self.model.orders)
 
     @cached_property
-    def original_orders(self) -> list[int]:
-        """The orders of the models that are not compressed."""
-        return self.design.numbers(self.model.original_orders or self.model.orders)
-
-    @cached_property
     def own_arms(self) -> dict[str, Any]:
         """Our models by name."""
-        models = MODELS[self.model.kind].arms(self.model, self.orders, self.original_orders)
+        models = MODELS[self.model.kind].arms(self.model, self.orders)
         return {model.name: model for model in models}
 
     @cached_property
@@ -612,11 +607,7 @@ class PatternWork(Work):
                          time.process_time() - started])  # fmt: skip
             if order == max(self.orders):
                 growth = groups.growth()
-            for compress in (True, False):
-                if compress not in self.model.compress or not (
-                    compress or order in self.original_orders
-                ):
-                    continue
+            for compress in sorted(self.model.compress, reverse=True):
                 if not compress:
                     groups = self.find_groups(block, order, compress=False)
                 arrays, folder = groups.arrays(), _folder(order, compress)
@@ -741,9 +732,6 @@ class PatternWork(Work):
         identity = json.dumps(self.identity(arm, block), sort_keys=True)
         more["identity"] = ((), np.array(identity))
         more |= arm.described(training, draws)
-        if self.model.original and arm.compress:
-            rng = self.generator("original", arm, block)
-            more |= arm.original(training, draws, rng)
         attributes = {
             "arm": arm.name,
             "classes": ", ".join(self.cases(block).classes),

@@ -136,27 +136,12 @@ def test_chains_of_other_patterns_are_made_again(config, tmp_path):
     assert shapes[1] < shapes[0]
 
 
-def test_models_of_some_orders_alone_are_not_compressed(config, tmp_path):
-    run("run", config, "--results", tmp_path, "--set", "model.compress=[true, false]", "--set",
-        "model.original_orders=[2, 3]")  # fmt: skip
-    found = {path.stem[5:] for path in (tmp_path / "mine/fit").glob("*.nc")}
-    assert {name for name in found if name.endswith("original")} == {
-        "2-cauchy-original", "2-gaussian-original"
-    }  # fmt: skip
-    assert {"1-cauchy-compressed", "2-gaussian-compressed"} < found
-    kept = {name.split("/")[0] for name in arrays(tmp_path / "mine/compress/0000.npz")}
-    assert {"order 1, compressed", "order 2, original"} < kept
-    assert "order 1, original" not in kept
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
         (("model.orders=[4]",), "model.orders: order 4 is above the number of features, 3"),
         (("model.peers=[n-gram]",), "there is no peer 'n-gram' for features; choose from logistic"),
         (("evaluation.scheme=holdout",), "these data are divided by k-fold; leave it out"),
-        (("model.compress=[true, false]", "model.original_orders=[3]"),
-         "original_orders has none of orders, and compress has false"),
         (("evaluation.feature_groups=2",), "a logistic model takes all features"),
         (("evaluation.folds=61",), "evaluation.folds"),
         (("data.response=nothing",), "nothing"),

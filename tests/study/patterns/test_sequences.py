@@ -194,15 +194,6 @@ def test_arms_do_not_depend_on_one_another(config, tmp_path, fitted):
     assert np.array_equal(one["coefficient"], other["coefficient"])
 
 
-def test_original_coefficients_are_kept_where_asked_for(config, tmp_path):
-    fit(config, tmp_path, "--set", "model.original=true")
-    found = draws(tmp_path, "6-cauchy-compressed")
-    patterns = (found["last"] - found["first"] + 1).astype(int)
-    assert found["original"].shape == (*found["coefficient"].shape[:3], patterns.sum())
-    sums = np.add.reduceat(found["original"], np.cumsum(patterns) - patterns, axis=-1)
-    np.testing.assert_allclose(sums, found["coefficient"], rtol=2e-3, atol=2e-3)
-
-
 def test_own_text_with_own_states(tmp_path, config):
     (tmp_path / "mine.txt").write_text("abba cab bac! " * 40)
     run("run", config, "--results", tmp_path / "r", "--set", "data.path=mine.txt",
@@ -226,8 +217,7 @@ def test_own_sequences(tmp_path, config):
     (tmp_path / "mine.txt").write_text("\n".join(rows))
     text = run("run", config, "--results", tmp_path / "r", *settings, code=2)
     assert "mine.txt: line 4 has 5 states" in text
-    assert "give pad: SYMBOL" in text
-    run("run", config, "--results", tmp_path / "r", *settings, "--set", "data.pad=N")
+    assert "give history: N to keep the N most recent states" in text
 
 
 @pytest.mark.parametrize(
@@ -235,7 +225,7 @@ def test_own_sequences(tmp_path, config):
     [
         (("model.orders=[4, 9]",), "model.orders: order 9 is above the length of the histories, 6"
          ". Fix: use at most 6, or longer histories"),
-        (("model.original_orders=[4, 9]",), "model.original_orders: order 9 is above the length"),
+        (("model.original=true",), "model.original was removed. Fix: leave it out"),
         (("model.iterations=20",), "none is kept after burn_in 20"),
         (("data.train=100000",), "data.train: there are 254 cases"),
         (("data.limit=5",), "lower"),

@@ -39,7 +39,7 @@ def table(tmp_path):
 # ---- what is made ----
 
 
-@pytest.mark.parametrize("model", [{}, {"relevant": "all", "effect_shapes": [None]},
+@pytest.mark.parametrize("model", [{}, {"relevant": "all"},
                                    {"class_prior": [1.0, 2.0, 3.0]}])  # fmt: skip
 @pytest.mark.parametrize("selection", [{"features": [3]}, {"thresholds": [0.5]}])
 def test_predictions_are_those_of_the_model(tmp_path, selection, model):
@@ -53,8 +53,8 @@ def test_predictions_are_those_of_the_model(tmp_path, selection, model):
     relevant = model.get("relevant", "some")
     settings = normal.Normal(
         class_prior=tuple(model.get("class_prior", [1.0] * 3)),
-        effect_shapes=tuple(model.get("effect_shapes", (3, 10, None))), relevant=relevant,
-    )  # fmt: skip
+        relevant=relevant,
+    )
     assert [one.name.split(" ", 1)[-1] for one in arms(load_config(tmp_path / "small.yaml"))] == [
         f"{'> 0.5 ' * (not k)}{method} exact{' some' * (relevant == 'some')}"
         for method in ("corrected", "uncorrected")
@@ -276,8 +276,6 @@ def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, 
         ({"model": {"kind": "mixture"}}, "use model.kind: normal"),
         ({"model": {"kind": "normal", "class_prior": [1, 1]}},
          "model.class_prior: has 2 numbers, but there are 3 classes"),
-        ({"model": {"kind": "normal", "effect_shapes": [0.1]}}, "effect_shapes must be between"),
-        ({"model": {"kind": "normal", "effect_shapes": [3, 3]}}, "3.0 is given twice"),
         ({"model": {"kind": "normal", "pi": [2]}}, "needs probabilities above 0"),
         ({"selection": {"features": [26]}}, "cannot keep 26 of 25 features"),
         ({"selection": {"features": [3], "ties": "exact"}}, "selection.ties: real features"),

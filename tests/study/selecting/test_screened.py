@@ -8,9 +8,6 @@ from commands import arrays, invoke, must_fail
 
 from thesiskit.config import load_config
 from thesiskit.estimators import NaiveBayesClassifier
-from thesiskit.models import naive_bayes
-from thesiskit.models.selection import select_features
-from thesiskit.study.design import Design
 from thesiskit.study.selecting import arms, selections
 
 DRAWN = {
@@ -107,19 +104,6 @@ def test_a_screened_table_is_fitted_as_the_whole_table_is(tmp_path, more, releva
     mine = slice(before["offset"][1], before["offset"][2])
     kept = select["columns"][1][select["selected"][mine]]
     assert set(kept) == set(before["selected"][mine])
-
-
-def test_the_adaptive_rule_takes_what_was_stored(tmp_path):
-    model = DRAWN["model"] | {"relevant": "some", "alpha_quadrature": "adaptive"}
-    _, blocks = stages(tmp_path, DRAWN, model=model, selection={"thresholds": [0.5]})
-    drawn = Design(load_config(tmp_path / "c.yaml"), tmp_path).drawn(2)
-    X, y = drawn.train.features, drawn.train.response
-    found = select_features(X, y, None, np.random.default_rng(0), threshold="0.5")
-    settings = naive_bayes.NaiveBayes(relevant="some", alpha_quadrature="adaptive")
-    expected = naive_bayes.predict(
-        naive_bayes.fit(found, settings), drawn.test.features[:, found.selected]
-    )
-    np.testing.assert_allclose(blocks[1]["probability"][0], expected, atol=2e-6)
 
 
 def test_the_fit_stage_says_how_probable_pi_and_relevance_are(tmp_path):

@@ -152,7 +152,7 @@ def test_no_feature_above_a_threshold_predicts_the_shares_of_classes(tmp_path):
 @pytest.mark.parametrize("kind", ["mixture", "pool"])
 def test_other_models_have_no_temperature(tmp_path, kind):
     path = write(tmp_path, DRAWN, model={"kind": kind, "temperature": "residual"})
-    with pytest.raises(ConfigError, match=r"model\.temperature: was removed\. Fix: leave out"):
+    with pytest.raises(ConfigError, match=r"model\.temperature was removed\. Fix: leave it out"):
         load_config(path)
 
 
