@@ -48,7 +48,7 @@ $(VENV)/peers: $(SOURCES)
 	@touch $(VENV)/built $@
 
 $(VENV)/tools: $(SOURCES)
-	$(INSTALL) ".[test,browser,lint,docs,parquet,plink,microarray]"
+	$(INSTALL) ".[test,browser,lint,docs,parquet,microarray]"
 	@touch $(VENV)/built $(VENV)/peers $@
 
 $(VENV)/release: $(SOURCES)
@@ -101,7 +101,7 @@ check-sdist: $(VENV)/tools
 	cd build/sdist && tar -xzf *.tar.gz && rm -rf thesiskit-*/thesiskit && mv thesiskit-*/ shipped
 	$(PYTHON) -m venv build/sdist/venv
 	THESISKIT_CHECKED=1 build/sdist/venv/bin/python -m pip install --quiet -c constraints.txt \
-	    "$$(ls build/sdist/*.tar.gz)[parquet,plink]"
+	    "$$(ls build/sdist/*.tar.gz)[parquet]"
 	$(BIN)/python tests/support/newcomer.py build/sdist/venv/bin/python
 	$(BIN)/python tests/support/kernel_numbers.py > build/sdist/fast.txt
 	build/sdist/venv/bin/python tests/support/kernel_numbers.py > build/sdist/checked.txt

@@ -44,7 +44,7 @@ pool: 560
     models/pool
 temperature: 310
     models/temperature
-likeness, predict and export: 1640
+likeness, predict and export: 1630
     models/likeness fitted/__init__ fitted/arms fitted/file fitted/inputs study/all_cases
 methods of others: 1060
     models/peers models/lasso
@@ -63,13 +63,13 @@ config, commands, contract of models: 4170
     config blocks defaults errors registry yamlfile models/base models/__init__ cli/__init__
     cli/console cli/data __init__ __main__ _kernels/__init__ datasets/source datasets/__init__
     study/__init__
-engine: cells, workers, files: 1910
+engine: cells, workers, files: 1900
     study/cells study/experiment study/workers study/preload files
 Slurm: 1340
     study/slurm study/batch cli/batch
-readers of tables: 1790
+readers of tables: 1600
     datasets/reading datasets/tables
-init and check: 1780
+init and check: 1690
     start datasets/checking
 estimators: 1560
     estimators/__init__ estimators/inputs estimators/patterns estimators/selecting

@@ -44,7 +44,7 @@ import numpy as np
 import thesiskit
 from thesiskit.errors import ResultsError, few
 
-# what reading a damaged .npz or .npy may raise; OSError is for the caller to tell apart
+# what reading a damaged .npz may raise; OSError is for the caller to tell apart
 DAMAGES = (KeyError, ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -158,24 +158,6 @@ def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.
     if dtype.hasobject:
         raise ValueError(f"{name} holds Python objects, which are never read")
     return shape, fortran, dtype
-
-
-def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
-    """Return the array of an .npy file; with `mapped`, a memory map of it, read when it is used.
-
-    Raises
-    ------
-    OSError: it cannot be opened; one of DAMAGES: it is not such a file.
-    """
-    with open_regular(path) as file:
-        shape, _, dtype = _read_header(file, Path(path).name)
-        size = file.tell() + math.prod(shape) * dtype.itemsize
-        if os.fstat(file.fileno()).st_size != size:
-            raise ValueError(f"it says that it has shape {shape}, which is not what it holds")
-        file.seek(0, io.SEEK_SET)
-        if not mapped:
-            return np.load(file, allow_pickle=False)
-    return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 # ---- writing what is whole or not there ----

@@ -25,7 +25,6 @@ from thesiskit.datasets.features import MISSING_TEXTS
 from thesiskit.datasets.reading import REAL, Rows, Wanted, shown
 from thesiskit.datasets.source import Table
 from thesiskit.errors import DataError, UserError, cut, few, quoted
-from thesiskit.files import DAMAGES, read_npy, read_npz
 
 SHEETS = (".xlsx", ".xls", ".ods")
 MARKUP = (b"<!doctype", b"<html", b"<table", b"<?xml")
@@ -163,7 +162,7 @@ def begin(path: Path, asked: Hints, folder: Path) -> tuple[str, list[str], list[
 
     Findings are those of a check of the table, a line each, and so are guesses and remarks.
 
-    asked : what the user says; of `.npz` the response is an array, of `.npy` a file.
+    asked : what the user says.
     folder : where the config will be saved, from which its path is written.
 
     Raises DataError also where no model takes what the file holds.
@@ -267,8 +266,7 @@ def look(path: Path, asked: Hints) -> Found:
     suffix, where, response = path.suffix.lower(), shown(path), asked.response
     with reading.opened(path) as file:
         start = file.read(512).lstrip()
-    arrays = {".npz": _look_at_npz, ".npy": _look_at_npy, ".bed": _look_at_bed,
-              ".h5ad": _look_at_h5ad}  # fmt: skip
+    arrays = {".bed": _look_at_bed, ".h5ad": _look_at_h5ad}
     fasta, of_text = sequences.is_fasta(path), bool(asked.numbers or asked.missing)
     if of_text and (suffix in arrays or fasta):
         raise DataError(
@@ -288,23 +286,15 @@ def look(path: Path, asked: Hints) -> Found:
             "UTF-8)",
         ),
         (
-            start.lower().startswith(MARKUP),
-            "a web page, not a table; save the table itself as .csv",
+            start.lower().startswith(MARKUP)
+            or (start[:1] in (b"{", b"[") and (json_suffix or start[-1:] in b"}],")),
+            "it is not a table; save it as .csv",
         ),
-        (
-            start[:1] in (b"{", b"[") and (json_suffix or start[-1:] in b"}],"),
-            "JSON, not a table; make it one, for example with pandas: read_json(...).to_csv(..., "
-            "index=False)",
-        ),
+        (suffix in tables.ARRAYS, tables.REMOVED),
         (
             not (reading.text_suffix(path) or fasta),
             f"cannot read {cut(suffix) or 'a file without a suffix'}; use {kinds}; text also "
             "packed as .gz",
-        ),
-        (
-            suffix == ".txt" and _is_prose(start),
-            "it reads like prose, not like a table; to predict its characters, begin with "
-            "`thesiskit show text`, and put the name of this file at data.path",
         ),
     )
     for is_so, fault in refused:
@@ -734,47 +724,7 @@ def _parquet_columns(path: Path, asked: Hints) -> Looked:
     return columns, asked.numbers, len(frame), []
 
 
-# ---- files of arrays: NPZ, NPY with another NPY beside it, PLINK .bed, AnnData ----
-
-
-def _look_at_npz(path: Path, response: str | None) -> Found:
-    held, names = reading.load_arrays(path, read_npz)
-    if "X" not in held:
-        raise DataError(
-            f"{shown(path)}: no array 'X' with the features; it holds {few(names)}; save it with "
-            "numpy.savez(path, X=..., y=...)"
-        )
-    _check_rows(held["X"], shown(path))
-    vectors = [name for name in names if held[name].shape == held["X"].shape[:1]]
-    key, why = _choose(vectors, response, f"{shown(path)}: no array of one value for each case")
-    keys: Keys = {"response": (key, why)}
-    for column in [_column(name, held[name]) for name in vectors if name != key]:
-        if column.kind == "text" and column.unique:
-            keys.setdefault("id", (column.name, "names the cases"))
-    table = tables.read_npz_table(path, Wanted(key))
-    return _found(path, table, keys, key, f"the response is the array {quoted(key)}, {why}")
-
-
-def _look_at_npy(path: Path, response: str | None) -> Found:
-    """Return what an NPY table and the response beside it hold.
-
-    Whole numbers without a response can be sequences.
-    """
-    where = shown(path)
-    features = tables.read_npy_table(path, Wanted(None, new=True)).features
-    _check_rows(features, where)
-    beside = [response] if response else _vectors_beside(path, len(features))
-    if not beside:
-        if features.dtype.kind in "iu" and len(np.unique(features[:100])) <= MOST_CLASSES:
-            return _look_at_sequences(path, response)
-        raise DataError(
-            f"{where}: no .npy file with {len(features):,} responses beside it; name it with "
-            "--response FILE"
-        )
-    name, why = _choose(beside, response, "")
-    table = tables.read_npy_table(path, Wanted(name))
-    keys = {"response": (name, why)}
-    return _found(path, table, keys, name, f"the responses are in {name}, {why}")
+# ---- PLINK .bed, AnnData ----
 
 
 def _look_at_bed(path: Path, response: str | None) -> Found:
@@ -795,40 +745,6 @@ def _look_at_h5ad(path: Path, response: str | None) -> Found:
     keys = {"response": (y.name, f"a column of obs, {why}")}
     note = f"the response is the column {quoted(y.name)} of obs, {why}"
     return _found(path, table, keys, y.name, note)
-
-
-def _check_rows(features: np.ndarray, where: str) -> None:
-    if features.ndim != 2:
-        raise DataError(
-            f"{where}: the array has shape {features.shape}; it must have a row for each case"
-        )
-
-
-def _choose(names: Sequence[str], asked: str | None, problem: str) -> tuple[str, str]:
-    """Return the name of the response, and why it is this one."""
-    if asked is not None:
-        return asked, "asked for"
-    if not names:
-        raise DataError(f"{problem}, which a response needs; name it with --response")
-    for wanted in RESPONSES:
-        for name in names:
-            bare = name.lower().removesuffix(".npy").strip("_-. ")
-            if wanted in (bare, bare.rstrip("s")):
-                return name, "by its name"
-    return names[-1], "the last that fits"
-
-
-def _vectors_beside(path: Path, cases: int) -> list[str]:
-    """Return names of NPY files in the same folder that hold a value for each case."""
-    names = []
-    for other in sorted(path.parent.glob("*.npy")):
-        try:
-            if other != path and read_npy(other, mapped=True).shape == (cases,):
-                names.append(other.name)
-        except (OSError, *DAMAGES):
-            continue
-    own = [name for name in names if path.stem.lower() in name.lower()]
-    return own or names
 
 
 def _column(name: str, values: np.ndarray) -> Column:
@@ -858,8 +774,6 @@ def _found(path: Path, table: Table, keys: Keys, name: str, note: str) -> Found:
             "a CSV table, for the model of interactions"
         )
     positive, why = _classes(y, shown(path))
-    if table.classes:
-        why = f"class 1 is {table.classes[1]}"
     return Found(
         "table",
         {"source": ("file", ABOUT[NORMAL if real else NAIVE]), **keys, **positive},
@@ -920,15 +834,6 @@ def _holds_states(path: Path) -> bool:
     return few_states and len({len(states) for states in cases}) == 1 and not (numbers and table)
 
 
-def _is_prose(start: bytes) -> bool:
-    """Whether the beginning of a file is sentences: words of letters, of many lengths."""
-    words = start.decode("utf-8", "ignore").split()
-    plain = [word for word in words if word.strip(".,;:!?'\"()-").isalpha()]
-    ends = sum(word.endswith((".", ",", ";")) for word in words)
-    lengths = len({len(word) for word in plain})
-    return len(words) > 30 and len(plain) > 0.9 * len(words) and lengths > 5 and ends > 2
-
-
 def _look_at_sequences(path: Path, response: str | None) -> Found:
     """Return what a file of sequences holds, and the lengths and numbers that these have."""
     where = shown(path)
@@ -949,7 +854,7 @@ def _look_at_sequences(path: Path, response: str | None) -> Found:
             predict, predicted = "label", "the label"
             keys["predict"] = (predict, f"the last word of each header line: {said}")
             notes = [f"the response is the last word of each header line: {said}"]
-    length = None if path.suffix == ".npy" else _common_length(path, predict)
+    length = _common_length(path, predict)
     if length is not None:
         keys["history"] = (length, "the most recent states, as many as all lines have")
         notes.append(f"the lines are of unequal length; the last {length:,} states count")

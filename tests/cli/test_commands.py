@@ -432,14 +432,15 @@ def test_a_signal_when_python_ends_changes_nothing(how, click_is):
 
 def test_an_edited_response_file_is_noticed(tmp_path):
     data = frame()
-    np.save(tmp_path / "x.npy", data[list("abcd")].to_numpy())
-    np.save(tmp_path / "y.npy", data["y"].to_numpy())
+    data.assign(name=range(len(data)))[[*"abcd", "name"]].to_csv(tmp_path / "x.csv", index=False)
+    labels = data[["y"]].assign(name=range(len(data)))[["name", "y"]]
+    labels.to_csv(tmp_path / "y.csv", index=False)
     path = own(tmp_path, data)
     where = ("--results", tmp_path / "r")
-    files = ("--set", "data.path=x.npy", "--set", "data.response=y.npy")
+    files = ("--set", "data.path=x.csv", "--set", "data.labels=y.csv", "--set", "data.id=name")
     assert invoke("run", path, *where, *files).exit_code == 0
     assert invoke("run", path, *where, *files).output.count("already done") == 5
-    np.save(tmp_path / "y.npy", 1 - data["y"].to_numpy())
+    labels.assign(y=1 - labels.y).to_csv(tmp_path / "y.csv", index=False)
     assert "already done" not in invoke("run", path, *where, *files).output
 
 

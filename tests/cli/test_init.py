@@ -39,11 +39,6 @@ def write_expression(kind: str) -> str:
         table.to_csv(name, index=False, sep="\t" if kind == "tsv" else ",")
     elif kind == "parquet":
         table.to_parquet(name, index=False)
-    elif kind == "npz":
-        np.savez(name, X=X, y=y)
-    elif kind == "npy":
-        np.save(name, X)
-        np.save("labels.npy", y)
     return name
 
 
@@ -88,7 +83,7 @@ def test_a_table_of_expression_is_answered(from_csv):
     assert "folds: 10" in text
 
 
-@pytest.mark.parametrize("kind", ["tsv", "csv.gz", "parquet", "npz", "npy"])
+@pytest.mark.parametrize("kind", ["tsv", "csv.gz", "parquet"])
 def test_other_forms_have_the_same_predictions(kind, from_csv, tmp_path, monkeypatch):
     if kind == "parquet":
         pytest.importorskip("pyarrow")
@@ -98,18 +93,11 @@ def test_other_forms_have_the_same_predictions(kind, from_csv, tmp_path, monkeyp
 
 
 def test_anndata_has_the_predictions_of_its_table(from_csv, tmp_path, monkeypatch):
-    h5py = pytest.importorskip("h5py")
+    anndata = pytest.importorskip("anndata")
     monkeypatch.chdir(tmp_path)
     X, y = expression()
-    with h5py.File("cells.h5ad", "w") as file:
-        file["X"] = X
-        frames = {"obs": {"status": y, "batch": ["a"] * CASES}, "var": {}}
-        for name, columns in frames.items():
-            frame = file.create_group(name)
-            frame.attrs.update({"_index": "_index", "column-order": list(columns)})
-            frame["_index"] = [f"{name}{i}" for i in range(len(X) if name == "obs" else GENES)]
-            for key, values in columns.items():
-                frame[key] = [str(one) for one in values]
+    obs = pd.DataFrame({"status": y, "batch": "a"}, index=[f"cell{i}" for i in range(CASES)])
+    anndata.AnnData(X, obs=obs).write_h5ad("cells.h5ad")
     found, text = predictions("cells.h5ad")
     assert "response: status # a column of obs, by its name" in text
     assert np.array_equal(found, from_csv[0])
@@ -274,13 +262,6 @@ def test_the_model_is_chosen_by_the_features(tmp_path, monkeypatch, change, expe
     classes = len(set(columns["y"]))
     assert (f"it has {classes} classes" in said) == (classes > 2 and expected is not None)
     assert (getattr(config.data, "positive", None) is None) == (classes > 2 or expected is None)
-    # an array of the same numbers is of the same model
-    if expected and "for each word" not in said:
-        y = np.array(columns.pop("y"))
-        np.savez("t.npz", X=np.column_stack([np.array(v, float) for v in columns.values()]), y=y)
-        if len(set(y)) > 2 or "kind" in expected:
-            config, _ = config_of("t.npz")
-            assert config.model.model_dump(include={"kind", "temperature"}) == expected
 
 
 def test_counts_are_told_to_be_so(tmp_path, monkeypatch):
@@ -467,8 +448,8 @@ def test_numbers_are_read_as_the_user_says(here):
     assert config.data.read(Path())[0].features[0].tolist() == [1.101, 29]
     found = command("check", "t.csv", "--decimal", ",")
     assert found.exit_code == 0, found.output
-    np.savez("t.npz", X=np.eye(4), y=[0, 1, 0, 1])
-    must_fail(command("init", "t.npz", "--decimal", ","), "are for text tables and Parquet")
+    Path("t.h5ad").touch()
+    must_fail(command("init", "t.h5ad", "--decimal", ","), "are for text tables and Parquet")
 
 
 def test_groups_of_few_words_are_no_features(here):

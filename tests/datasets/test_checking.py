@@ -400,16 +400,9 @@ def test_columns_beside_the_features_of_any_file(tmp_path, kind):
         table.drop(columns="case").to_parquet(tmp_path / "t.parquet", index=False)
         keys |= {"path": "t.parquet", "ignore": ["site"]}
     else:
-        h5py = pytest.importorskip("h5py")
-        with h5py.File(tmp_path / "t.h5ad", "w") as file:
-            file["X"] = X.to_numpy()
-            frames = {"obs": {"y": table["y"], "site": table["site"]}, "var": {}}
-            for name, columns in frames.items():
-                group = file.create_group(name)
-                group.attrs.update({"_index": "_index", "column-order": list(columns)})
-                group["_index"] = [f"{name}{i}" for i in range(N if name == "obs" else 6)]
-                for key, values in columns.items():
-                    group[key] = [str(one) for one in values]
+        anndata = pytest.importorskip("anndata")
+        obs = table[["y", "site"]].astype(str).set_axis([f"cell{i}" for i in range(N)])
+        anndata.AnnData(X.to_numpy(), obs=obs).write_h5ad(tmp_path / "t.h5ad")
         keys |= {"path": "t.h5ad"}
     tables = SOURCES["file"].model_validate({"source": "file"} | keys).read(tmp_path)
     (line,) = findings(tables)

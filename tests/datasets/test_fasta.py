@@ -62,6 +62,3 @@ def test_labels_are_for_fasta(tmp_path):
     (tmp_path / "t.txt").write_text("A C\nC A\n")
     with pytest.raises(DataError, match=r"data\.predict: label is for FASTA"):
         read_sequences(tmp_path / "t.txt", predict="label")
-    np.save(tmp_path / "t.npy", np.eye(3, dtype=int))
-    with pytest.raises(DataError, match=r"leave out data\.predict"):
-        read_sequences(tmp_path / "t.npy", predict="label")

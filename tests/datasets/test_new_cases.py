@@ -42,9 +42,6 @@ def test_names_of_cases_and_classes(tmp_path):
     keys = {"path": "t.parquet", "response": "g2", "id": "id", "ignore": ["status"]}
     (table,) = source("file", **keys).read(tmp_path)
     assert (table.classes, table.ids) == (("False", "True"), ["ann", "bob", "cy"])
-    np.savez(tmp_path / "t.npz", X=np.eye(3), y=np.array([0.0, 1.0, 0.0]), id=list("abc"))
-    (table,) = source("file", path="t.npz", positive=1, id="id").read(tmp_path)
-    assert (table.classes, table.ids) == (("0", "1"), list("abc"))
 
 
 def test_a_test_table_has_names_of_its_own(tmp_path):
@@ -98,40 +95,6 @@ def test_new_cases_are_matched_by_name(tmp_path):
     np.testing.assert_array_equal(gap.features, [[1, np.nan]])
     with pytest.raises(DataError, match=r"lacks 2 of the 2 features .*: g1, g2; .*'g11'"):
         data.read_new(write(tmp_path, "g11,g22\n1,2\n"), table)
-
-
-def test_new_cases_in_arrays(tmp_path):
-    np.savez(tmp_path / "t.npz", X=np.eye(4), y=[0, 1, 0, 1])
-    data = source("file", path="t.npz")
-    (table,) = data.read(tmp_path)
-    np.savez(tmp_path / "new.npz", X=np.eye(4)[:2], y=[0, 1])
-    new = data.read_new(tmp_path / "new.npz", table)
-    assert new.features.shape == (2, 4)
-    assert "'y' of new cases is not used" in new.notes[0]
-    np.save(tmp_path / "new.npy", np.eye(4)[:3])
-    assert len(data.read_new(tmp_path / "new.npy", table).response) == 3
-    np.save(tmp_path / "new.npy", np.eye(3))
-    with pytest.raises(DataError, match="it has 3 features, the training table 4"):
-        data.read_new(tmp_path / "new.npy", table)
-    text = write(tmp_path, "a,b,c,d\n1,0,0,1\n", "new.csv")
-    assert data.read_new(text, table).features.tolist() == [[1, 0, 0, 1]]
-
-
-def test_new_genotypes(tmp_path):
-    bed_reader = pytest.importorskip("bed_reader")
-    genotypes = np.random.default_rng(1).integers(0, 3, size=(10, 6)).astype("int8")
-    sid = [f"rs{j}" for j in range(6)]
-    properties = {"pheno": ["1", "2"] * 5, "sid": sid, "iid": [f"p{i}" for i in range(10)]}
-    bed_reader.to_bed(tmp_path / "t.bed", genotypes, properties=properties)
-    data = source("file", path="t.bed", ignore=["rs2"])
-    (table,) = data.read(tmp_path)
-    assert table.classes == ("control", "case")
-    assert table.ids[3] == "p3"
-    properties = {"pheno": ["-9"] * 10, "sid": sid[::-1], "iid": [f"q{i}" for i in range(10)]}
-    bed_reader.to_bed(tmp_path / "new.bed", genotypes[:, ::-1].copy(), properties=properties)
-    new = data.read_new(tmp_path / "new.bed", table)
-    assert (new.features == table.features).all()
-    assert new.ids[0] == "q0"
 
 
 def test_new_cases_of_discrete_features_have_the_codes_of_training(tmp_path):
@@ -202,12 +165,6 @@ def test_new_histories_of_other_lengths(tmp_path):
     assert [new.states[one] for one in new.histories[:, 0]] == ["10", "3"]
     long = data.read_new(write(tmp_path, "2,10\n3,3\n", "new.txt"), cases)
     assert [long.states[one] for one in long.histories[:, 0]] == ["10", "3"]
-    np.save(tmp_path / "t.npy", [[1, 2, 3], [2, 2, 1], [1, 3, 3]])
-    data = source("sequences", path="t.npy", train=2)
-    (cases,) = data.read(tmp_path)
-    np.save(tmp_path / "new.npy", [[1, 2]])
-    assert data.read_new(tmp_path / "new.npy", cases).histories.tolist() == [[0, 1]]
-    assert (data.read_new(tmp_path / "t.npy", cases).histories == cases.histories).all()
 
 
 def test_histories_of_a_new_text(tmp_path):
@@ -277,9 +234,8 @@ def test_a_category_among_numbers_is_named_with_its_place(tmp_path):
     (table,) = source("file", **keys | {"path": "t.parquet"}).read(tmp_path)
     assert table.features[:, 0].tolist()[:2] == [1.5, 2]
     assert np.isnan(table.features).sum(axis=0).tolist() == [1, 5, 0]
-    np.savez(tmp_path / "t.npz", X=np.eye(3), y=[0, 1, 0])
     with pytest.raises(DataError, match=r"data.missing is for text and Parquet"):
-        source("file", **keys | {"path": "t.npz"}).read(tmp_path)
+        source("file", **keys | {"path": "t.h5ad"}).read(tmp_path)
     with pytest.raises(DataError, match="row 3: 'n/d' in column 'b' is no number"):
         source("file", path="t.parquet", response="y").read(tmp_path)
     write(tmp_path, "a,b,y\n1,2024-03-01,0\n2,2024-05-02,1\n3,2024-05-03,1\n")

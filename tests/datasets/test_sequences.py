@@ -432,15 +432,6 @@ def test_csv_with_a_header_and_quotes(tmp_path):
     assert decoded(found) == [["New York", "a,b", "1"], ["Rome", "c", "0"]]
 
 
-def test_npy(tmp_path):
-    found = read(tmp_path, [[10, 2, 0], [2, 2, 1]], "t.npy")
-    assert decoded(found) == [["10", "2", "0"], ["2", "2", "1"]]
-    assert found.states == ["2", "10"]
-    assert found.digest == read(tmp_path, "10 2 0\n2 2 1").digest
-    short = read(tmp_path, [[10, 2, 0], [2, 2, 1]], "t.npy", length=1)
-    assert decoded(short) == [["2", "0"], ["2", "1"]]
-
-
 def test_what_is_cut_away_is_not_a_state(tmp_path):
     assert read(tmp_path, "a b c 1\nb c 0\n", length=1).states == ["c"]
 
@@ -454,7 +445,6 @@ def test_the_coding_of_another_file(tmp_path):
     for content, name, words in [
         ("b c yes\n\nb c maybe\n", "t.txt", "line 3 ends with 'maybe'.*no, yes"),
         ("b b c yes\n", "t.txt", "line 1 has 3 states .*, the training cases 2; give length: 2"),
-        ([[1, 2, 3]], "t.npy", "row 1 ends with '3'"),
     ]:
         with pytest.raises(DataError, match=rf"{name}: {words}"):
             read(tmp_path, content, name, like=train)
@@ -484,13 +474,6 @@ def test_the_coding_of_another_file(tmp_path):
         ("a" * 200_000, "t.csv", {}, "not CSV: field larger"),
         ("a\nb\n", "t.txt", {}, "one state per line; a case is a history"),
         ("a b\n", "t.txt", {"length": 0}, "length is 0"),
-        ([1, 2], "t.npy", {}, r"shape \(2,\); it must have a row for each case"),
-        ([[1], [2]], "t.npy", {}, r"shape \(2, 1\)"),
-        ([[1.0, 2.0], [1.0, np.nan]], "t.npy", {}, "a state is missing in row 2"),
-        ([[1.0, 2.0]], "t.npy", {}, r"whole numbers, got float64; use astype\(int\)"),
-        ([[0, 1], [3, -1]], "t.npy", {}, "row 2 holds -1, and states must not be negative"),
-        ([[0, 1]], "t.npy", {"header": True}, "an NPY file has no header line"),
-        ([[0, 1]], "t.npy", {"length": 2}, "row 1 has 1 states .* 2 are asked for; lower"),
     ],
 )
 def test_sequences_that_cannot_be_read(tmp_path, content, name, settings, words):
@@ -500,15 +483,9 @@ def test_sequences_that_cannot_be_read(tmp_path, content, name, settings, words)
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    np.save(tmp_path / "t.npy", np.ones((99, 9), dtype=int))
-    (tmp_path / "half.npy").write_bytes((tmp_path / "t.npy").read_bytes()[:999])
-    with open(tmp_path / "zip.npy", "wb") as file:
-        np.savez(file, a=np.ones(2))
     (tmp_path / "latin.txt").write_bytes(b"a \xe9\n")
     for name, words in [
-        ("half.npy", "damaged, or not an NPY file"),
-        ("zip.npy", "damaged, or not an NPY file .*; save one array"),
-        ("none.npy", "there is no such file"),
+        ("t.npy", r"sequences in .npy were removed\nFix: save lines of states"),
         ("none.txt", "there is no such file"),
         ("latin.txt", r"not UTF-8 text \(byte 3 is 0xe9\)"),
     ]:
@@ -516,7 +493,7 @@ def test_files_that_cannot_be_read(tmp_path):
             read_sequences(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["t.txt", "t.csv", "t.txt.gz", "t.npy"])
+@pytest.mark.parametrize("name", ["t.txt", "t.csv", "t.txt.gz"])
 def test_pipes_are_not_waited_for(tmp_path, name):
     os.mkfifo(tmp_path / name)
     for reader in (read_sequences, read_text):

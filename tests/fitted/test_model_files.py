@@ -358,7 +358,7 @@ def twice(*place):
 NAMES = [
     ("naive", twice("inputs", "names"), "names has 'gene 0' twice"),
     ("normal", twice("inputs", "names"), "names has 'gene 0' twice"),
-    ("naive", no_names, "names is empty, and a .csv file names its columns"),
+    ("naive", no_names, "names is empty, and a table names its columns"),
     ("normal", twice("inputs", "classes"), "classes has 'normal' twice"),
     ("features", twice("inputs", "features"), "features has '"),
     ("features", twice("inputs", "classes"), "classes has 'no' twice"),

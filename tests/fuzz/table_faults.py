@@ -324,54 +324,6 @@ def text_instead(content: bytes, rng) -> bytes:
     return b"a,b\n1,2\n"
 
 
-# a name, and what must become of it: changed arrays, or bytes
-ARRAYS = {
-    "clean": ("accepted", lambda X, y: (X, y), None),
-    "truncated": (
-        "refused",
-        None,
-        lambda content, rng: content[: int(rng.random() * len(content))],
-    ),
-    "flipped": ("either", None, flip),
-    "longer": ("either", None, lambda content, rng: content + b"more"),
-    "text": ("refused", None, text_instead),
-    "NaN": ("either", lambda X, y: (np.where(X[3, 2] == X, np.nan, X), y), None),
-    "infinite": ("refused", lambda X, y: (np.where(X[3, 2] == X, np.inf, X), y), None),
-    "words": ("refused", lambda X, y: (X.astype(str), y), None),
-    "objects": ("refused", lambda X, y: (X.astype(object), y), None),
-    "complex": ("refused", lambda X, y: (X.astype(complex), y), None),
-    "short": ("refused", lambda X, y: (X, y[:-1]), None),
-    "column": ("refused", lambda X, y: (X, y[:, None]), None),
-    "vector": ("refused", lambda X, y: (X[:, 0], y), None),
-    "no cases": ("refused", lambda X, y: (X[:0], y[:0]), None),
-    "texts": ("refused", lambda X, y: (X, y.astype(str)), None),
-    "three": ("refused", lambda X, y: (X, np.where(np.arange(CASES) == 0, 2, y)), None),
-    "dates": ("refused", lambda X, y: (X, y.astype("datetime64[D]")), None),
-    "one class": ("refused", lambda X, y: (X, np.zeros_like(y)), None),
-    "big-endian": ("accepted", lambda X, y: (X.astype(">f8"), y.astype(">i4")), None),
-    "columns first": ("accepted", lambda X, y: (np.asfortranarray(X), y), None),
-    "booleans": ("accepted", lambda X, y: (X, y.astype(bool)), None),
-    "pipe": ("refused", None, "pipe"),
-}
-
-
-def make_npz(folder: Path, X, y, how, rng) -> str:
-    expected, change, damage = how
-    X, y = change(X, y) if change else (X, y)
-    np.savez(folder / "table.npz", X=X, y=y)
-    harm(folder / "table.npz", damage, rng)
-    return expected
-
-
-def make_npy(folder: Path, X, y, how, rng) -> str:
-    expected, change, damage = how
-    X, y = change(X, y) if change else (X, y)
-    np.save(folder / "table.npy", X)
-    np.save(folder / "y.npy", y)
-    harm(folder / ("table.npy" if rng.random() < 0.5 else "y.npy"), damage, rng)
-    return expected
-
-
 def harm(path: Path, damage, rng) -> None:
     if damage == "pipe":
         path.unlink()
@@ -418,6 +370,3 @@ def make_parquet(folder: Path, X, y, how, rng) -> str:
     parquet.write_table(table, path)
     harm(path, what.get("damage"), rng)
     return expected
-
-
-MAKERS = {"npz": make_npz, "npy": make_npy, "parquet": make_parquet}

@@ -9,6 +9,7 @@ import sys
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from commands import ROOT, invoke, run, wait_for
@@ -293,18 +294,23 @@ def test_nothing_is_written_over(tmp_path):
 # ---- what a task makes ----
 
 
+def write_bits(path, rng):
+    bits = pd.DataFrame(rng.integers(0, 2, (30, 6))).add_prefix("x")
+    bits.assign(y=np.arange(30) % 2).to_csv(path, index=False)
+
+
 @pytest.fixture
 def written(tmp_path, monkeypatch):
     """A config with a relative path, options that change it, and what `batch script` wrote."""
     rng = np.random.default_rng(0)
     folder = tmp_path / "mine"
     folder.mkdir()
-    np.savez(folder / "x.npz", X=rng.integers(0, 2, (30, 6)), y=np.arange(30) % 2)
+    write_bits(folder / "x.csv", rng)
     (folder / "own.yaml").write_text("""
 experiment: small
 title: Small
 about: A test.
-data: { source: file, path: x.npz }
+data: { source: file, path: x.csv, response: y }
 evaluation: { folds: 5 }
 block: 2
 selection: { features: [2, 3] }
@@ -344,7 +350,7 @@ def test_tasks_make_what_was_asked_for_whatever_becomes_of_the_config(written):
 def test_data_that_change_under_a_job_are_noticed(written):
     folder, text = written
     rng = np.random.default_rng(1)
-    np.savez(folder / "x.npz", X=rng.integers(0, 2, (30, 6)), y=np.arange(30) % 2)
+    write_bits(folder / "x.csv", rng)
     told = run(*command_of(text)[0], code=2)
     assert "code or data have changed since these cells were submitted; submit again" in told
     assert not list((folder / "r/small").rglob("*.npz"))

@@ -11,11 +11,10 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-import h5py
 import numpy as np
 import yaml
-from bed_reader import to_bed
 from commands import ROOT, invoke, run
+from plink_files import write_plink
 
 from thesiskit.config import load_config
 from thesiskit.errors import UnreliableWarning
@@ -26,6 +25,7 @@ RECIPE = "# recipe: "  # a block that begins so is carried out by tests/test_rec
 # commands that a test cannot run, and why
 CANNOT = {
     "pip install": "`make check-sdist` installs the package",
+    "cells.h5ad": "needs anndata, which requires an older pandas in the pinned environment",
     "--executor slurm": "needs a cluster; tests/slurm_node has one",
     "batch submit": "needs a cluster; tests/slurm_node has one",
     "batch retry": "needs a cell that failed; tests/slurm_node has one",
@@ -87,30 +87,13 @@ def prepare(folder: Path) -> None:
     lines = [names, *(",".join(map(str, row)) for row in new)]
     (folder / "new-tissues.csv").write_text("\n".join(lines) + "\n")
     _prepare_snps(folder / "snps.bed")
-    _prepare_anndata(folder / "cells.h5ad", tissues[:, :20], status)
 
 
 def _prepare_snps(path: Path) -> None:
     """Write genotypes of which two matter together, as PLINK files."""
     snps = np.random.default_rng(1).binomial(2, 0.4, (80, 12)).astype("int8")
     cases = 1 + ((snps[:, 0] >= 1) ^ (snps[:, 1] >= 1))
-    names = {"iid": [f"p{i}" for i in range(80)], "sid": [f"rs{j}" for j in range(12)]}
-    to_bed(path, snps, properties=names | {"pheno": cases.astype(str)})
-
-
-def _prepare_anndata(path: Path, values: np.ndarray, status: np.ndarray) -> None:
-    """Write features and a column of obs as anndata does."""
-    tables = {"obs": [f"cell{i}" for i in range(len(values))],
-              "var": [f"gene{j}" for j in range(values.shape[1])]}  # fmt: skip
-    with h5py.File(path, "w") as file:
-        file.create_dataset("X", data=values)
-        for name, index in tables.items():
-            columns = ["status"] if name == "obs" else []
-            group = file.create_group(name)
-            group.attrs.update({"encoding-type": "dataframe", "_index": "_index"})
-            group.attrs["column-order"] = np.array(columns, dtype=h5py.string_dtype())
-            group.create_dataset("_index", data=index, dtype=h5py.string_dtype())
-        file["obs"].create_dataset("status", data=list(status), dtype=h5py.string_dtype())
+    write_plink(path, snps, cases, ids=[f"p{i}" for i in range(80)])
 
 
 def run_block(block: Block, folder: Path) -> None:

@@ -2,7 +2,7 @@
 
     python tests/support/newcomer.py PYTHON
 
-PYTHON is that of an environment with thesiskit[parquet,plink].  `make check-sdist` runs this with
+PYTHON is that of an environment with thesiskit[parquet].  `make check-sdist` runs this with
 one that was installed from the built sdist.
 """
 
@@ -20,7 +20,6 @@ TABLES = """
 import gzip
 import numpy as np
 import pandas as pd
-from bed_reader import to_bed
 
 rng = np.random.default_rng(7)
 response = np.arange(60) % 2
@@ -35,20 +34,19 @@ genes[50:].drop(columns="status").to_csv("new.csv", index=False)
 genes.to_csv("genes.tsv", sep="\\t", index=False)
 genes.to_csv("genes.csv.gz", index=False)
 genes.to_parquet("genes.parquet")
-np.savez("genes.npz", X=values, y=response)
-np.save("genes.npy", values)
-np.save("y.npy", response)
 snps = rng.binomial(2, 0.3, (60, 3000)).astype("int8")
-cases = {"iid": genes["tissue"].to_numpy(), "pheno": (response + 1).astype(str)}
-to_bed("snps.bed", snps, properties=cases)
+codes = np.array([3, 2, 0])[snps].T.reshape(3000, 15, 4)  # four genotypes in a byte
+packed = (codes << np.array([0, 2, 4, 6])).sum(axis=2).astype(np.uint8)
+open("snps.bed", "wb").write(bytes([0x6C, 0x1B, 1]) + packed.tobytes())
+open("snps.bim", "w").writelines(f"1 rs{j} 0 {j + 1} A G\\n" for j in range(3000))
+open("snps.fam", "w").writelines(f"f t{i:02d} 0 0 0 {response[i] + 1}\\n" for i in range(60))
 reads = rng.choice(list("ACGT"), (60, 30))
 for i in range(60):
     reads[i, 10:16] = list("TATAAT" if response[i] else "GGCGCC")
 fasta = (f">s{i} {['other', 'promoter'][response[i]]}\\n{''.join(reads[i])}\\n" for i in range(60))
 open("reads.fasta", "w").writelines(fasta)
 """
-KINDS = ("genes.csv", "genes.tsv", "genes.csv.gz", "genes.parquet", "genes.npz", "genes.npy",
-         "snps.bed", "reads.fasta")  # fmt: skip
+KINDS = ("genes.csv", "genes.tsv", "genes.csv.gz", "genes.parquet", "snps.bed", "reads.fasta")
 PYTHON_PREDICTIONS = """
 import json, sys
 import numpy as np

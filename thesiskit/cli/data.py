@@ -104,7 +104,7 @@ def asks(command: Any) -> Any:
         click.option(
             "--response",
             metavar="COLUMN",
-            help="The column to predict; of .npz an array, of .npy another file. Default: a guess.",
+            help="The column to predict. Default: a guess.",
         ),
     ):
         command = option(command)
@@ -155,7 +155,7 @@ def check(table: Path, **asked: Any) -> None:
 def init(table: Path, output: Path | None, **asked: Any) -> None:
     """Look at a table and print a config for it, which runs as it stands.
 
-    TABLE is text (.csv, .tsv, .txt, also packed as .gz), Parquet, .npz, .npy, PLINK .bed, AnnData
+    TABLE is text (.csv, .tsv, .txt, also packed as .gz), Parquet, PLINK .bed, AnnData
     .h5ad, FASTA, or lines of states. The command asks nothing; it prints its guesses, and the
     comments of the config repeat them. Paths in the config start in the folder of --output, or in
     the current folder.

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.errors import DataError, counted, cut, few, quoted
-from thesiskit.files import BOMB_BYTES, BOMB_TIMES, DAMAGES, open_regular, read_npy
+from thesiskit.files import BOMB_BYTES, BOMB_TIMES, open_regular
 
 CHUNK = 1 << 20
 LONGEST_PATH = 160  # characters that a message shows
@@ -38,6 +38,8 @@ DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "spa
 USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}  # by suffix: tried first
 LINES = 20  # that are looked at to find the delimiter
 HEAD = 1 << 22  # characters that these lie in
+
+NO_TABLE = ("<!doctype", "<html", "<table", "<?xml", "{", "[")  # beginnings of web pages and JSON
 
 # what text unpacks to: tables of rare variants to some thirty times their size
 TEXT_BYTES, TEXT_TIMES = 2**26, 50
@@ -102,21 +104,6 @@ def damaged(where: str, kind: str, error: Exception) -> DataError:
     """Return what to say of a file that a library cannot read."""
     reason = str(error).strip().splitlines() or [type(error).__name__]
     return DataError(f"{where}: damaged, or not {kind}: {cut(reason[0], 120)}")
-
-
-def load_arrays(path: Path, read: Callable[..., Result], **options: Any) -> Result:
-    """Return what `read_npz` or `read_npy` returns of a file of the user's."""
-    try:
-        return read(path, **options)
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except DAMAGES as error:
-        kind, save = "NPZ", "arrays with numpy.savez"
-        if read is read_npy:
-            kind, save = "NPY", "one array with numpy.save"
-        raise DataError(
-            f"{shown(path)}: damaged, or not an {kind} file ({cut(error, 160)}); save {save}"
-        ) from None
 
 
 def most_bytes(file: IO[bytes], least: int = BOMB_BYTES, times: int = BOMB_TIMES) -> int:
@@ -269,10 +256,8 @@ def read_cells(path: Path, *, header: bool = True, corner: bool = False) -> tupl
         raise DataError(f"{where}: empty; give a line of names, then one case per line")
     line, names = first
     start = names[0].strip()
-    if start.lower().startswith(("<!doctype", "<html", "<?xml")):
-        raise DataError(f"{where}: it is a web page, not a table; download the table itself")
-    if start.startswith(("{", "[{")):
-        raise DataError(f"{where}: it is JSON, not a table; save it as CSV")
+    if start.lower().startswith(NO_TABLE):
+        raise DataError(f"{where}: it is not a table; save it as CSV")
     if corner:
         second = next(rows, None)
         names = ["", *names] if second is not None and len(second[1]) == len(names) + 1 else names

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field, StrictBool, field_validator, model_validator
 
 from thesiskit.blocks import AtLeastTwo, Positive, Probability, Text
-from thesiskit.datasets.reading import LINE_END, load_arrays, shown, utf8
+from thesiskit.datasets.reading import LINE_END, shown, utf8
 from thesiskit.datasets.source import (
     LogisticPriors,
     Sequences,
@@ -38,7 +38,6 @@ from thesiskit.datasets.synthetic import draw_responses, draw_rows, draw_sigma
 from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, few, quoted
 from thesiskit.errors import cut as cut_text
-from thesiskit.files import read_npy
 
 # symbol -> its characters, in the order of the thesis's codes 1, 2, 3; None is all others
 THESIS_STATES: Mapping[str, str | None] = {"V": "aeiou", "C": "bcdfghjklmnpqrstvwxyz", "_": None}
@@ -538,8 +537,7 @@ def read_sequences(
     path : text with states (any labels) between commas, spaces or tabs, or, where no line has any
         of these, one word of one-character states per line (ACGTT); blank lines and lines that
         start with # are skipped.  `.csv` has commas only, and labels may be quoted.  `.fa`,
-        `.fasta`, `.fna` and `.faa` are FASTA.  All these may be packed as `.gz`.  `.npy` holds
-        whole numbers, (n, length + 1).
+        `.fasta`, `.fna` and `.faa` are FASTA.  All these may be packed as `.gz`.
     length : keep the so many most recent states of each history.
     header : whether the first line names columns.
     like : use the coding and the length of these sequences.  New states come after theirs.
@@ -559,20 +557,21 @@ def read_sequences(
     if not new and length not in (None, width):
         raise DataError(f"length is {length}, but the training cases have {width} states")
     follows = like if new else None  # cases are histories that continue these
-    label, cut, unit, notes = predict == "label", length is not None, "line", []
+    label, cut, notes = predict == "label", length is not None, []
     if path.suffix.lower() == ".npy":
-        unit, lines = "row", _read_array(path, header, label, 1 if new else 2)
-        cases = lines.states
-    else:
-        lines = read_states(path, header=header)
-        cases = _of_lines(lines, where, label, follows)
+        raise DataError(
+            f"{where}: sequences in .npy were removed\nFix: save lines of states, for example with "
+            "numpy.savetxt('sequences.txt', array, fmt='%d')"
+        )
+    lines = read_states(path, header=header)
+    cases = _of_lines(lines, where, label, follows)
     if follows is not None:
         length = follows.histories.shape[1]
         if not (cut or label) and all(len(states) == length + 1 for states in cases):
-            notes.append(f"{where}: every {unit} has a state more, the response; it is not used")
+            notes.append(f"{where}: every line has a state more, the response; it is not used")
         else:  # the last state of each means nothing
             cases = [[*states, follows.classes[0]] for states in cases]
-    cases = _of_one_length(cases, lines.numbers, where, unit, width, cut)
+    cases = _of_one_length(cases, lines.numbers, where, width, cut)
     ids = lines.ids if len(set(lines.ids)) == len(lines.ids) else []
     states, histories = _coded([case[:-1] for case in cases], like.states if like else [])
     if like and len(states) > len(like.states):
@@ -590,7 +589,7 @@ def read_sequences(
     if like and len(classes) > len(like.classes):
         case = int(np.argmax(response >= len(like.classes)))
         raise DataError(
-            f"{where}: {unit} {lines.numbers[case]} ends with {quoted(classes[response[case]])}, "
+            f"{where}: line {lines.numbers[case]} ends with {quoted(classes[response[case]])}, "
             f"which is no response in the training cases ({few(like.classes)}); leave such cases "
             "out, or train with some"
         )
@@ -602,13 +601,12 @@ def _of_one_length(
     cases: list[list[str]],
     numbers: list[int],
     where: str,
-    unit: str,
     width: int | None,
     cut: bool,
 ) -> list[list[str]]:
     """Return cases of `width` states and the response, or say which is shorter or longer.
 
-    numbers : of the lines or rows of cases.
+    numbers : of the lines of cases.
     width : None: as many as there are.
     cut : whether longer cases lose their first states.
     """
@@ -626,12 +624,12 @@ def _of_one_length(
                 if held > width:
                     fault = f"{held - 1} states before the response, the training cases {width}"
                     remedy = f"give length: {width} to keep the most recent states"
-            raise DataError(f"{where}: {unit} {number} has {fault}; {remedy}")
+            raise DataError(f"{where}: line {number} has {fault}; {remedy}")
         row = states[-keep:]
         for state in row:
             if state not in known and MISSING_STATE.fullmatch(state):
                 raise DataError(
-                    f"{where}: a state is missing in {unit} {number} ({quoted(state)}); fill it "
+                    f"{where}: a state is missing in line {number} ({quoted(state)}); fill it "
                     "in, leave the case out, or give missing states a symbol of their own"
                 )
             known.add(state)
@@ -680,39 +678,6 @@ def _of_lines(
             "at its end, after a space"
         )
     return [[*states, word] for states, word in zip(lines.states, lines.labels, strict=True)]
-
-
-def _read_array(path: Path, header: bool, label: bool, least: int) -> "Lines":
-    """Read an array of whole numbers, with so many columns at least."""
-    where = shown(path)
-    if header:
-        raise DataError(f"{where}: an NPY file has no header line; leave out header")
-    if label:
-        raise DataError(f"{where}: an NPY file holds no labels; leave out data.predict")
-    array = load_arrays(path, read_npy)
-    if array.ndim != 2 or len(array) == 0 or array.shape[1] < least:
-        raise DataError(
-            f"{where}: the array has shape {array.shape}; it must have a row for each case: its "
-            "history, then its response"
-        )
-    fault = ""
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        number = np.isnan(array).any(axis=1).argmax() + 1
-        fault = f"a state is missing in row {number}; fill it in, or leave it out"
-    elif array.dtype.kind not in "biu":
-        fault = f"states must be whole numbers, got {array.dtype}; use astype(int)"
-    elif array.min() < 0:
-        number = (array < 0).any(axis=1).argmax() + 1
-        fault = (
-            f"row {number} holds {array[number - 1].min()}, and states must not be negative; "
-            "number them from 0"
-        )
-    if fault:
-        raise DataError(f"{where}: {fault}")
-    values, codes = np.unique(array, return_inverse=True)
-    symbols = np.array([str(int(value)) for value in values], dtype=object)
-    cases = symbols[codes.reshape(array.shape)].tolist()
-    return Lines(cases, list(range(1, len(cases) + 1)))
 
 
 class Lines(NamedTuple):

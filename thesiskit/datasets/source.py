@@ -73,11 +73,11 @@ class Table(Cases):
 
     Attributes
     ----------
-    features : (n, p) array, possibly memory-mapped; 0/1 or real values, NaN where one is missing.
+    features : (n, p) array; 0/1 or real values, NaN where one is missing.
     response : (n,) codes of the classes from 0, uint8; of new cases they mean nothing.
     names : feature names, or empty where there are none.
     classes : what the classes are called.
-    missing : how many values are missing; a memory-mapped table is not looked at.
+    missing : how many values are missing.
     coding : columns of words of the file, and their words. Of two the column has the codes, of more
         each word has a feature of 0 and 1.
     lacking : columns of the training table that new cases have not, all of whose values are

@@ -1,12 +1,12 @@
-"""The user's own tables of numbers: text, Parquet, NPZ, NPY, PLINK .bed and AnnData.
+"""The user's own tables of numbers: text, Parquet and AnnData.
 
-Each reader returns a `Table` whose response is as the file has it: values of any kind, none of new
-cases, and mostly no names of classes.  NPY is memory-mapped.
+Each reader returns a `Table` whose response is as the file has it: values of any kind, and none of
+new cases.
 """
 
 import hashlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -19,24 +19,27 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model
 
 from thesiskit.blocks import CaseGroups, Decimal, Text, Thousands, Transforms
 from thesiskit.datasets import reading
-from thesiskit.datasets.reading import REAL, Columns, Numbers, Result, Rows, Wanted, shown
+from thesiskit.datasets.reading import REAL, Columns, Numbers, Rows, Wanted, shown
 from thesiskit.datasets.source import Source, Table
 from thesiskit.defaults import NO_TRANSFORM
 from thesiskit.errors import DataError, counted, cut, few, memory_text, quoted
-from thesiskit.files import BOMB_TIMES, read_npy, read_npz, sha256
+from thesiskit.files import BOMB_TIMES, sha256
 
 SPREADSHEETS = (".xlsx", ".xls", ".ods")
-KINDS = (*reading.USUAL, ".parquet", ".npz", ".npy", ".bed", ".h5ad")
+KINDS = (*reading.USUAL, ".parquet", ".h5ad")
+ARRAYS = (".npz", ".npy")
+REMOVED = (
+    "tables and sequences in .npz and .npy were removed\nFix: save it as Parquet, for example by "
+    "pandas.DataFrame(X).add_prefix('x').assign(y=y).to_parquet('table.parquet')"
+)
 MOST_CLASSES = 20
 TITLES = 5  # lines that may come before the names
 TALL = 3  # times as many rows as columns, and a table is perhaps transposed
 
 NO_RESPONSE = np.empty(0)
 RawTable = partial(Table, classes=())
-PHENOTYPES = {"1": "control", "2": "case"}  # PLINK's
 LARGEST = 8e9  # bytes of a sparse matrix whose zeros are written out
-SPARSE = ("csr_matrix", "csc_matrix")
-REMEDY = "write it again with anndata 0.8 or later"
+REMEDY = "write it again with anndata"
 
 Positive = str | float | bool | None  # the response that is class 1
 
@@ -53,14 +56,13 @@ class FileData(Source):
     """Whether the first line of a text table names the columns. Without such a line they are called
     `x1`, `x2` and so on."""
     response: Text | None = None
-    """The column of the response; an array of an `.npz`; for an `.npy` table, a second `.npy` file;
-    a column of `obs` of an `.h5ad`."""
+    """The column of the response; of an `.h5ad`, a column of `obs`."""
     positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None
     """The value of the response that is class 1; not needed if the values are 0 and 1. A response
     with more values has a class for each (`model.kind: normal`)."""
     id: Text | None = None
-    """The column that names the cases (of `.npz`, the array). It is no feature, and its values must
-    differ. PLINK and AnnData files name the cases themselves."""
+    """The column that names the cases. It is no feature, and its values must differ. AnnData files
+    name the cases themselves."""
     ignore: list[Text] = []
     """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
     a column that numbers the cases are refused, unless they are named here."""
@@ -91,9 +93,7 @@ class FileData(Source):
     def _keys(self) -> dict[str, Any]:
         """What is to be read of a table besides the response, but for labels."""
         # labels and obs are no features anyway
-        inside = self.labels is None and not self.path.endswith(
-            tuple(READERS.keys() - {".parquet"})
-        )
+        inside = self.labels is None and not self.path.endswith(".h5ad")
         return {
             "ignore": tuple(reading.left_out(self.ignore, self.case_groups if inside else None)),
             "id": self.id,
@@ -125,11 +125,6 @@ class FileData(Source):
                 f"{cut(self.test_path)} {what} the column {quoted(name)}; make the columns of both "
                 "tables the same, or data.ignore what differs"
             )
-        if table.features.shape[1] != test.features.shape[1]:
-            raise DataError(
-                f"the training table has {table.features.shape[1]} features, {self.test_path} "
-                f"{test.features.shape[1]}; make them the same"
-            )
         both = reading.cases_of_both(table.ids, test.ids)
         test = replace(test, notes=[*test.notes, *(f"{cut(test.source)}: {one}" for one in both)])
         if table.names == test.names:
@@ -140,18 +135,8 @@ class FileData(Source):
 
     def read_new(self, path: Path, like: Table) -> Table:
         """Return new cases with the features of the training table."""
-        where = shown(path)
         keys = self._keys | {"new": True, "features": like.in_file or None, "coding": like.coding}
-        keys["ignore"] = keys["ignore"] if like.names else ()
         table = _read(path, Wanted(self.response, gaps=True, **keys))
-        width, named = table.features.shape[1], table.names
-        if width != like.features.shape[1] and not table.lacking:
-            raise DataError(
-                f"{where}: it has {width:,} features, the training table "
-                f"{like.features.shape[1]:,}; make them the same"
-            )
-        if not (named and like.names):
-            table = replace(table, names=list(like.names))
         table = _looked_at(table, path, train=False)
         notes = table.notes
         if table.lacking:
@@ -160,8 +145,6 @@ class FileData(Source):
             columns = [table.features[:, place[name]] if name in place else gap
                        for name in like.names]  # fmt: skip
             table = replace(table, features=np.column_stack(columns), names=list(like.names))
-        if like.names and not named:
-            notes = [*notes, f"{where}: it names no features; taken in the training table's order"]
         none = np.zeros(len(table.features), dtype=np.uint8)
         return replace(table, response=none, digest=sha256(path), classes=like.classes, notes=notes)
 
@@ -179,10 +162,8 @@ def read_table(
     Parameters
     ----------
     path : features, one case per row.  Text (`.csv`, `.tsv`, `.tab`, `.txt`, also packed as `.gz`)
-        and `.parquet` hold the response in a column; `.npz` in an array (features in `X`); `.npy`
-        features are memory-mapped and the response is another `.npy`, beside it; `.bed` takes the
-        phenotype of its `.fam`, `.h5ad` (AnnData) a column of `obs`.
-    response : the column, NPZ key (default `y`) or NPY file.
+        and `.parquet` hold the response in a column, `.h5ad` (AnnData) in a column of `obs`.
+    response : the column.
     positive : the response that is class 1, of two values; without it two must be 0 and 1, and of
         three or more each is a class.
     known : the classes of the training table; only where the table is one of test cases.
@@ -194,16 +175,8 @@ def read_table(
     if wanted.labels is not None:
         table = _look_up(table, wanted, where)
     y = np.asarray(table.response)
-    if y.ndim != 1:
-        raise DataError(f"{where}: the response must be a vector, got shape {y.shape}")
-    if len(y) != len(table.features):
-        raise DataError(f"{where}: {len(table.features)} rows of features but {len(y)} responses")
     table = _looked_at(table, path, train=known is None)
-    if table.classes and len(known or ()) > 2:
-        y = np.array(table.classes)[y]  # so that none is taken for the class of its code
     codes, classes = as_classes(y, positive, where, known)
-    if table.classes and positive is None and known is None:
-        classes = table.classes
     # the response and the names can come from other files than the features
     content = sha256(path).encode() + codes.tobytes() + repr(table.names).encode()
     digest = hashlib.sha256(content).hexdigest()
@@ -224,6 +197,12 @@ def _read(path: Path, wanted: Wanted) -> Table:
         what = "orientation: genes-in-rows" if wanted.genes_in_rows else "a file that is no text"
         raise DataError(f"{where}: data.header is not for {what}; leave it out")
     reading.opened(path).close()
+    if path.suffix.lower() in ARRAYS:
+        raise DataError(f"{where}: {REMOVED}")
+    if path.suffix.lower() == ".bed":
+        raise DataError(
+            f"{where}: data.source: file no longer reads PLINK files\nFix: write data.source: plink"
+        )
     if reader is None:
         hint = "; save the sheet as .csv" if path.suffix.lower() in SPREADSHEETS else ""
         raise DataError(
@@ -267,22 +246,19 @@ def _coded(table: Table) -> list[str]:
 def _looked_at(table: Table, path: Path, *, train: bool) -> Table:
     """Return a table with how many values are missing, which a note says.
 
-    Raises DataError for an infinite value, and for a column that numbers the cases.  A
-    memory-mapped table is looked at when it is used.
+    Raises DataError for an infinite value, and for a column that numbers the cases.
 
     train : whether it is a training table.
     """
     where, X, names = shown(path), table.features, table.names
     for j, column in enumerate(names if train else ()):
         reading.check_counter(column, X[:, j], where)
-    if isinstance(X, np.memmap):
-        return replace(table, source=path.name)
     count, told = 0, []
     if X.dtype.kind == "f":
         odd = np.argwhere(np.isinf(X))
         if len(odd):
             case, place = odd[0]
-            feature = cut(names[place]) if names else f"number {place + 1}"
+            feature = cut(names[place])
             more = f" (and {len(odd) - 1:,} more)" if len(odd) > 1 else ""
             raise DataError(
                 f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; "
@@ -616,121 +592,7 @@ def of_frame(frame: pd.DataFrame, like: Table) -> np.ndarray:
     return _indicators(table, "the table").features
 
 
-# ---- arrays ----
-
-
-def read_npz_table(path: Path, wanted: Wanted) -> Table:
-    """Read an NPZ file: features in `X`, the response in another array (`y` unless named)."""
-    where, key = shown(path), wanted.response or "y"
-    wishes = [name for name in ("X", key, wanted.id) if name is not None]
-    loaded, held = reading.load_arrays(path, read_npz, names=wishes)
-    if key == "X":
-        raise DataError(f"{where}: data.response is 'X', which is the array of the features")
-    needed = ("X",) if wanted.new else ("X", None if wanted.labels else key, wanted.id)
-    for name in needed:
-        if name is not None and name not in loaded:
-            raise DataError(f"{where}: no array {quoted(name)}; it holds {few(held)}")
-    notes = []
-    if wanted.new and key in loaded:
-        notes.append(f"{where}: the response {quoted(key)} of new cases is not used")
-    ids: list[str] = []
-    if wanted.id in loaded:
-        column = loaded[wanted.id]
-        if column.shape != loaded["X"].shape[:1]:
-            raise DataError(
-                f"{where}: {quoted(wanted.id)} (data.id) has shape {column.shape}; it must "
-                "have one name for each case"
-            )
-        ids = [case.decode("utf-8", "replace") if isinstance(case, bytes) else str(case)
-               for case in column.tolist()]  # fmt: skip
-        reading.check_ids(ids, wanted.id, where)
-    response = NO_RESPONSE if wanted.new or wanted.labels else loaded[key]
-    return RawTable(_checked(loaded["X"], wanted, where), response, ids=ids, notes=notes)
-
-
-def read_npy_table(path: Path, wanted: Wanted) -> Table:
-    """Read an NPY file of features, memory-mapped, and another of responses, beside it."""
-    where = shown(path)
-    if wanted.id is not None:
-        raise DataError(
-            f"{where}: an .npy file holds one array, and no names of cases; leave out "
-            "data.id, or use .npz"
-        )
-    if wanted.labels is not None:
-        raise DataError(f"{where}: an .npy file names no cases; leave out data.labels")
-    if wanted.response is None and not wanted.new:
-        raise DataError(f"{where}: name the .npy file of the responses with data.response")
-    features = _checked(reading.load_arrays(path, read_npy, mapped=True), wanted, where)
-    beside = path.parent / str(wanted.response)
-    response = NO_RESPONSE if wanted.new else reading.load_arrays(beside, read_npy, mapped=True)
-    return RawTable(features, response)
-
-
-def _checked(array: np.ndarray, wanted: Wanted, where: str) -> np.ndarray:
-    if wanted.ignore:
-        raise DataError(f"{where}: arrays have no column names; leave out data.ignore")
-    if array.dtype.kind not in "biuf":
-        raise DataError(f"{where}: features must be numbers, got {cut(array.dtype)}")
-    return array
-
-
-# ---- PLINK ----
-
-
-def read_bed(path: Path, wanted: Wanted) -> Table:
-    """Read PLINK genotypes; the response is the phenotype, and names are those of the files."""
-    where = shown(path)
-    try:
-        from bed_reader import open_bed
-    except ImportError:
-        raise DataError(f"{where}: PLINK files need: pip install 'thesiskit[plink]'") from None
-    for key, value in (("response", wanted.own_response), ("id", wanted.id)):
-        if value is not None and not wanted.new and not (key == "id" and wanted.labels):
-            has = "response is the phenotype" if key == "response" else "cases are called as"
-            raise DataError(f"{where}: the {has} in the .fam; drop data.{key}")
-    for beside in (path.with_suffix(".fam"), path.with_suffix(".bim")):
-        reading.opened(beside).close()
-    try:
-        with open_bed(path) as bed:
-            size = 3 + -(-bed.iid_count // 4) * bed.sid_count  # four genotypes in a byte
-            if bed.major == "SNP" and path.stat().st_size != size:
-                raise ValueError("its size is not that of the cases in .fam and variants in .bim")
-            genotypes = bed.read(dtype="int8")
-            phenotype = np.asarray(bed.pheno)
-            names = [str(name) for name in bed.sid]
-            ids = [str(case) for case in bed.iid]
-    except Exception as error:  # bed-reader raises errors of many kinds
-        reason = [*str(error).splitlines(), type(error).__name__][0]
-        raise DataError(f"{where}: cannot be read: {cut(reason, 160)}") from None
-    names = reading.name_columns(names, f"{where}: variants")
-    columns = reading.find_columns(names, wanted.columns_alone, where)
-    genotypes = genotypes[:, columns.features]
-    if (genotypes < 0).any():
-        genotypes = np.where(genotypes < 0, np.float32(np.nan), genotypes)
-    if len(set(ids)) < len(ids):  # families can use the same names
-        ids = []
-    known = wanted.new or wanted.labels
-    y, classes = (NO_RESPONSE, ()) if known else _phenotypes(phenotype, where)
-    return RawTable(genotypes, y, columns.names, classes=classes, ids=ids, notes=columns.notes)
-
-
-def _phenotypes(phenotype: np.ndarray, where: str) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return phenotypes as numbers, and what classes are called if that is known."""
-    unknown = np.flatnonzero(np.isin(phenotype, ("0", "-9", "NA", "nan", "")))
-    held = set(phenotype.tolist())
-    if len(unknown) and held - {"0", "1"}:  # in a 0/1 coding, 0 is a class
-        raise DataError(
-            f"{where}: the phenotype is missing in case {unknown[0] + 1}; leave such cases out "
-            "(plink --prune)"
-        )
-    if held <= set(PHENOTYPES):
-        return (phenotype == "2").astype(np.uint8), tuple(PHENOTYPES.values())
-    if held <= {"0", "1"}:
-        return phenotype.astype(np.uint8), ()
-    return reading.typed(phenotype.tolist()), ()
-
-
-# ---- AnnData: only what lies in the file itself is read, and a child process tries first ----
+# ---- AnnData: a child process tries first ----
 
 
 def read_h5ad(path: Path, wanted: Wanted) -> Table:
@@ -739,49 +601,18 @@ def read_h5ad(path: Path, wanted: Wanted) -> Table:
     The response is a column of `obs`, unless a table of labels has it; the names of the cases are
     the index of `obs`, or another of its columns.
     """
-    reading.need_response(wanted, shown(path))
-    return _of_h5ad(path, lambda file, most: _observations(file, wanted, shown(path), most))
-
-
-def read_obs(path: Path) -> dict[str, np.ndarray]:
-    """Return the columns of `obs` that could hold responses, None where a value is missing."""
-
-    def read(file: Any, _: float) -> dict[str, np.ndarray]:
-        obs = _child(file, "obs", shown(path))
-        names = map(str, obs.attrs.get("column-order", ()))
-        return {name: _column(obs, name, shown(path)) for name in names}
-
-    return _of_h5ad(path, read)
-
-
-def _of_h5ad(path: Path, take: Callable[[Any, float], Result]) -> Result:
-    """Return what `take` finds in a file; it is told how many bytes a part of it may have."""
-
-    def read() -> Result:
-        import h5py
-
-        try:
-            with reading.opened(path) as file, h5py.File(file, "r") as held:
-                return take(held, reading.most_bytes(file))
-        except DataError:
-            raise
-        except (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
-            raise reading.damaged(shown(path), "AnnData", error) from None
-
-    return reading.tried(path, read)
-
-
-def _observations(file: Any, wanted: Wanted, where: str, most: float) -> Table:
-    obs, var = _child(file, "obs", where), _child(file, "var", where)
-    names = reading.name_columns(_index(var, where), f"{where}: var", "variable")
+    where = shown(path)
+    reading.need_response(wanted, where)
+    X, obs, var = _of_h5ad(path, "X", "obs", "var")
+    names = reading.name_columns([*map(str, var.index)], f"{where}: var", "variable")
     columns = reading.find_columns(names, wanted.columns_alone, where)
-    ids, notes = _index(obs, where), columns.notes
-    held = [str(name) for name in obs.attrs.get("column-order", ())]
-    n, column = len(ids), wanted.id if wanted.labels is None else None
+    ids, notes = [*map(str, obs.index)], columns.notes
+    held = [*map(str, obs.columns)]
+    column = wanted.id if wanted.labels is None else None
     if column is not None and (not wanted.new or column in held):
         reading.check_column(column, held, f"{where}: obs")
-        ids = reading.check_ids([str(case) for case in _column(obs, column, where)], column, where)
-    elif len(set(ids)) < n:
+        ids = reading.check_ids([*map(str, values_of(obs[column]))], column, where)
+    elif len(set(ids)) < len(ids):
         ids = []
         notes = [*notes, f"{where}: names in the index of obs are there twice; cases are numbered"]
     response, y = wanted.own_response, NO_RESPONSE
@@ -789,120 +620,106 @@ def _observations(file: Any, wanted: Wanted, where: str, most: float) -> Table:
         notes = [*notes, f"{where}: the response {quoted(response)} of new cases is not used"]
     elif response is not None and not wanted.new:
         reading.check_column(response, held, f"{where}: obs")
-        y = _column(obs, response, where)
-    X = _matrix(_child(file, "X", where), where, most)
-    if X.shape != (n, len(names)):
+        y = values_of(obs[response])
+    X = _dense(X, where)
+    if X.shape != (len(obs), len(names)):
         raise DataError(f"{where}: X has shape {X.shape}, and obs and var have other lengths")
     if columns.features != list(range(len(names))):
         X = X[:, columns.features]
     others = [] if wanted.new else [name for name in held if name not in (response, column)]
     aside = {
-        name: ["" if value is None else str(value) for value in _column(obs, name, where)]
+        name: ["" if value is None else str(value) for value in values_of(obs[name])]
         for name in others[: reading.MOST_ASIDE]
     }
     return RawTable(X, y, columns.names, ids=ids, notes=notes, aside=aside)
 
 
-def _child(group: Any, name: str, where: str) -> Any:
-    """Return what a group holds by a name; DataError if it is elsewhere, or not there."""
+def read_obs(path: Path) -> dict[str, np.ndarray]:
+    """Return the columns of `obs` of an AnnData file, None where a value is missing."""
+    (obs,) = _of_h5ad(path, "obs")
+    return {str(name): values_of(obs[name]) for name in obs}
+
+
+def values_of(column: pd.Series) -> np.ndarray:
+    """Return the values of a column, None where one is missing; texts that are numbers as these."""
+    values = [None if gone else value for value, gone in zip(column, column.isna(), strict=True)]
+    if any(isinstance(value, str) for value in values):
+        return reading.typed(["" if value is None else str(value) for value in values])
+    return np.array(values, dtype=object)
+
+
+def _of_h5ad(path: Path, *parts: str) -> list[Any]:
+    """Return parts of an AnnData file."""
+    where = shown(path)
+    try:
+        import h5py
+        from anndata.io import read_elem
+    except ImportError:
+        raise DataError(
+            f"{where}: AnnData files need another package\nFix: pip install 'thesiskit[anndata]'"
+        ) from None
+
+    def read() -> list[Any]:
+        try:
+            with reading.opened(path) as file, h5py.File(file, "r") as held:
+                _check_parts(held, parts, where, reading.most_bytes(file))
+                return [read_elem(held[part]) for part in parts]
+        except DataError:
+            raise
+        except Exception as error:  # anndata raises errors of many kinds
+            raise reading.damaged(where, "AnnData", error) from None
+
+    return reading.tried(path, read)
+
+
+def _check_parts(file: Any, parts: Sequence[str], where: str, most: float) -> None:
+    """Raise DataError for parts that lie elsewhere, or unpack to more bytes than `most`."""
     import h5py
 
-    link = group.get(name, getlink=True)
-    if link is None:
-        raise DataError(f"{where}: it has no {cut(name)}; {REMEDY}")
-    child = group[name] if isinstance(link, h5py.HardLink) else None
-    if child is None or (isinstance(child, h5py.Dataset) and (child.is_virtual or child.external)):
-        raise DataError(f"{where}: {cut(name)} is a link to something else; {REMEDY}")
-    return child
+    for part in parts:
+        links = [file.get(part, getlink=True)]
+        if links[0] is None:
+            raise DataError(f"{where}: it has no {part}; {REMEDY}")
+        nodes = [file[part]] if isinstance(links[0], h5py.HardLink) else []
+        for group in [node for node in nodes if isinstance(node, h5py.Group)]:
+            group.visititems(lambda _, node, nodes=nodes: nodes.append(node))
+            group.visititems_links(lambda _, link, links=links: links.append(link))
+        stored = [node for node in nodes if isinstance(node, h5py.Dataset)]
+        inside = all(isinstance(link, h5py.HardLink) for link in links)
+        if not inside or any(node.is_virtual or node.external for node in stored):
+            raise DataError(f"{where}: {part} is a link to something else; {REMEDY}")
+        if sum(node.nbytes for node in stored) > most:
+            raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
 
 
-def _index(frame: Any, where: str) -> list[str]:
-    if not hasattr(frame, "keys"):  # tables of an old anndata
-        raise DataError(f"{where}: obs and var are of an old form; {REMEDY}")
-    return _texts(_child(frame, str(frame.attrs.get("_index", "_index")), where), where)
-
-
-def _texts(values: Any, where: str) -> list[str]:
-    import h5py
-
-    if hasattr(values, "keys"):  # a nullable column
-        values = _child(values, "values", where)
-    if h5py.check_string_dtype(values.dtype) is not None:
-        return [str(text) for text in values.asstr(errors="replace")[()]]
-    if values.dtype.kind not in "biufS":
-        raise DataError(f"{where}: names must be text; {REMEDY}")
-    return [str(value) for value in np.asarray(values).tolist()]
-
-
-def _column(obs: Any, name: str, where: str) -> np.ndarray:
-    """Return a column of obs; None where a value is missing."""
-    import h5py
-
-    def values(data: Any) -> list[Any]:
-        """Return numbers, or texts as numbers where all are numbers."""
-        plain = data.dtype.kind in "biuf"
-        return (np.asarray(data) if plain else reading.typed(_texts(data, where))).tolist()
-
-    column = _child(obs, name, where)
-    if hasattr(column, "keys"):
-        if {"categories", "codes"} <= set(column.keys()):
-            held = [*values(_child(column, "categories", where)), None]
-            codes = np.asarray(_child(column, "codes", where))
-            if codes.min(initial=0) < -1 or codes.max(initial=-1) >= len(held) - 1:
-                raise DataError(f"{where}: the codes of {quoted(name)} are damaged")
-            return np.array([held[code] for code in codes], dtype=object)
-        held = values(_child(column, "values", where))
-        missing = np.asarray(_child(column, "mask", where), dtype=bool)
-        pairs = zip(held, missing, strict=True)
-        return np.array([None if gone else value for value, gone in pairs], dtype=object)
-    if isinstance(column, h5py.Dataset) and column.ndim == 1:
-        return np.array(values(column), dtype=object)
-    raise DataError(f"{where}: the column {quoted(name)} of obs has a form that is not known")
-
-
-def _matrix(X: Any, where: str, most: float) -> np.ndarray:
+def _dense(X: Any, where: str) -> np.ndarray:
     """Return X with its zeros."""
-    from scipy import sparse
-
-    kind = X.attrs.get("encoding-type", "")
-    if not hasattr(X, "keys"):
-        parts = [X]
-    elif kind not in SPARSE:
-        raise DataError(f"{where}: X has the form {cut(kind)!r}, which is not known; {REMEDY}")
-    else:
-        n, p = (int(size) for size in X.attrs["shape"])
-        parts = [_child(X, name, where) for name in ("data", "indices", "indptr")]
-    first, alone = parts[0], parts == [X]
-    if first.ndim != 1 + alone or first.dtype.kind not in "biuf":
-        held = f"{cut(first.dtype)} {first.shape}"
-        raise DataError(f"{where}: X must be a matrix of numbers, got {held}")
-    if sum(part.nbytes for part in parts) > most:
-        raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
-    if alone:
-        return np.asarray(X)
-    if not 0 <= n * p * first.dtype.itemsize <= LARGEST:
+    if getattr(X, "dtype", np.dtype(object)).kind not in "biuf" or X.ndim != 2:
+        raise DataError(f"{where}: X must be a matrix of numbers")
+    if isinstance(X, np.ndarray):
+        return X
+    n, p = X.shape
+    if n * p * X.dtype.itemsize > LARGEST:
         raise DataError(
             f"{where}: X of {n:,} cases and {p:,} variables needs "
-            f"{memory_text(n * p * first.dtype.itemsize)}; keep fewer variables, for example "
-            "with scanpy.pp.highly_variable_genes"
+            f"{memory_text(n * p * X.dtype.itemsize)}; keep fewer variables, for example with "
+            "scanpy.pp.highly_variable_genes"
         )
-    form = sparse.csr_matrix if kind == SPARSE[0] else sparse.csc_matrix
-    matrix = form(tuple(np.asarray(part) for part in parts), shape=(n, p))
-    matrix.check_format(full_check=True)
-    stored = matrix.nnz
-    matrix.sum_duplicates()
-    if matrix.nnz < stored:
+    try:
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise reading.damaged(where, "AnnData", error) from None
+    stored = X.nnz
+    X.sum_duplicates()
+    if X.nnz < stored:
         raise DataError(
-            f"{where}: X says {counted(stored - matrix.nnz, 'value')} twice (one place in its "
+            f"{where}: X says {counted(stored - X.nnz, 'value')} twice (one place in its "
             "sparse indices); call sum_duplicates() on it if they add up, and write it again"
         )
-    return matrix.toarray()
+    return X.toarray()
 
 
 READERS: dict[str, Callable[[Path, Wanted], Table]] = {
     ".parquet": read_parquet,
-    ".npz": read_npz_table,
-    ".npy": read_npy_table,
-    ".bed": read_bed,
     ".h5ad": read_h5ad,
 }

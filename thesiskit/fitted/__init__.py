@@ -35,7 +35,6 @@ from thesiskit.models.likeness import MOST_DISCRETE, UNLIKE, Likeness
 from thesiskit.models.packed import Transform
 
 __all__ = ["FittedModel", "load_model"]
-NAMELESS = (".npy", ".npz")  # tables whose columns may have no names
 # what content that is not a model's may raise
 FAULTS = (*DAMAGES, ThesiskitError, TypeError, AttributeError, IndexError, ArithmeticError)
 ARMS: dict[str, type[FittedArm]] = {
@@ -361,9 +360,8 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     if header["family"] != source.family:
         raise ValueError("its family of data is not that of its source")
     inputs = Inputs.restore(source.family, header["inputs"], marked(arrays, "inputs/"))
-    table = Path(getattr(source, "path", NAMELESS[0])).suffix.lower()
-    if source.family == "table" and not inputs.names and table not in NAMELESS:
-        raise ValueError(f"names is empty, and a {table} file names its columns")
+    if source.family == "table" and not inputs.names:
+        raise ValueError("names is empty, and a table names its columns")
     distinct("arms", [about["name"] for about in header["arms"]])
     stored, likeness = marked(arrays, "likeness/"), None
     if stored and source.family != "sequences" and header["format"] > 5:

@@ -172,9 +172,6 @@ def test_what_is_said(tmp_path, table):
         experiment(tmp_path, a=("case_groups: patient", "case_groups: g99, ignore: [patient]"))
     with pytest.raises(ConfigError, match="case_groups and response are both 'y'"):
         experiment(tmp_path, a=("case_groups: patient", "case_groups: y, ignore: [patient]"))
-    np.savez(tmp_path / "t.npz", X=table[0], y=table[1])
-    with pytest.raises(DataError, match="there is no column 'patient' beside the features"):
-        experiment(tmp_path, a=("path: t.csv", "path: t.npz"))
 
 
 @pytest.mark.parametrize("form", ["parquet", "labels", "genes"])

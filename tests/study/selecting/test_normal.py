@@ -121,19 +121,6 @@ def test_a_table_of_three_classes(tmp_path, table):
     np.testing.assert_array_equal(found["select"]["selected"][:3], selected.selected)
 
 
-def test_a_memory_mapped_table_is_not_copied(tmp_path, table):
-    X, y = table
-    np.save(tmp_path / "X.npy", X)
-    np.save(tmp_path / "y.npy", y)
-    data = {"source": "file", "path": "X.npy", "response": "y.npy"}
-    mapped, _ = made(tmp_path, OWN, data=data, results="mapped")
-    whole, _ = made(tmp_path, OWN, results="whole")
-    np.testing.assert_array_equal(mapped["predict"]["probability"], whole["predict"]["probability"])
-    design = Design(load_config(write(tmp_path, OWN, data=data)), tmp_path)
-    split = design.first_split
-    assert np.shares_memory(split.training_rows(), design.tables[0].features)
-
-
 def test_groups_of_features_and_a_test_table(tmp_path, table):
     found, _ = made(tmp_path, OWN, evaluation={"folds": 2, "groups": 5})
     assert (found["select"]["n_features"] == 5).all()
