@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from commands import ROOT, patched, wait_for
 from commands import run as invoke
-from small import KINDS, LOGISTIC, LONG, MIXTURE, NAIVE, content, opened
+from small import KINDS, LOGISTIC, LONG, MIXTURE, NAIVE, content, make_with_needs, opened
 
 from thesiskit.files import now, read_record, write_record
 from thesiskit.study.batch import board, first_cells, part
@@ -102,7 +102,7 @@ def test_jobs_and_order_change_no_byte(config, tmp_path, whole, kind):
     cells = list(experiment.graph.all_cells())
     random.Random(3).shuffle(cells)
     for cell in cells:
-        experiment.graph.ensure(cell)
+        make_with_needs(experiment.graph, cell)
     invoke("batch", "collect", config, "--results", tmp_path / "any")
     assert content(tmp_path / "any") == expected
 
@@ -442,7 +442,7 @@ def test_status_of_every_state(config, tmp_path):
     experiment.results.prepare()
     assert {row.state for row in board(experiment)} == {"to do"}
     cells = [cell for cell in experiment.graph.all_cells() if cell.stage == "predict"]
-    experiment.graph.ensure(cells[0])
+    make_with_needs(experiment.graph, cells[0])
     files = experiment.graph.files
 
     def begin(cell):

@@ -13,7 +13,7 @@ from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.files import Results
 from thesiskit.models.logistic import Logistic
-from thesiskit.study import cells, experiment
+from thesiskit.study import cells
 from thesiskit.study.batch import board
 from thesiskit.study.cells import peak_memory
 from thesiskit.study.experiment import Experiment
@@ -288,7 +288,7 @@ def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch
     run("run", *where, "--yes")
     assert "48 of 48 cells done" in run("batch", "status", *where, "--yes")
     assert " --yes " in run("batch", "script", *where, "--yes")
-    monkeypatch.setattr(experiment, "TOO_MANY", 40)
+    monkeypatch.setattr(cells, "CELLS_IN_MEMORY", 40)
     assert "at most 40 can be made" in run("run", *where, "--yes", code=2)
 
 

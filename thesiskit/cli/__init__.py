@@ -290,7 +290,7 @@ def verify(configs, asked, partial) -> None:
     records = []
     for config in configs:
         experiment = asked.open(config)
-        done, lack = experiment.complete()
+        done, lack = experiment.count_finished()
         if lack is not None and not (partial and done):
             given = "".join(f" {part}" for part in asked.options)
             given += f" --results {asked.results}" if asked.results != Path("results") else ""

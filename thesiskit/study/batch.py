@@ -72,10 +72,9 @@ class Batch:
                 )
             cells = first_cells(self.graph)
             shares = self._shares(len(cells), limit)
+            parts = [part(cells, i, shares) for i in range(1, shares + 1)]
             tasks = [
-                i
-                for i in range(1, shares + 1)
-                if force or unfinished(self.graph, part(cells, i, shares))
+                i for i, share in enumerate(parts, 1) if force or unfinished(self.graph, share)
             ]
             if not tasks:
                 return "nothing to submit: all cells are done; `thesiskit batch collect CONFIG`"
@@ -84,7 +83,7 @@ class Batch:
                 sbatch(self.block, script, "--test-only")
                 for number in self.graph.blocks:
                     for stage in experiment.stages:
-                        self.graph.block(number).forget(stage)
+                        self.graph.block(number).delete_outputs(stage)
             array = sbatch(self.block, script)
         size = counted(math.ceil(len(cells) / shares), "chain or arm", "chains or arms")
         return (
@@ -210,21 +209,24 @@ def part(cells: Sequence[Cell], i: int, n: int) -> Sequence[Cell]:
 
 
 def unfinished(graph: Graph, cells: Sequence[Cell]) -> list[Cell]:
-    """Return those of the first cells of arms that are not done, and what follows from those done.
+    """Return what is not done of a share: its cells, what they need, and what follows from them.
 
-    What follows from chains is left to the job that makes the last chain.
+    Where other shares have undone chains of an arm, what follows from all chains is left to them.
     """
-    left, given = [], set(cells)
-    arms: dict[int, dict[str, list[Cell]]] = {cell.block: {} for cell in cells}
+    share, left = set(cells), list[Cell]()
+    elsewhere: set[Cell] = set()  # undone chains of other shares, and what needs them
+    arms = {cell.block: {""} for cell in cells}
     for cell in cells:
-        arms[cell.block][cell.arm] = []
-    for number, todo in arms.items():
+        arms[cell.block].add(cell.arm)
+    for number, names in arms.items():
         for cell in graph.block(number).cells():
-            if cell.arm in todo and not graph.done(cell):
-                todo[cell.arm].append(cell)
-        for undone in todo.values():
-            chains = [cell for cell in undone if cell.chain is not None]
-            left += [cell for cell in chains if cell in given] if chains else undone
+            if cell.arm not in names or graph.done(cell):
+                continue
+            other = cell.chain is not None and cell not in share
+            if other or elsewhere.intersection(graph.needs(cell)):
+                elsewhere.add(cell)
+            else:
+                left.append(cell)
     return left
 
 
@@ -237,12 +239,13 @@ def make(
     failures: list[tuple[Cell, str]] = []
     workers = Workers(graph, max(1, experiment.jobs))
     try:
-        for _ in ("chains", "what follows from them"):
-            failed = {(cell.block, cell.arm) for cell, _ in failures}
-            todo = [c for c in unfinished(graph, cells) if (c.block, c.arm) not in failed]
-            failures += [(cell, reason) for cell, reason in workers.make(todo, stop) if reason]
+        for _ in ("the share", "what follows from chains that other jobs have made by now"):
+            made = workers.make(unfinished(graph, cells), stop)
+            failures += [(cell, reason) for cell, reason in made if reason]
             if stop:
                 return None
+            if failures:
+                break
         for number in sorted({cell.block for cell in cells}):
             graph.block(number).join_what_can_be()
     finally:
@@ -274,7 +277,7 @@ def board(experiment: Experiment, jobs: Collection[str] | None = None) -> list[R
     for number in graph.blocks:
         block = graph.block(number)
         for stage in experiment.stages:
-            joined = block.whole(stage)  # then it needs its cells no more
+            joined = block.is_complete(stage)  # then it needs its cells no more
             for cell in block.cells(stage):
                 arm = cell if cell.chain is None else block.cell(stage, cell.arm)
                 there = not cell.arm or {cell.id, arm.id} & results

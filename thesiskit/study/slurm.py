@@ -223,10 +223,7 @@ def notice(block: ClusterBlock) -> int:
 
 
 def on_a_line(what: str, text: str) -> str:
-    """Return a text that stays on its line of a script, or raise UserError.
-
-    Configs are checked for this already; paths and options of commands come here.
-    """
+    """Return a text that stays on its line of a script; raise UserError for others."""
     character = control_character(text)
     if character is not None:
         raise UserError(f"{what}: {quoted(text)} has the character {quoted(character)}; remove it")
