@@ -68,7 +68,7 @@ def strays(folder):
 
 @pytest.fixture(scope="module", autouse=True)
 def limited(tmp_path_factory, _jobs_find_us):
-    """Jobs that meet their time limit while others run: folders and arrays by name."""
+    """Jobs that meet their time limit while others run, and before Slurm is stopped, by name."""
     jobs = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(commands, "notice", lambda block: 55)  # Slurm looks every half a minute
@@ -126,6 +126,26 @@ def test_cancelled_jobs_stop_with_a_checkpoint(tmp_path):
     assert not strays(tmp_path)
 
 
+def test_at_the_time_limit_a_job_keeps_how_far_it_is_and_goes_on(limited):
+    folder, _ = limited["limit"]
+    at_end(folder)
+    assert (folder / "cell0").read_text() == "done"
+    starts = [start for _, start in attempts(folder / "cell0")]
+    assert len(starts) > 1
+    assert starts == sorted(set(starts))  # every attempt goes on
+    assert not strays(folder)
+
+
+def test_no_more_requeues_than_allowed(limited):
+    folder, array = limited["once"]
+    at_end(folder)
+    assert (folder / "cell0.part").exists()  # the checkpoint is there all the same
+    assert len(attempts(folder / "cell0")) == 1
+    end = log_end(folder / f"{array}_1.log")[-1]
+    assert "requeued 0 times, as cluster.requeues allows" in end
+    assert not strays(folder)
+
+
 def test_slurmd_killed_and_started_again(tmp_path, slurm):
     submit(tmp_path, 2, 6.0)
     wait_for(lambda: attempts(tmp_path / "cell0") and attempts(tmp_path / "cell1"))
@@ -171,26 +191,6 @@ def test_slurm_that_does_not_answer(tmp_path, monkeypatch):
     monkeypatch.setenv("SLURM_CONF", str(config))
     with pytest.raises(ThesiskitError, match=r"^squeue: .*\nSlurm does not answer"):
         queue()
-
-
-def test_at_the_time_limit_a_job_keeps_how_far_it_is_and_goes_on(limited):
-    folder, _ = limited["limit"]
-    at_end(folder)
-    assert (folder / "cell0").read_text() == "done"
-    starts = [start for _, start in attempts(folder / "cell0")]
-    assert len(starts) > 1
-    assert starts == sorted(set(starts))  # every attempt goes on
-    assert not strays(folder)
-
-
-def test_no_more_requeues_than_allowed(limited):
-    folder, array = limited["once"]
-    at_end(folder)
-    assert (folder / "cell0.part").exists()  # the checkpoint is there all the same
-    assert len(attempts(folder / "cell0")) == 1
-    end = log_end(folder / f"{array}_1.log")[-1]
-    assert "requeued 0 times, as cluster.requeues allows" in end
-    assert not strays(folder)
 
 
 def test_nothing_is_left(limited, tmp_path_factory):

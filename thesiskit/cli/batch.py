@@ -71,19 +71,19 @@ def status(configs, asked, watch) -> None:
     """
     while True:
         ended: list[bool] = []
-        shown: list[str] = []
+        output: list[str] = []
 
-        def look(experiment, ended=ended, shown=shown) -> None:
-            opened = _batch(experiment)
-            end, lines = opened.status()
+        def look(experiment, ended=ended, output=output) -> None:
+            experiment_batch = _batch(experiment)
+            end, lines = experiment_batch.status()
             ended.append(end)
-            shown += lines if len(configs) == 1 else [f"{opened.name}: {lines[0]}"]
+            output += lines if len(configs) == 1 else [f"{experiment_batch.name}: {lines[0]}"]
             tell_notes(experiment)
 
         code = asked.for_each(configs, look, headings=False)
         if watch and sys.stdout.isatty():
             click.clear()
-        click.echo("\n".join(shown))
+        click.echo("\n".join(output))
         if all(ended) or not watch:
             sys.exit(code)
         time.sleep(WATCH_SECONDS)
@@ -99,9 +99,9 @@ def collect(configs, asked, force) -> None:
     """
 
     def join_cells(experiment) -> None:
-        left = _batch(experiment).collect()
-        if left:
-            lack = f"{left:,} cells are not done. Fix: see `thesiskit batch status CONFIG`"
+        missing = _batch(experiment).collect()
+        if missing:
+            lack = f"{missing:,} cells are not done. Fix: see `thesiskit batch status CONFIG`"
             click.echo(lack, err=True)
             raise click.exceptions.Exit(1)
         write_report(experiment, force)
@@ -127,8 +127,8 @@ def cell(config, asked, share) -> None:
 
     Example:  thesiskit batch cell naive-replicates --share 3/100
     """
-    opened = _batch(asked.open(config))
-    _make(opened.experiment, opened.share(share))
+    experiment_batch = _batch(asked.open(config))
+    _make(experiment_batch.experiment, experiment_batch.share(share))
 
 
 def _make(experiment, cells) -> None:
@@ -145,9 +145,9 @@ def _make(experiment, cells) -> None:
         raise KeyboardInterrupt
     for failed, reason in failures[:MOST_LINES]:
         click.echo(f"Error: {brief(f'{failed.id} ({failed}): {reason}')}", err=True)
-    done = sum(map(experiment.graph.done, cells))
-    click.echo(f"{done:,} of {len(cells):,} cells done")
-    if failures or done < len(cells):
+    finished = sum(map(experiment.graph.done, cells))
+    click.echo(f"{finished:,} of {len(cells):,} cells done")
+    if failures or finished < len(cells):
         raise click.exceptions.Exit(1)
 
 

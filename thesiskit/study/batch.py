@@ -132,20 +132,20 @@ class Batch:
 
     def status(self) -> tuple[bool, list[str]]:
         """Return whether nothing is left to wait for, and lines: a summary, then cells and jobs."""
-        known, jobs = None, []
+        job_ids, jobs = None, []
         if self.folder.exists():
             try:
                 waiting = queue()
-                known, jobs = {job.id for job in waiting}, self.jobs(waiting)
+                job_ids, jobs = {job.id for job in waiting}, self.jobs(waiting)
             except ThesiskitError as error:  # cells can be seen all the same
                 self.experiment.notes.append(f"jobs are not known: {error}")
-        rows = board(self.experiment, known)
+        rows = board(self.experiment, job_ids)
         lines = table(rows)
         if jobs:
             states = Counter(job.state for job in jobs)
             lines += ["", "jobs: " + ", ".join(f"{n:,} {state}" for state, n in states.items())]
         counts = Counter(row.state for row in rows)
-        ended = known is not None and not jobs and not counts["running"]
+        ended = job_ids is not None and not jobs and not counts["running"]
         lost = {row.about.get("job", "") for row in rows if row.state == "interrupted"} - {""}
         logs = [self.folder / f"{job}.log" for job in sorted(lost)]
         if ended and counts["to do"] and not logs:
@@ -159,8 +159,8 @@ class Batch:
 
     def share(self, text: str) -> Sequence[Cell]:
         """Return the cells of a text such as 3/100; raise UserError for a text that is none."""
-        given = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
-        i, n = map(int, given.groups()) if given else (0, 0)
+        match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+        i, n = map(int, match.groups()) if match else (0, 0)
         if not 1 <= i <= n:
             raise UserError(f"--share {cut(text)}: write it as 3/100, the third of a hundred")
         return part(first_cells(self.graph), i, n)
@@ -170,8 +170,8 @@ class Batch:
         experiment = self.experiment
         experiment.check()
         with experiment.results.alone():
-            joined = [self.graph.block(number).join_what_can_be() for number in self.graph.blocks]
-            if all(joined):
+            complete = [self.graph.block(number).join_what_can_be() for number in self.graph.blocks]
+            if all(complete):
                 for stage in experiment.stages:
                     experiment.write_rows(stage, again=True)
                 experiment.record_run()
@@ -213,7 +213,7 @@ def unfinished(graph: Graph, cells: Sequence[Cell]) -> list[Cell]:
 
     Where other shares have undone chains of an arm, what follows from all chains is left to them.
     """
-    share, left = set(cells), list[Cell]()
+    share, undone = set(cells), list[Cell]()
     elsewhere: set[Cell] = set()  # undone chains of other shares, and what needs them
     arms = {cell.block: {""} for cell in cells}
     for cell in cells:
@@ -222,12 +222,12 @@ def unfinished(graph: Graph, cells: Sequence[Cell]) -> list[Cell]:
         for cell in graph.block(number).cells():
             if cell.arm not in names or graph.done(cell):
                 continue
-            other = cell.chain is not None and cell not in share
-            if other or elsewhere.intersection(graph.needs(cell)):
+            of_other_share = cell.chain is not None and cell not in share
+            if of_other_share or elsewhere.intersection(graph.needs(cell)):
                 elsewhere.add(cell)
             else:
-                left.append(cell)
-    return left
+                undone.append(cell)
+    return undone
 
 
 def make(
@@ -240,8 +240,8 @@ def make(
     workers = Workers(graph, max(1, experiment.jobs))
     try:
         for _ in ("the share", "what follows from chains that other jobs have made by now"):
-            made = workers.make(unfinished(graph, cells), stop)
-            failures += [(cell, reason) for cell, reason in made if reason]
+            results = workers.make(unfinished(graph, cells), stop)
+            failures += [(cell, reason) for cell, reason in results if reason]
             if stop:
                 return None
             if failures:
@@ -277,11 +277,11 @@ def board(experiment: Experiment, jobs: Collection[str] | None = None) -> list[R
     for number in graph.blocks:
         block = graph.block(number)
         for stage in experiment.stages:
-            joined = block.is_complete(stage)  # then it needs its cells no more
+            stage_is_done = block.is_complete(stage)  # then it needs its cells no more
             for cell in block.cells(stage):
                 arm = cell if cell.chain is None else block.cell(stage, cell.arm)
-                there = not cell.arm or {cell.id, arm.id} & results
-                if joined or (there and graph.done(cell)):
+                has_file = not cell.arm or {cell.id, arm.id} & results
+                if stage_is_done or (has_file and graph.done(cell)):
                     rows.append(Row(cell, "done", files.record(cell, "json") or {}))
                 elif cell.id in present["running"]:
                     rows.append(_begun(graph, cell, jobs))
@@ -295,11 +295,11 @@ def board(experiment: Experiment, jobs: Collection[str] | None = None) -> list[R
 
 def _begun(graph: Graph, cell: Cell, jobs: Collection[str] | None) -> Row:
     """Return the row of a cell that was begun and has not ended."""
-    who = graph.files.record(cell, "running") or {}
-    job, process, alive = who.get("job", ""), who.get("process", 0), True
+    attempt = graph.files.record(cell, "running") or {}
+    job, process, alive = attempt.get("job", ""), attempt.get("process", 0), True
     if job:
         alive = jobs is None or job in jobs
-    elif who.get("host", HOST) == HOST:
+    elif attempt.get("host", HOST) == HOST:
         try:
             os.kill(process, 0)
         except ProcessLookupError:
@@ -308,32 +308,32 @@ def _begun(graph: Graph, cell: Cell, jobs: Collection[str] | None) -> Row:
             pass
         alive = alive and process > 0
     if alive:
-        return Row(cell, "running", who)
+        return Row(cell, "running", attempt)
     failed = None if job else graph.files.record(cell, "failed")
-    return Row(cell, "failed", failed) if failed else Row(cell, "interrupted", who)
+    return Row(cell, "failed", failed) if failed else Row(cell, "interrupted", attempt)
 
 
 def table(rows: list[Row]) -> list[str]:
     """Return lines for a terminal: sums by stage, and the cells that were begun and not done."""
-    done = [row for row in rows if row.state == "done"]
-    spent = sum(row.about.get("seconds", 0.0) for row in done)
-    lines = [f"{len(done):,} of {len(rows):,} cells done; {spent:,.1f} s of work", ""]
+    finished = [row for row in rows if row.state == "done"]
+    spent = sum(row.about.get("seconds", 0.0) for row in finished)
+    lines = [f"{len(finished):,} of {len(rows):,} cells done; {spent:,.1f} s of work", ""]
     sums = []
     for stage in dict.fromkeys(row.cell.stage for row in rows):
         states = Counter(row.state for row in rows if row.cell.stage == stage)
-        about = [row.about for row in done if row.cell.stage == stage]
+        about = [row.about for row in finished if row.cell.stage == stage]
         memory = max((record.get("memory", 0) for record in about), default=0)
         seconds = sum(record.get("seconds", 0.0) for record in about)
         counts = [f"{states[state]:,}" for state in STATES]
         sums.append([stage, *counts, f"{seconds:,.1f}", memory_text(memory) if memory else "–"])
     lines += aligned(["stage", *STATES, "seconds", "most memory"], sums)
-    shown = [row for row in rows if row.state not in ("done", "to do")]
-    if shown:
+    begun = [row for row in rows if row.state not in ("done", "to do")]
+    if begun:
         head = ["cell", "stage", "block", "arm", "chain", "state", "host"]
-        lines += ["", *aligned(head, [_fields(row) for row in shown[:MANY]])]
-        if len(shown) > MANY:
-            lines.append(f"... and {len(shown) - MANY:,} others")
-    for row in [row for row in shown if row.state == "failed"][:FEW]:
+        lines += ["", *aligned(head, [_fields(row) for row in begun[:MANY]])]
+        if len(begun) > MANY:
+            lines.append(f"... and {len(begun) - MANY:,} others")
+    for row in [row for row in begun if row.state == "failed"][:FEW]:
         attempt, reason = row.about.get("attempts", 1), row.about.get("reason", "")
         lines += ["", f"{row.cell.id} ({row.cell}), attempt {attempt}: {reason}"]
         lines += [f"    {line}" for line in row.about.get("log", "").splitlines()[-LOG_LINES:]]

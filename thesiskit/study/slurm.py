@@ -72,7 +72,7 @@ def call(*command: str, attempts: int = 1, env: Mapping[str, str] | None = None)
         if attempt:
             time.sleep(2**attempt)
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 command, env=env, capture_output=True, text=True, timeout=PATIENCE
             )
         except (FileNotFoundError, PermissionError):
@@ -84,9 +84,9 @@ def call(*command: str, attempts: int = 1, env: Mapping[str, str] | None = None)
         except subprocess.TimeoutExpired:
             problem = f"no answer in {PATIENCE} s"
             continue
-        if done.returncode == 0:
-            return done.stdout
-        problem = "; ".join(done.stderr.strip().splitlines()) or f"exit {done.returncode}"
+        if process.returncode == 0:
+            return process.stdout
+        problem = "; ".join(process.stderr.strip().splitlines()) or f"exit {process.returncode}"
     raise Refused(f"{command[0]}: {problem}")
 
 
@@ -97,15 +97,15 @@ def environment(block: ClusterBlock) -> dict[str, str]:
     script; paths are absolute, since a job starts in another folder.
     """
     outdo = {f"SBATCH_{name.upper().replace('-', '_')}" for name in [*OUTDO, *block.requests]}
-    kept = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if name not in outdo and (name == "SLURM_CONF" or not name.startswith("SLURM_"))
     }
-    if kept.get("PYTHONPATH"):
-        parts = kept["PYTHONPATH"].split(os.pathsep)
-        kept["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts)
-    return kept
+    if variables.get("PYTHONPATH"):
+        parts = variables["PYTHONPATH"].split(os.pathsep)
+        variables["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts)
+    return variables
 
 
 def sbatch(block: ClusterBlock, script: Path, *options: str) -> str:
@@ -124,12 +124,12 @@ def sbatch(block: ClusterBlock, script: Path, *options: str) -> str:
         raise ThesiskitError(
             f"{words}\nSlurm does not answer, and nothing was submitted. Fix: try again later"
         )
-    there = ""
+    partitions = ""
     if "partition" in words.lower():
         names = sorted(set(call("sinfo", "--noheader", "--format=%R").split()))
-        there = f" (partitions here: {', '.join(names)})"
+        partitions = f" (partitions here: {', '.join(names)})"
     raise UserError(
-        f"Slurm refuses the job: {words}{there}\n"
+        f"Slurm refuses the job: {words}{partitions}\n"
         "Fix: change `cluster:` in the config, or add --set cluster.KEY=VALUE"
     )
 
@@ -188,7 +188,7 @@ def array_script(
     tasks : the shares that the array makes, ascending, from 1; all unless given.
     """
     array = ranges(range(1, shares + 1) if tasks is None else tasks)
-    asked: dict[str, str | bool] = block.requests | {
+    options: dict[str, str | bool] = block.requests | {
         "job-name": name,
         "array": f"{array}%{block.array}",
         "chdir": str(folder),
@@ -199,9 +199,9 @@ def array_script(
         "export": "ALL",
     }
     lines = ["#!/bin/bash"]
-    for option, value in asked.items():
-        given = "" if value is True else f"={shlex.quote(on_a_line(option, str(value)))}"
-        lines.append(f"#SBATCH --{option}{given}")
+    for option, value in options.items():
+        argument = "" if value is True else f"={shlex.quote(on_a_line(option, str(value)))}"
+        lines.append(f"#SBATCH --{option}{argument}")
     setup = "".join(f"{on_a_line('cluster.setup', line)}\n" for line in block.setup)
     words = shlex.join(on_a_line("an argument", part) for part in command)
     body = ARRAY_SCRIPT.format(setup=setup, command=words, shares=shares, requeues=block.requeues)
