@@ -65,7 +65,7 @@ config, commands, contract of models: 4170
     study/__init__
 engine: cells, workers, files: 1900
     study/cells study/experiment study/workers study/preload files
-Slurm: 1340
+Slurm: 750
     study/slurm study/batch cli/batch
 readers of tables: 1600
     datasets/reading datasets/tables

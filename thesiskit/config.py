@@ -65,8 +65,6 @@ SBATCH_KEYS = {  # sbatch options with a key of their own
     "mem": "memory",
     "cpus-per-task": "cpus",
     "array": "array",
-    "account": "account",
-    "qos": "qos",
 }
 # what submitting, stopping and going on rest on
 SBATCH_OURS = "chdir dependency error export job-name no-requeue ntasks open-mode output requeue "
@@ -334,13 +332,10 @@ class ClusterBlock(Block):
     array: Positive = 100
     """Largest number of jobs that run at the same time."""
     cells: Positive | None = None
-    """Number of cells that each job makes; chosen by thesiskit unless given."""
-    account: Text | None = None
-    """Account of jobs; the cluster's own unless given."""
-    qos: Text | None = None
-    """Quality of service of jobs; the cluster's own unless given."""
+    """Number of chains, or arms without chains, that each job makes; an even share of `array` jobs
+    unless given."""
     options: list[Annotated[str, Field(strict=True)]] = []
-    """Further options of sbatch, such as `--constraint=avx2`; each may be given once."""
+    """Further options of sbatch, such as `--account=mine`; each may be given once."""
     requeues: Count = 10
     """How often a job may be queued again after it met its time limit."""
     setup: list[Text] = []
@@ -357,7 +352,7 @@ class ClusterBlock(Block):
                 )
         return value
 
-    @field_validator("partition", "account", "qos", "memory")
+    @field_validator("partition", "memory")
     @classmethod
     def _written(cls, value: str | None, info: ValidationInfo) -> str | None:
         pattern, words = r"[^\s\-][^\s]*", "one word"

@@ -492,7 +492,7 @@ def option(rng: random.Random, kind: str) -> Input:
            ("--set", "=3"), ("--set", "seed"), ("--set", "title=["), ("--set", "seed=010"),
            ("--set", "title=!!python/name:os.system"), ("--set", "title=&a [*a]"),
            ("--set", "x" * 10**5), ("--set", "title=" + "[" * 10**4), ("--force", "3"),
-           ("--sett", "seed=3"), ("--" + "x" * 10**4,), ("--executor", "nobody"),
+           ("--sett", "seed=3"), ("--" + "x" * 10**4,), ("--jobs", "nobody"),
            ("--set", "replicates=true"), ("--set", "title=1\n---\n2"), ("--results",),
            ("--set", "cluster.partition=\"a\\nb\""), ("--set", "experiment=X")]  # fmt: skip
     fine = [(), ("--seed", "0"), ("--seed", str(2**60)), ("--force",), ("--yes",), ("--jobs", "0"),

@@ -1,7 +1,7 @@
 """What stands in for cells in jobs: each takes seconds and keeps how far it is when stopped.
 
-standin.py FOLDER SECONDS --cells LIST --share I/N: a cell of line I is done when FOLDER/ID is
-there; FOLDER/ID.log has a line for each attempt.
+standin.py FOLDER SECONDS EACH --share I/N: share I has EACH cells; a cell is done when
+FOLDER/cellK is there, and FOLDER/cellK.log has a line for each attempt.
 """
 
 import os
@@ -45,15 +45,12 @@ def make(path: Path, seconds: float, stop: list[int]) -> bool:
     return True
 
 
-def main(folder: str, seconds: str, *more: str) -> int:
-    """Make the cells of a line; 130 where it was told to stop, as the command line says it."""
-    options = dict(zip(more[::2], more[1::2], strict=True))
-    line, lines = map(int, options["--share"].split("/"))
-    listed = Path(options["--cells"]).read_text().splitlines()
-    assert len(listed) == lines
+def main(folder: str, seconds: str, each: str, _: str, share: str) -> int:
+    """Make the cells of a share; 130 where a signal stopped it, as the command line says it."""
+    place = int(share.split("/")[0]) - 1
     stop: list[int] = []  # an event has a lock, for which the handler of a second signal would wait
     signal.signal(signal.SIGTERM, lambda number, _: stop.append(number))
-    names = listed[line - 1].split()
+    names = [f"cell{i}" for i in range(place * int(each), (place + 1) * int(each))]
     done = all(make(Path(folder) / name, float(seconds), stop) for name in names)
     print(f"{'done' if done else 'stopped'}: {' '.join(names)}")
     return 0 if done else 130

@@ -13,7 +13,7 @@ from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.files import Results
 from thesiskit.models.logistic import Logistic
-from thesiskit.study import cells, experiment
+from thesiskit.study import cells
 from thesiskit.study.batch import board
 from thesiskit.study.cells import peak_memory
 from thesiskit.study.experiment import Experiment
@@ -277,14 +277,13 @@ def test_splits_of_real_responses_are_held_in_memory():
 def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch):
     monkeypatch.setattr(cells, "MOST_CELLS", 3)
     where = [str(write(NAIVE)), "--results", str(tmp_path)]
-    local = ["batch", "submit", "--executor", "local"]
-    for command in (["run"], ["simulate"], local, ["batch", "status"]):
+    for command in (["run"], ["simulate"], ["batch", "submit"], ["batch", "status"]):
         assert "small needs 48 cells: say --yes if that is meant" in run(*command, *where, code=2)
     run("simulate", *where, "--yes")
-    run("batch", "submit", "--executor", "local", *where, "--yes")
+    run("run", *where, "--yes")
     assert "48 of 48 cells done" in run("batch", "status", *where, "--yes")
     assert " --yes " in run("batch", "script", *where, "--yes")
-    monkeypatch.setattr(experiment, "TOO_MANY", 40)
+    monkeypatch.setattr(cells, "CELLS_IN_MEMORY", 40)
     assert "at most 40 can be made" in run("run", *where, "--yes", code=2)
 
 

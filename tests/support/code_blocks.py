@@ -26,10 +26,7 @@ RECIPE = "# recipe: "  # a block that begins so is carried out by tests/test_rec
 CANNOT = {
     "pip install": "`make check-sdist` installs the package",
     "cells.h5ad": "needs anndata, which requires an older pandas in the pinned environment",
-    "--executor slurm": "needs a cluster; tests/slurm_node has one",
     "batch submit": "needs a cluster; tests/slurm_node has one",
-    "batch retry": "needs a cell that failed; tests/slurm_node has one",
-    "batch cancel": "needs a cluster; tests/slurm_node has one",
     "fetch microarray": "needs a network; tests/datasets/test_microarray.py has a server",
     "--watch": "waits until another process has made all cells",
     "--share 3/100": "makes a part of the full study; tests/study makes parts",

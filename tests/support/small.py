@@ -87,3 +87,11 @@ def content(results):
         for path in folder.rglob(kind)
         if "unfinished" not in path.parts
     }
+
+
+def make_with_needs(graph, cell):
+    """Make a cell, and before it all that it needs."""
+    if not graph.done(cell):
+        for needed in graph.needs(cell):
+            make_with_needs(graph, needed)
+        graph.make(cell)

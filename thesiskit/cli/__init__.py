@@ -10,14 +10,13 @@ from pathlib import Path
 import click
 
 from thesiskit import __version__
-from thesiskit.cli.batch import batch, run_on_cluster
+from thesiskit.cli.batch import batch
 from thesiskit.cli.console import (
     KEY,
     MANY_CONFIGS,
     ONE_CONFIG,
     VERBOSE,
     Commands,
-    executor_option,
     make_stage,
     opens_experiment,
     run_stage,
@@ -241,15 +240,14 @@ def report(config, asked, force) -> None:
 @main.command()
 @MANY_CONFIGS
 @opens_experiment()
-@executor_option("local")
 @click.option(
     "--dry-run", is_flag=True, help="Say what would be made, and what is known of its needs."
 )
-def run(configs, asked, force, executor, dry_run) -> None:
+def run(configs, asked, force, dry_run) -> None:
     """Make all stages of one or more experiments, then their reports.
 
-    Stages that are already made with the same config, data and code are skipped. With --executor
-    slurm the command submits jobs and waits for them; `thesiskit batch` does not wait.
+    Stages that are already made with the same config, data and code are skipped. On a cluster,
+    `thesiskit batch` makes them.
 
     Example:  thesiskit run naive-simulation --set data.alpha=100
     """
@@ -260,13 +258,10 @@ def run(configs, asked, force, executor, dry_run) -> None:
             for line in experiment.plan(force=force):
                 click.echo(line)
             return
-        if executor == "slurm":
-            run_on_cluster(experiment, force=force)
         for stage in experiment.stages:
-            run_stage(experiment, stage, force and executor == "local")
+            run_stage(experiment, stage, force)
         write_report(experiment, force)
 
-    asked = replace(asked, jobs=asked.jobs if executor == "local" else 0)
     failed = asked.for_each(configs, run_all_stages)
     if not dry_run:
         but = " but those that failed" if failed else ""
@@ -295,7 +290,7 @@ def verify(configs, asked, partial) -> None:
     records = []
     for config in configs:
         experiment = asked.open(config)
-        done, lack = experiment.complete()
+        done, lack = experiment.count_finished()
         if lack is not None and not (partial and done):
             given = "".join(f" {part}" for part in asked.options)
             given += f" --results {asked.results}" if asked.results != Path("results") else ""

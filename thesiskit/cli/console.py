@@ -287,17 +287,6 @@ DATA_SET = Named("name", _data_sets)  # a published one
 # ---- the options ----
 
 
-def executor_option(default: str):
-    """The option that says where cells are made."""
-    return click.option(
-        "--executor",
-        type=click.Choice(["local", "slurm"]),
-        default=default,
-        show_default=True,
-        help="Make cells in child processes here, or in jobs of a Slurm cluster.",
-    )
-
-
 ONE_CONFIG = click.argument("config", type=ConfigType())
 MANY_CONFIGS = click.argument(
     "configs",

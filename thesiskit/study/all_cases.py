@@ -84,7 +84,7 @@ class AllCases(Experiment):
     def _page_names(self) -> dict[str, str]:
         """Return what pages call each method that has results by now, by its name."""
         tested = self._tested
-        if tested.complete()[1] is not None:
+        if tested.count_finished()[1] is not None:
             return {}
         record = tested.record()
         arms = tested.graph.work.arms("predict" if record.tests else "fit")

@@ -52,13 +52,14 @@ from thesiskit.registry import fit_command
 
 HOST = socket.gethostname()
 TAIL = 20  # lines of a failed cell's log that are kept
-# what needs more is only begun with --yes: far above what is shipped, and plans in docs/cluster.md
-MOST_HOURS = 0.25  # of a processor, to screen patterns
 TELL_SECONDS = 30  # between lines that say how far a screening is
+# what needs more is only begun with --yes: far above what is shipped
 MOST_CELLS = 5_000_000
 MOST_FITS = 50_000_000
 MOST_ITERATIONS = 500_000_000  # hours, where each takes no more than 20 microseconds
+MOST_HOURS = 0.25  # of a processor, to screen patterns
 MOST_DISK = 200e9  # bytes
+CELLS_IN_MEMORY = 100_000_000  # whose names fit; more are refused with --yes, too
 
 
 # ---- generators of random numbers: each purpose has its own, so that none depends on another ----
@@ -296,6 +297,26 @@ class Needs:
     memory: float = 0.0
     screening: float = 0.0
 
+    def of_all(self, cells: int, divisions: int, size: int) -> "Needs":
+        """Return the needs of an experiment of `cells` and `divisions` from those of a block."""
+        return Needs(
+            cells,
+            self.fits * divisions // size,
+            self.iterations * divisions // size,
+            self.disk * divisions / size,
+            self.memory,
+            self.screening * divisions / size,
+        )
+
+    def check(self, name: str, *, yes: bool) -> None:
+        """Raise UserError where an experiment needs much and the user did not say --yes."""
+        if self.cells > CELLS_IN_MEMORY:
+            raise UserError(
+                f"{name} needs {self.cells:,} cells; at most {CELLS_IN_MEMORY:,} can be made"
+            )
+        if self.problem and not yes:
+            raise UserError(f"{name} needs {self.problem}: say --yes if that is meant")
+
     @property
     def problem(self) -> str | None:
         """Say what is much about it, None if nothing is."""
@@ -404,7 +425,7 @@ class Block:
     def key(self, stage: str, arm: str = "", chain: int | None = None) -> str:
         """Return the key that a file must have: a digest of all that leads to it."""
         start, stop = self.replicates.start, self.replicates.stop
-        return digest([self.graph.leading_to(stage, arm), start, stop, chain])
+        return digest([self.graph.inputs_digest(stage, arm), start, stop, chain])
 
     def cell(self, stage: str, arm: str = "", chain: int | None = None) -> Cell:
         """Return a cell; without an arm, that of a stage which is one cell."""
@@ -457,12 +478,12 @@ class Block:
 
     def require(self, stage: str) -> str:
         """Return the key of a stage if its file has it, or say what to run."""
-        found, wanted = self.results.key(stage, self.number), self.key(stage)
-        if found == wanted:
-            return wanted
+        stored, current = self.results.key(stage, self.number), self.key(stage)
+        if stored == current:
+            return current
         path = self.results.path(stage, self.number)
         state = "was made with other settings, data or code"
-        if found is None:
+        if stored is None:
             state = "is damaged" if path.exists() else "is not there"
         raise UserError(
             f"{path} {state}; run `thesiskit {self.work.command(stage)} CONFIG` first, "
@@ -471,27 +492,26 @@ class Block:
 
     # files of a whole stage
 
-    def drawn(self, stage: str, arm: str) -> bool:
-        """Whether the file of draws of an arm is its own, if it has one; others have its name."""
+    def draws_are_current(self, stage: str, arm: str) -> bool:
+        """Whether an arm has no draws, or a file of draws with its key, not of other settings."""
         if self.work.draws_name(stage, arm) is None:
             return True
         return sealed(self.draws(stage, arm), self.key(stage, arm))
 
-    def whole(self, stage: str) -> bool:
+    def is_complete(self, stage: str) -> bool:
         """Whether the file of a stage is complete, with its files of draws."""
         done = self.graph.done(self.cell(stage))
-        return done and all(self.drawn(stage, arm) for arm in self.work.arms(stage))
+        return done and all(self.draws_are_current(stage, arm) for arm in self.work.arms(stage))
 
     def reads_cells(self, stage: str) -> bool:
-        """Whether the cells will be read: this stage, or one after it, is not whole."""
+        """Whether the cells will be read: this stage, or one after it, is not complete."""
         stages = self.work.stages
-        return not all(map(self.whole, stages[stages.index(stage) :]))
+        return not all(map(self.is_complete, stages[stages.index(stage) :]))
 
     def to_do(self, stage: str) -> bool:
-        """Whether a stage is not whole, or one after it needs cells that are not there."""
-        if not self.whole(stage):
-            return True
-        return self.reads_cells(stage) and not all(map(self.graph.done, self.cells(stage)))
+        """Whether a stage is not complete, or one after it needs cells that are not there."""
+        lacks_cells = self.reads_cells(stage) and not all(map(self.graph.done, self.cells(stage)))
+        return lacks_cells or not self.is_complete(stage)
 
     def join(self, stage: str) -> None:
         """Write the file of a stage from its cells."""
@@ -503,7 +523,7 @@ class Block:
     def join_what_can_be(self) -> bool:
         """Join the stages whose cells are done; return whether all are joined."""
         for stage in self.work.stages:
-            if self.whole(stage):
+            if self.is_complete(stage):
                 continue
             arms = self.work.arms(stage)
             if not arms or not all(self.graph.done(self.cell(stage, arm)) for arm in arms):
@@ -511,11 +531,11 @@ class Block:
             self.join(stage)
         return True
 
-    def mend(self, stage: str) -> list[Path]:
+    def remove_damaged(self, stage: str) -> list[Path]:
         """Remove the damaged files of a stage, so that they are made again.
 
         The file of the stage and its files of draws are read; cells are read as long as this
-        stage, or one after it, is not whole.  Returns the paths of what was removed.
+        stage, or one after it, is not complete.  Returns the paths of what was removed.
         """
         removed, files = [], self.graph.files
         path = self.results.path(stage, self.number)
@@ -533,7 +553,7 @@ class Block:
                 remove(removed[-1])
         return removed
 
-    def forget(self, stage: str) -> None:
+    def delete_outputs(self, stage: str) -> None:
         """Remove all files of a stage."""
         self.results.remove(stage, self.number)
         for cell in self.cells(stage):
@@ -565,7 +585,7 @@ class Graph:
         self._blocks = -(-self._of_setting // self.size)  # of a setting
         self.blocks = range(config.n_settings * self._blocks)
         self.block = lru_cache(maxsize=1)(self._block)
-        self.leading_to = cache(self._leading_to)
+        self.inputs_digest = cache(self._inputs_digest)
 
     def _block(self, number: int) -> Block:
         """Return a block.
@@ -583,8 +603,8 @@ class Graph:
         """A digest of the code that this kind of experiment imports."""
         return code_digest(self.work.modules)
 
-    def _leading_to(self, stage: str, arm: str) -> str:
-        """Return a digest of what leads to an arm of a stage, whatever the block."""
+    def _inputs_digest(self, stage: str, arm: str) -> str:
+        """Return a digest of the settings and the code that lead to an arm of a stage."""
         before = self.work.stages[: self.work.stages.index(stage) + 1]
         settings = [self.work.settings_of(name, arm) for name in before]
         return digest([stage, arm, self.code, settings])
@@ -614,15 +634,17 @@ class Graph:
             return self.results.key(cell.stage, cell.block) == cell.key
         block, complete = self.block(cell.block), self.files.complete(cell)
         if cell.chain is None:
-            return complete and block.drawn(cell.stage, cell.arm)
+            return complete and block.draws_are_current(cell.stage, cell.arm)
         # or that of the cell that is made from a chain and others
         return complete or self.done(block.cell(cell.stage, cell.arm))
 
     def make(self, cell: Cell) -> None:
-        """Make a cell from those that it needs, and write its file."""
+        """Make a cell from those that it needs, and write its file, unless that is done."""
         block, files = self.block(cell.block), self.files
         if block.cell(cell.stage, cell.arm, cell.chain) != cell:
             raise UserError("code or data have changed since this was begun; begin again")
+        if self.done(cell):  # by another job
+            return
         files.write(cell, "running", process=os.getpid(), started=now())
         unfinished = Unfinished(files.unfinished(cell), cell.key)
         try:
@@ -645,12 +667,3 @@ class Graph:
         remove(files.path(cell, "failed"))
         for chain in self.chains(cell):  # their draws are in the file of draws now
             remove(files.path(chain))
-
-    def ensure(self, cell: Cell) -> None:
-        """Make a cell, and before it all that it needs, where that is not done."""
-        for needed in self.needs(cell):
-            if self.done(cell):
-                return
-            self.ensure(needed)
-        if not self.done(cell):
-            self.make(cell)

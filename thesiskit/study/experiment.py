@@ -30,7 +30,6 @@ from thesiskit.study.workers import Workers
 
 # what writes a report
 PAGE = ("thesiskit.report.page",), ("report/templates", "report/thesis")
-TOO_MANY = 100_000_000  # cells whose names fit into memory, whatever the user says
 ROWS = {"select": "selected-features.csv", "predict": "predictions.csv"}  # beside the stages
 Watch = Callable[[Iterable, int, str], Iterable]
 
@@ -92,16 +91,9 @@ class Experiment:
     def needs(self) -> Needs:
         """Return what the experiment needs, whatever of it is done."""
         work, graph = self._work, self.graph
-        needed = work.needs(graph.size)
         cells = sum(sum(1 + n for n in work.arms(stage).values()) or 1 for stage in self.stages)
-        return Needs(
-            cells * graph.blocks.stop,
-            needed.fits * graph.divisions // graph.size,
-            needed.iterations * graph.divisions // graph.size,
-            needed.disk * graph.divisions / graph.size,
-            needed.memory,
-            needed.screening * graph.divisions / graph.size,
-        )
+        needs = work.needs(graph.size)
+        return needs.of_all(cells * graph.blocks.stop, graph.divisions, graph.size)
 
     def check_needs(self, *, yes: bool) -> None:
         """Raise UserError where the experiment needs much and the user did not say --yes.
@@ -109,13 +101,7 @@ class Experiment:
         Errors of the report, and of sizes that cannot be (more folds than cases, say), come first.
         """
         self.check_report()  # takes no time, and reads no data
-        needed, name = self.needs(), self.config.experiment
-        if needed.cells > TOO_MANY:
-            raise UserError(
-                f"{name} needs {needed.cells:,} cells; at most {TOO_MANY:,} can be made"
-            )
-        if needed.problem and not yes:
-            raise UserError(f"{name} needs {needed.problem}: say --yes if that is meant")
+        self.needs().check(self.config.experiment, yes=yes)
 
     def plan(self, *, force: bool) -> list[str]:
         """Say what a run would make, and what is known of what that needs."""
@@ -153,7 +139,7 @@ class Experiment:
         self.check()
         block = self.graph.block
         for number in () if force else self.graph.blocks:
-            for path in block(number).mend(stage):
+            for path in block(number).remove_damaged(stage):
                 self.notes.append(f"{path} was damaged; it is made again")
         todo = [number for number in self.graph.blocks if force or block(number).to_do(stage)]
         if not todo:
@@ -165,7 +151,7 @@ class Experiment:
                 for before in self.stages[: self.stages.index(stage)]:
                     block(number).require(before)
             for number in todo if force else ():
-                block(number).forget(stage)
+                block(number).delete_outputs(stage)
             self._make_blocks(stage, todo, watch)
             self.write_rows(stage, again=True)
             if stage == self.stages[0]:
@@ -259,8 +245,8 @@ class Experiment:
             raise UserError(f"{self.config.experiment} has {lack}")
         return getattr(self._work, method)
 
-    def complete(self) -> tuple[int, UserError | None]:
-        """Return how many replicates are finished before one that is not, and what that lacks."""
+    def count_finished(self) -> tuple[int, UserError | None]:
+        """Count leading finished replicates; return also the error of the first unfinished one."""
         for number in self.graph.blocks:
             block = self.graph.block(number)
             try:

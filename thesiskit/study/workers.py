@@ -49,6 +49,8 @@ def _start_server(modules: tuple[str, ...]) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+# Not concurrent.futures: a killed worker breaks a ProcessPoolExecutor, which does not tell its cell
+# and signal; the pool neither asks its workers to save nor ends them when the parent is killed.
 class Workers:
     """Makes cells in child processes.
 
@@ -70,7 +72,6 @@ class Workers:
         error of ours, which other cells would meet too, is raised, unless there is a `stop`.
 
         stop : of a job: once it has a signal, cells that run are saved, and no others begun.
-            Children make what else a cell needs, too.
         """
         known = set(cells)
         order = TopologicalSorter({cell: known.intersection(self.graph.needs(cell))
@@ -85,7 +86,7 @@ class Workers:
                     pipe = self._idle(busy)
                     busy[pipe] = ready.popleft()
                     with suppress(OSError):  # it is dead: its end of the pipe says so
-                        pipe.send((busy[pipe], stop is not None))
+                        pipe.send(busy[pipe])
                 if not busy:
                     return
                 answered = connection.wait(busy, None if stop is None else 0.5)
@@ -208,7 +209,7 @@ def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
             continue
         if order is None:
             return
-        answer = problem or _make(graph, *order)
+        answer = problem or _make(graph, order)
         last = bool(chains.stopping) or problem is not None
         with suppress(OSError):  # the parent is gone: the end of the orders says so
             pipe.send((*answer, last))
@@ -231,10 +232,10 @@ def _listen(pipe, orders: SimpleQueue) -> None:
     os._exit(1)
 
 
-def _make(graph, cell: Cell, all_of_it: bool) -> tuple[str, Any, str]:
+def _make(graph, cell: Cell) -> tuple[str, Any, str]:
     """Return what came of a cell, its error, and the log of that."""
     try:
-        (graph.ensure if all_of_it else graph.make)(cell)
+        graph.make(cell)
     except chains.Stopped:
         return "stopped", None, ""
     except Exception as error:
