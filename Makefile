@@ -141,6 +141,7 @@ bench: $(VENV)/tools
 
 # Hours: the experiments of docs/evidence.md, and its tables and figures.
 evidence: verify
+	$(BIN)/python $(PYTEST) -m slow tests/slow
 	$(BIN)/python benchmarks/evidence.py --run --results $(RESULTS)
 	$(BIN)/python benchmarks/evidence.py --guesses
 

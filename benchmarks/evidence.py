@@ -12,7 +12,6 @@ import argparse
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
@@ -23,29 +22,12 @@ from playwright.sync_api import sync_playwright
 from thesiskit.estimators import NormalClassifier
 
 DOCS = Path(__file__).parent.parent / "docs"
-RANKS = (
-    "naive",
-    "some",
-    "screened",
-    "normal",
-    "normal-3",
-    "mixture",
-    "mixture-screened",
-    "process",
-    "process-features",
-    "sequences",
-    "sequences-gaussian",
-    "features",
-    "features-gaussian",
-    "responses",
-)
 RUN = (
     "null",
     "screened",
     "microarray",
     "microarray-screened",
     "signals",
-    *(f"calibration-{name}" for name in RANKS),
 )
 OURS = "corrected, some relevant, residual-tempered"
 BEST = [
@@ -181,25 +163,27 @@ def signals(name: str):
     return rows
 
 
-def ranks(results: Path) -> Iterator[dict[str, str]]:
-    """The smallest p of both tests of all quantities, of what is right and of what is not."""
-    for name in RANKS:
-        path = results / f"calibration-{name}/tables/ranks.csv"
-        if path.exists():
-            found = pd.read_csv(path)
-            wrong, tests = found["model"].str.contains("uncorrected"), ["chi-squared p", "ECDF p"]
-            smallest = {
-                right: found.loc[rows, tests].min(axis=None)
-                for right, rows in {"right": ~wrong, "wrong": wrong}.items()
+def ranks(results: Path) -> list[dict[str, str]]:
+    """The smallest p of both tests of all quantities, of models that are right and that are not."""
+    rows, tests = [], ["chi-squared p", "ECDF p"]
+    for path in sorted((results / "ranks").glob("*.csv")):
+        frame = pd.read_csv(path)
+        wrong = frame["model"].str.startswith("uncorrected")
+        p = frame.loc[~wrong, tests]
+        rows.append(
+            {
+                "study": path.stem,
+                "models": str(frame.loc[~wrong, "model"].nunique()),
+                "quantities": str(len(p)),
+                "smallest p times tests": f"{min(1, p.min(axis=None) * p.size):.2g}",
+                "p without the correction": small(frame.loc[wrong, tests].min(axis=None))
+                if wrong.any()
+                else "",
             }
-            number = len(tests) * (~wrong).sum()
-            yield {
-                "study": f"`calibration-{name}`",
-                "models": str(found.loc[~wrong, "model"].nunique()),
-                "quantities": str((~wrong).sum()),
-                "smallest p times tests": f"{min(1, smallest['right'] * number):.2g}",
-                "p without the correction": small(smallest["wrong"]) if wrong.any() else "",
-            }
+        )
+    if not rows:
+        raise FileNotFoundError(2, "", str(results / "ranks"))
+    return rows
 
 
 def verified(results: Path) -> list[dict[str, str]]:
@@ -261,7 +245,7 @@ MADE = {
     "board-screened": board("microarray-screened"),
     "screened": signals("screened"),
     "signals": signals("signals"),
-    "ranks": lambda results: list(ranks(results)),
+    "ranks": ranks,
     "verify": verified,
     "together": together,
     "guesses": guesses,

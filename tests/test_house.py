@@ -50,8 +50,6 @@ methods of others: 1060
     models/peers models/lasso
 pairs, SNPs, covariates: 2260
     models/interactions models/planes models/covariates datasets/plink datasets/features
-calibration by ranks: 320
-    models/ranks report/ranks
 studies of signals, screening and boards: 1180
     report/studies report/predicted
 claims and verify: 1300

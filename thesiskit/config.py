@@ -125,9 +125,6 @@ class Evaluation(Block):
     loss of what was chosen, which no choice among the arms has made too good. Models that follow a
     selection are fitted ten times more for all folds together, models of patterns three times more
     in each."""
-    ranks: StrictBool = False
-    """Simulation-based calibration, for data drawn from the model's own prior: the true values are
-    ranked among 99 draws from the posterior (fewer if the chains keep fewer)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -602,15 +599,6 @@ class Config(Block):
 # ---- what keys must be like together ----
 
 
-RANKS_NEED = {  # of data, by the kind of the model
-    "naive-bayes": "needs data.source: naive-bayes with data.alpha: prior and data.relevant: all "
-    "or some",
-    "mixture": "needs data.source: mixture with data.alpha: prior and data.response: prior",
-    "normal": "needs data.source: normal with everything drawn from the prior",
-    "logistic": "needs data.source: logistic, or interactions with data.sigma: prior",
-}
-
-
 def _misfits(config: Config) -> Iterator[str | None]:
     """Yield what does not go together, None or "" where it does; only the first need make sense."""
     data, model, selection = config.data, config.model, config.selection
@@ -619,8 +607,6 @@ def _misfits(config: Config) -> Iterator[str | None]:
         if others:
             yield f"{min(others)}: an experiment with `reduction` has none; leave it out"
         return
-    if config.evaluation.ranks:
-        yield from _misfits_of_ranks(config)
     real = not config.selects and model.continuous
     if config.evaluation.choose and (data is None or data.drawn or real):
         yield "evaluation.choose: is for tables and texts of one's own with classes"
@@ -654,35 +640,6 @@ def _misfits(config: Config) -> Iterator[str | None]:
     yield from _misfits_of_sizes(config)
     if config.screened is not None:
         yield from _misfits_of_screening(config, config.screened)
-
-
-def _misfits_of_ranks(config: Config) -> Iterator[str]:
-    """Yield why the truth is not a draw from the model's prior."""
-    data, model = config.data, config.model
-    if config.evaluation.feature_groups != 1:
-        yield "evaluation.ranks: needs evaluation.feature_groups: 1"
-    if data is None or data.prior_of != model.kind:
-        need = RANKS_NEED.get(model.kind, "needs data that are drawn from the model's own prior")
-        yield f"evaluation.ranks: {need}"
-    drawn = getattr(data, "relevant", "all")
-    if getattr(model, "relevant", [drawn]) != [drawn]:
-        yield (
-            f"evaluation.ranks: needs model.relevant: [{drawn}], because data.relevant is {drawn}; "
-            "of another model ranks need not be uniform"
-        )
-    if config.selects:
-        if model.kind == "mixture" and type(getattr(data, "train", 0)) is not int:
-            yield "evaluation.ranks: needs labels that are drawn; give data.train as one number"
-        return
-    if model.orders[0] == 0:
-        yield "evaluation.ranks: needs an order above 0, first in model.orders"
-    if model.continuous and model.standardise:
-        yield (
-            "evaluation.ranks: needs model.standardise: false; standardised, the priors depend on "
-            "the responses"
-        )
-    if model.min_cases > 1:
-        yield "evaluation.ranks: needs all patterns; leave out model.min_cases"
 
 
 def _misfits_of_reals(config: Config) -> Iterator[str]:

@@ -267,10 +267,9 @@ drawn = draw_normal(
 )  # fmt: skip
 print(drawn.train.features.shape, drawn.test.features.shape)
 
-# %% thesiskit.datasets.synthetic draw_inverse_gammas draw_sigma
+# %% thesiskit.datasets.synthetic draw_inverse_gammas
 import numpy as np
-from thesiskit.datasets.synthetic import draw_inverse_gammas, draw_sigma
+from thesiskit.datasets.synthetic import draw_inverse_gammas
 
 rng = np.random.default_rng(0)
 print(draw_inverse_gammas(rng, 3.0, 1.0, 4).round(2))
-print(draw_sigma(rng, 3, 5.0, 0.25, 0.1).round(2))

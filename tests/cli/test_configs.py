@@ -130,7 +130,7 @@ def test_docs_of_a_key():
     listed = run("docs", "evaluation").splitlines()
     assert [line.partition(":")[0] for line in listed[2:]] == [
         f"evaluation.{name}"
-        for name in ("scheme", "folds", "test_fraction", "feature_groups", "choose", "ranks")
+        for name in ("scheme", "folds", "test_fraction", "feature_groups", "choose")
     ]
     assert len(run("docs").splitlines()) == len(keys())
     assert "score-table: " in run("docs", "parts")

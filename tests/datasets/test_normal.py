@@ -96,9 +96,6 @@ def test_classes_of_test_cases_can_be_drawn():
 
 
 def test_what_the_source_says_of_itself():
-    assert source().prior_of == source(relevant="all").prior_of == "normal"
-    assert source(relevant=0.3).prior_of == source(ratio=1.0).prior_of == ""
-    assert source(shape="none").prior_of == ""
     sizes = source(test=7).sizes
     assert (sizes.train, sizes.test, sizes.width, sizes.classes) == (15, 7, 30, 3)
     assert source().misfit("normal", continuous=False) is None

@@ -153,8 +153,7 @@ def test_a_permuted_model_starts_uniform_and_moves_along_its_arrows(rng):
         source="permuted-hidden-markov", arrows=[[2, 3, 1]], emission=np.eye(3).tolist(),
         history=2, train=20_000, test=10_000, arrow_probability=0.9,
     )  # fmt: skip
-    drawn, truth = model.draw(rng, None)
-    assert truth == {}
+    drawn = model.draw(rng)
     assert_proportions(np.bincount(drawn.histories[:, 0], minlength=3), np.full(3, 1 / 3))
     along = (drawn.histories[:, 0] + 1) % 3 == drawn.histories[:, 1]
     assert_proportions(np.bincount(along), np.array([0.1, 0.9]))

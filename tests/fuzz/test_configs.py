@@ -20,6 +20,8 @@ from commands import ROOT
 from harness import Tally, command
 
 HEAD = {"experiment": "fuzzed", "title": "T", "about": "A"}
+HIDDEN = {"source": "hidden-markov", "transition": [[0.9, 0.1], [0.2, 0.8]],
+          "emission": [[0.8, 0.2], [0.3, 0.7]]}  # fmt: skip
 CHAINS = {"kind": "logistic", "orders": [1, 2], "iterations": 12, "burn_in": 2, "chains": 2}
 TINY = {
     "naive": {
@@ -43,8 +45,7 @@ TINY = {
         "report": {"parts": ["score-table"]},
     },
     "sequences": {
-        "data": {"source": "logistic", "states": 2, "classes": 2, "history": 3, "train": 30,
-                 "test": 9},
+        "data": HIDDEN | {"history": 3, "train": 30, "test": 9},
         "model": CHAINS, "report": {"parts": ["order-table"]},
     },
     "interactions": {
@@ -53,8 +54,7 @@ TINY = {
         "model": CHAINS, "report": {"parts": ["order-table"]},
     },
     "until": {
-        "data": {"source": "logistic", "states": 2, "classes": 2, "history": 2, "train": 30,
-                 "test": 9},
+        "data": HIDDEN | {"history": 2, "train": 30, "test": 9},
         "model": {"kind": "logistic", "orders": [1], "iterations": 200, "chains": 2,
                   "until": {"rhat": 1.1, "ess": 40}},
         "report": {"parts": ["reached-table"]},
@@ -78,8 +78,8 @@ TINY = {
     },
 }  # fmt: skip
 NAMES = ("naive-simulation", "null", "correlation-lattice", "mixture-exact", "hmm", "epistasis",
-         "cauchy-classification", "logistic-calibration", "parameter-reduction", "breast-cancer",
-         "regression", "calibration-naive", "calibration-mixture", "naive-replicates")  # fmt: skip
+         "cauchy-classification", "parameter-reduction", "breast-cancer", "regression",
+         "calibration-study", "mixture-calibration", "naive-replicates")  # fmt: skip
 SHIPPED = [path for path in sorted((ROOT / "configs").rglob("*.yaml")) if path.stem in NAMES]
 
 REFUSED, TAKEN, EITHER = "refused", "taken", "either"
@@ -221,7 +221,6 @@ KEYS = {
         "model.alpha_prior": PAIR,
         "evaluation.feature_groups": Whole(1, (1,)),
         "evaluation.test_fraction": Number(0, 1 - 1e-16),
-        "evaluation.ranks": Flag(),
     },
     "naive": {
         "model.alpha_points": Whole(1, (5, 30)),
@@ -279,8 +278,6 @@ KEYS = {
         "evaluation.feature_groups": Whole(1, (1,), most=1),
     },
     "sequences": {
-        "data.states": Whole(2, (2, 3)),
-        "data.classes": Whole(2, (2, 3)),
         "data.history": Whole(2, (3, 4)),
         "data.train": Whole(1, (30, 50)),
         "data.test": Whole(1, (5, 9)),
@@ -289,8 +286,8 @@ KEYS = {
     "interactions": {
         "data.features": Whole(2, (4, 5)),
         "data.values": Whole(1, (2, 3), most=255),
-        "data.sigma": either(Listed(Number(0, 1e20, with_least=True), twice=True, most=5,
-                                    good=([1, 0.5], [0, 1, 1])), Word(words=("prior",))),
+        "data.sigma": Listed(Number(0, 1e20, with_least=True), twice=True, most=5,
+                             good=([1, 0.5], [0, 1, 1])),
         "data.train": Whole(1, (30, 50)),
         "data.test": Whole(1, (5, 9)),
         "model.min_cases": Whole(1, (1, 2), most=30),

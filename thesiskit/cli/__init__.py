@@ -145,7 +145,7 @@ STAGES = {  # commands that make a stage, and what their help says
     "fit-normal": """Fit naive Bayes to real features, with and without the correction for
     selection.
 
-    Example:  thesiskit fit-normal calibration-normal
+    Example:  thesiskit fit-normal colon-normal
     """,
     "fit-pool": """Fit ridge, lasso and linear discriminants to all real features, and average them.
 

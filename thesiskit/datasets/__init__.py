@@ -22,7 +22,6 @@ SOURCES = Registry(
         "file": "tables:FileData",
         "hidden-markov": "sequences:HiddenMarkovData",
         "permuted-hidden-markov": "sequences:PermutedMarkovData",
-        "logistic": "sequences:LogisticData",
         "text": "sequences:TextData",
         "sequences": "sequences:SequenceFileData",
         "interactions": "features:InteractionData",

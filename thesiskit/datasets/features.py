@@ -10,9 +10,7 @@ K_t           values       the symbols of each feature
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from itertools import combinations, product
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -41,18 +39,15 @@ from thesiskit.datasets.source import (
     MISSING,
     UNSEEN,
     FeatureTable,
-    LogisticPriors,
     Sizes,
     Source,
     at_least_one,
     numbered,
 )
 from thesiskit.datasets.synthetic import (
-    draw_noise,
     draw_real_responses,
     draw_responses,
     draw_rows,
-    draw_sigma,
 )
 from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, cut, few, quoted
@@ -77,10 +72,9 @@ class InteractionData(Source):
     """Number of uniform features."""
     values: Values
     """Number of values of each feature."""
-    sigma: Widths | Literal["prior"]
+    sigma: Widths
     """The widths of the coefficients of orders 0, 1, ... with which responses are drawn; 0 leaves
-    an order out. With `prior`, widths, coefficients and noise are drawn from the prior of the
-    model, with the first of `model.orders` and the first of `model.priors`."""
+    an order out."""
     prior: Literal["cauchy", "gaussian"] = "cauchy"
     """The distribution of these coefficients, `cauchy` or `gaussian`."""
     classes: AtLeastTwo = 2
@@ -95,11 +89,7 @@ class InteractionData(Source):
 
     @model_validator(mode="after")
     def _orders(self):
-        if self.sigma == "prior":
-            for name in ("prior", "noise"):
-                if name in self.model_fields_set:
-                    raise ValueError(f"{name} comes from the model with sigma: prior; leave it out")
-        elif len(self.sigma) > self.features + 1:
+        if len(self.sigma) > self.features + 1:
             raise ValueError(
                 f"sigma has widths up to order {len(self.sigma) - 1}, but there are "
                 f"{self.features} features"
@@ -109,10 +99,6 @@ class InteractionData(Source):
     @property
     def sizes(self) -> Sizes:
         return Sizes(self.train, self.test, self.features, self.values, self.classes)
-
-    @property
-    def prior_of(self) -> str:
-        return "logistic" if self.sigma == "prior" else ""
 
     @property
     def settings_of_draws(self) -> dict[str, Any]:
@@ -126,28 +112,20 @@ class InteractionData(Source):
             return f"data.{alien}: is for model.response: {wanted}; leave it out"
         return None
 
-    def draw(
-        self, rng: np.random.Generator, priors: LogisticPriors
-    ) -> tuple[FeatureTable, dict[str, np.ndarray]]:
-        """Return what is drawn, and the truth where it is from the priors of the model."""
-        given = self.sigma if self.sigma != "prior" else None
-        noise = self.noise if priors.continuous else None
-        if given is None and priors.continuous:
-            noise = draw_noise(rng, priors.noise_shape, priors.noise_mode)
-        widths = (priors.order, priors.sigma_0, priors.sigma_shape, priors.sigma_mode)
-        table, truth = draw_interactions(
+    def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
+        table, _ = draw_interactions(
             rng,
             features=self.features,
             values=self.values,
-            order=len(given) - 1 if given else priors.order,
-            sigma=np.array(given) if given else partial(draw_sigma, rng, *widths),
+            order=len(self.sigma) - 1,
+            sigma=np.array(self.sigma),
             cases=self.train + self.test,
             train=self.train,
-            cauchy=self.prior == "cauchy" if given else priors.cauchy,
+            cauchy=self.prior == "cauchy",
             classes=self.classes,
-            noise=noise,
+            noise=self.noise if continuous else None,
         )
-        return table, {} if given else truth
+        return table
 
 
 class EpistasisData(Source):
@@ -176,11 +154,9 @@ class EpistasisData(Source):
     def sizes(self) -> Sizes:
         return Sizes(self.cases, self.cases, 2 + self.noise_features, 3)
 
-    def draw(
-        self, rng: np.random.Generator, priors: LogisticPriors
-    ) -> tuple[FeatureTable, dict[str, np.ndarray]]:
+    def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
         table, _ = draw_epistasis(rng, **self.model_dump(exclude={"source"}))
-        return table, {}
+        return table
 
 
 class Genotypes(Block):
@@ -250,12 +226,11 @@ class GenotypesData(Source):
             return "data.settings: a logistic model takes one setting; leave out the others"
         return None
 
-    def draw(self, rng: np.random.Generator, priors: Any) -> tuple[FeatureTable, dict]:
+    def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
         X, response = draw_genotypes(rng, self.settings[0])
         values = [["0", "1", "2"]] * X.shape[1]
         classes = ["control", "case"]
-        table = FeatureTable(X, response, self.names, values, classes, source="drawn genotypes")
-        return table, {}
+        return FeatureTable(X, response, self.names, values, classes, source="drawn genotypes")
 
 
 class TicTacToeData(Source):
@@ -299,26 +274,25 @@ def draw_interactions(
     features: int,
     values: int,
     order: int,
-    sigma: np.ndarray | Callable[[], np.ndarray],
+    sigma: np.ndarray,
     cases: int,
     train: int,
     cauchy: bool = True,
     classes: int = 2,
     noise: float | None = None,
-) -> tuple[FeatureTable, dict[str, np.ndarray]]:
+) -> tuple[FeatureTable, np.ndarray]:
     """Draw uniform features, and responses from all their patterns up to an order.
 
     Parameters
     ----------
     order : of the patterns that have a coefficient, at most `features`.
-    sigma : (order + 1,) widths; 0 makes the coefficients of an order 0.  Or a function that draws
-        them: simulation-based calibration must draw them again with the responses.
+    sigma : (order + 1,) widths; 0 makes the coefficients of an order 0.
     train : among so many first responses there are two classes at least.
     noise : None for classes; or the standard deviation of the noise of real responses.
 
     Returns
     -------
-    The table, and what synthetic.draw_responses, or draw_real_responses, says it was drawn with.
+    The table, and the probabilities (cases, classes) or linear function (cases,) of its responses.
     """
     table = draw_uniform(rng, features=features, values=values, cases=cases)
     if not 0 <= order <= features:
@@ -329,15 +303,12 @@ def draw_interactions(
         raise DataError(f"train is {train}; it must be from 2 to the {cases} cases")
     if noise is not None and not noise > 0:
         raise DataError(f"noise is {noise}; it must be positive")
-
-    def widths() -> np.ndarray:
-        found = np.asarray(sigma() if callable(sigma) else sigma, dtype=float)
-        if found.shape != (order + 1,) or not (np.isfinite(found) & (found >= 0)).all():
-            raise DataError(
-                f"sigma must be {order + 1} widths, of orders 0 to {order}, none negative; "
-                f"got {found.tolist()}"
-            )
-        return found
+    sigma = np.asarray(sigma, dtype=float)
+    if sigma.shape != (order + 1,) or not (np.isfinite(sigma) & (sigma >= 0)).all():
+        raise DataError(
+            f"sigma must be {order + 1} widths, of orders 0 to {order}, none negative; "
+            f"got {sigma.tolist()}"
+        )
 
     # the patterns of a subset are those of one less, each cut by one more feature
     level: dict[tuple[int, ...], np.ndarray] = {(): np.zeros(cases, dtype=np.int32)}
@@ -351,15 +322,15 @@ def draw_interactions(
         }
         patterns.append(list(level.values()))
     if noise is None:
-        response, truth = draw_responses(
-            rng, patterns, widths, classes=classes, train=train, cauchy=cauchy
+        response, expected = draw_responses(
+            rng, patterns, sigma, classes=classes, train=train, cauchy=cauchy
         )
         symbols = numbered(classes)
     else:
-        response, truth = draw_real_responses(rng, patterns, widths, noise=noise, cauchy=cauchy)
+        response, expected = draw_real_responses(rng, patterns, sigma, noise=noise, cauchy=cauchy)
         symbols = []
     source = f"drawn from a model of order {order}"
-    return replace(table, response=response, classes=symbols, source=source), truth
+    return replace(table, response=response, classes=symbols, source=source), expected
 
 
 # ---- two loci that matter together ----

@@ -14,7 +14,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -22,10 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, StrictBool, field_validator, model_validator
 
-from thesiskit.blocks import AtLeastTwo, Positive, Probability, Text
+from thesiskit.blocks import Positive, Probability, Text
 from thesiskit.datasets.reading import LINE_END, shown, utf8
 from thesiskit.datasets.source import (
-    LogisticPriors,
     Sequences,
     Sizes,
     Source,
@@ -34,7 +32,7 @@ from thesiskit.datasets.source import (
     digest_of,
     numbered,
 )
-from thesiskit.datasets.synthetic import draw_responses, draw_rows, draw_sigma
+from thesiskit.datasets.synthetic import draw_rows
 from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, few, quoted
 from thesiskit.errors import cut as cut_text
@@ -86,13 +84,11 @@ class HiddenMarkovData(_HiddenMarkov):
     transition: list[list[Probability]]
     """The probability of moving from each hidden state to each other; rows sum to 1."""
 
-    def draw(
-        self, rng: np.random.Generator, priors: LogisticPriors
-    ) -> tuple[Sequences, dict[str, np.ndarray]]:
+    def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> Sequences:
         model: dict[str, Any] = {"transition": self.transition, "emission": self.emission}
         cases = self.train + self.test
         try:
-            return draw_hidden_markov(rng, **model, length=self.history, cases=cases), {}
+            return draw_hidden_markov(rng, **model, length=self.history, cases=cases)
         except DataError as error:
             name = "emission" if str(error).startswith("emission") else "transition"
             raise WrongKeyError(name, str(error)) from None
@@ -127,55 +123,12 @@ class PermutedMarkovData(_HiddenMarkov):
                 )
         return value
 
-    def draw(
-        self, rng: np.random.Generator, priors: LogisticPriors
-    ) -> tuple[Sequences, dict[str, np.ndarray]]:
+    def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> Sequences:
         """Return sequences of the first model."""
         transition = draw_transition(rng, self.arrows[0], self.arrow_probability)
         start, cases = np.full(len(transition), 1 / len(transition)), self.train + self.test
         model: Any = {"transition": transition, "emission": self.emission, "start": start}
-        return draw_hidden_markov(rng, **model, length=self.history, cases=cases), {}
-
-
-class LogisticData(_DrawnHistories):
-    """Sequences drawn from the model itself, with the first of its orders and priors."""
-
-    source: Literal["logistic"]
-    states: Annotated[AtLeastTwo, Field(le=MOST_VALUES)]
-    """Number of states. The data are drawn from the model with the first of `model.orders` and the
-    first of `model.priors`."""
-    classes: AtLeastTwo
-    """Number of classes."""
-
-    @property
-    def sizes(self) -> Sizes:
-        return Sizes(self.train, self.test, self.history, self.states, self.classes)
-
-    @property
-    def prior_of(self) -> str:
-        return "logistic"
-
-    def draw(
-        self, rng: np.random.Generator, priors: LogisticPriors
-    ) -> tuple[Sequences, dict[str, np.ndarray]]:
-        """Return uniform histories with responses, and the truth, as `draw_responses` does."""
-        cases, length = self.train + self.test, self.history
-        histories = rng.integers(0, self.states, (cases, length), dtype=np.int32)
-        patterns = [
-            [np.unique(histories[:, length - o :], axis=0, return_inverse=True)[1].reshape(-1)]
-            for o in range(priors.order + 1)
-        ]
-        widths = (priors.order, priors.sigma_0, priors.sigma_shape, priors.sigma_mode)
-        response, truth = draw_responses(
-            rng,
-            patterns,
-            partial(draw_sigma, rng, *widths),
-            classes=self.classes,
-            train=self.train,
-            cauchy=priors.cauchy,
-        )
-        states, classes = numbered(self.states), numbered(self.classes)
-        return Sequences(histories, response, states, classes), truth
+        return draw_hidden_markov(rng, **model, length=self.history, cases=cases)
 
 
 def draw_transition(

@@ -280,26 +280,6 @@ class SelectionPriors:
     effect_shapes: tuple[float | None, ...] = (None,)
 
 
-@dataclass(frozen=True)
-class LogisticPriors:
-    """Priors of a logistic model, the first of those that a config names.
-
-    continuous : whether responses are real numbers, which have noise.
-    """
-
-    order: int
-    cauchy: bool
-    sigma_0: float
-    sigma_shape: float
-    sigma_mode: float
-    continuous: bool
-    noise_shape: float
-    noise_mode: float
-
-
-# ---- what a source answers ----
-
-
 class WrongKeyError(DataError):
     """A key of a source says something that the data show to be wrong."""
 
@@ -379,11 +359,6 @@ class Source(Block):
             return self
         return self.model_copy(update={self.several: [getattr(self, self.several)[number]]})
 
-    @property
-    def prior_of(self) -> str:
-        """The kind of model from whose priors all parameters are drawn; empty if not all are."""
-        return ""
-
     def misfit(self, kind: str, *, continuous: bool) -> str | None:
         """Say which key has nothing to do with such a model, and what to do; None if all is well.
 
@@ -414,13 +389,12 @@ class Source(Block):
         """
         raise NotImplementedError
 
-    def draw(self, rng: np.random.Generator, priors: Any) -> Any:
+    def draw(self, rng: np.random.Generator, *given: Any, **options: Any) -> Any:
         """Return what is drawn.
 
-        A table: `Drawn`.  Others: Sequences or FeatureTable, training cases first, and the truth
-        that ranks are of, empty unless `prior_of` names a model.
-
-        priors : SelectionPriors of a table, LogisticPriors of others.
+        A table: `draw(rng, priors)`, with SelectionPriors, returns `Drawn`.  Others:
+        `draw(rng, continuous=False)` returns Sequences or a FeatureTable, training cases first;
+        continuous : responses are real numbers.
         """
         raise NotImplementedError
 

@@ -81,40 +81,16 @@ class NaiveBayesData(_BinaryTable):
     test: Counts | Positive
     """The same for test cases. A single number: the classes of so many test cases are drawn given
     those of the training cases."""
-    relevant: Literal["all", "some"] | Probability = "all"
-    """Which features differ between the classes: `all`, as in the thesis; each with this
-    probability, if it is a number; or `some`, each with a probability that is drawn from `model.pi`
-    for each data set."""
-
     _some_cases = field_validator("train", "test")(_some_of_each)
 
-    @property
-    def prior_of(self) -> str:
-        drawn = self.alpha == "prior" and self.relevant in ("all", "some")
-        return "naive-bayes" if drawn else ""
-
-    def misfit(self, kind: str, *, continuous: bool) -> str | None:
-        """Say that probabilities of being relevant are those of naive Bayes."""
-        if self.relevant == "some" and kind != "naive-bayes":
-            return "data.relevant: some needs model.kind: naive-bayes, which has model.pi"
-        return None
-
-    @property
-    def settings_of_draws(self) -> dict[str, Any]:
-        """What the generator depends on; data sets of the thesis's model are what they were."""
-        return self.model_dump(exclude={"relevant"} if self.relevant == "all" else None)
-
     def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
-        alpha = self._alpha(rng, priors)
-        pi: Any = rng.choice(priors.pi) if self.relevant == "some" else self.relevant
         return draw_naive_bayes(
             rng,
             features=self.features,
-            alpha=alpha,
+            alpha=self._alpha(rng, priors),
             train=self.train,
             test=self.test,
             class_prior=priors.class_prior,
-            pi=None if self.relevant == "all" else pi,
         )
 
 
@@ -137,10 +113,6 @@ class MixtureData(_BinaryTable):
         if int(np.sum(value)) < least:
             raise ValueError(f"at least {least} case{'s are' if least > 1 else ' is'} needed")
         return value
-
-    @property
-    def prior_of(self) -> str:
-        return "mixture" if self.alpha == self.response == "prior" else ""
 
     def misfit(self, kind: str, *, continuous: bool) -> str | None:
         """Say that responses need priors of the mixture model."""
@@ -205,11 +177,6 @@ class NormalData(_DrawnTable):
     @property
     def real_features(self) -> bool:
         return True
-
-    @property
-    def prior_of(self) -> str:
-        drawn = self.ratio == self.shape == "prior" and self.relevant in ("all", "some")
-        return "normal" if drawn else ""
 
     def misfit(self, kind: str, *, continuous: bool) -> str | None:
         """Say that the priors, and more than two classes, are those of the normal model."""
@@ -516,33 +483,15 @@ def draw_normal(
     return Drawn(tables[0], tables[1], np.nan, truth)
 
 
-def draw_sigma(
-    rng: np.random.Generator, order: int, sigma_0: float, shape: float, mode: float
-) -> np.ndarray:
-    """Draw widths (order + 1,): sigma_o is Inverse-Gamma with this shape and mode `mode` / o.
-
-    That of order 0 is sigma_0.
-    """
-    scale = (shape + 1) * mode / np.maximum(np.arange(order + 1), 1)
-    sigma = scale / rng.gamma(shape, size=order + 1)
-    sigma[0] = sigma_0
-    return sigma
-
-
-def draw_noise(rng: np.random.Generator, shape: float, mode: float) -> float:
-    """Draw a standard deviation from the Inverse-Gamma distribution of this shape and mode."""
-    return (shape + 1) * mode / rng.gamma(shape)
-
-
 def draw_responses(
     rng: np.random.Generator,
     patterns: list[list[np.ndarray]],
-    sigma: Callable[[], np.ndarray],
+    sigma: np.ndarray,
     *,
     classes: int,
     train: int,
     cauchy: bool,
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw from the logistic models of chapter 3, equations eqn-softmax to eqn-cc-prior.
 
     Parameters
@@ -550,20 +499,17 @@ def draw_responses(
     patterns : for each order, vectors (cases,) with codes, from 0 without gaps, of the patterns
         that the cases express; each code has a coefficient for each class, or for class 1 alone
         where there are two.
-    sigma : draws the width of each order.
+    sigma : (order + 1,) the width of each order.
 
     Returns
     -------
-    Responses (cases,) int32, and what they were drawn with: log_sigma (order + 1,), -inf for a
-    width of 0, and probability (cases, classes).  Drawn again, widths, coefficients and responses,
-    until the first `train` are of two classes at least: to condition on that leaves the posterior
-    given these as it is.
+    Responses (cases,) int32, and probability (cases, classes).  Coefficients and responses are
+    drawn again until the first `train` are of two classes at least.
     """
     cases = len(patterns[0][0])
     sets = 1 if classes == 2 else classes
     for _ in range(10_000):
-        widths = sigma()
-        eta = _draw_linear(rng, patterns, widths, sets, cauchy)
+        eta = _draw_linear(rng, patterns, sigma, sets, cauchy)
         if sets == 1:
             eta = np.concatenate([np.zeros((cases, 1)), eta], axis=1)
         probability = np.exp(eta - eta.max(axis=1, keepdims=True))
@@ -573,33 +519,27 @@ def draw_responses(
             break
     else:
         raise DataError(ONE_CLASS)
-    with np.errstate(divide="ignore"):
-        return response, {"log_sigma": np.log(widths), "probability": probability}
+    return response, probability
 
 
 def draw_real_responses(
     rng: np.random.Generator,
     patterns: list[list[np.ndarray]],
-    sigma: Callable[[], np.ndarray],
+    sigma: np.ndarray,
     *,
     noise: float,
     cauchy: bool,
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw responses that are a linear function of patterns plus normal noise.
 
     As `draw_responses`, with one coefficient for each code, and noise of a standard deviation.
 
     Returns
     -------
-    Responses (cases,), and what they were drawn with: log_sigma (order + 1,), log_noise and
-    linear (cases,).
+    Responses (cases,), and the linear function (cases,).
     """
-    widths = sigma()
-    linear = _draw_linear(rng, patterns, widths, 1, cauchy)[:, 0]
-    with np.errstate(divide="ignore"):
-        log_sigma = np.log(widths)
-    truth = {"log_sigma": log_sigma, "log_noise": np.log(noise), "linear": linear}
-    return linear + noise * rng.standard_normal(len(linear)), truth
+    linear = _draw_linear(rng, patterns, sigma, 1, cauchy)[:, 0]
+    return linear + noise * rng.standard_normal(len(linear)), linear
 
 
 def _draw_linear(

@@ -8,8 +8,7 @@ model with values of its fields.  All else that the package knows of a model fol
   each of which makes an arm;
 - `fit`, `predict` and `log_probability` serve experiments, inner folds, estimators and model files;
 - `pack` and `unpack` say what of a posterior result files have, `saved` and `restored` what model
-  files have;
-- `ranks` compares draws from the posterior with the truth, for simulation-based calibration.
+  files have.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from scipy import special
 from thesiskit.blocks import Block, Probabilities, Several, Some
 from thesiskit.defaults import NO_TEMPERATURE, RESIDUAL
 from thesiskit.errors import UserError, quoted
-from thesiskit.models.ranks import Ranks, compare_last
 from thesiskit.models.temperature import (
     SEED,
     Temperature,
@@ -270,16 +268,6 @@ class Model(ABC):
         """Say why predictions should not be relied on; nothing if they can be."""
         return ""
 
-    def ranks(
-        self, posterior: Any, truth: Mapping[str, Any], kept: np.ndarray, case: np.ndarray,
-        rng: np.random.Generator,
-    ) -> Ranks | None:  # fmt: skip
-        """Rank the truth among draws; None where there are none.
-
-        kept (k,) are the features kept, case (k,) their values in the case that log odds are of.
-        """
-        return None
-
     # ---- files; of a model whose posterior is named arrays, `stored` says all ----
 
     def pack(self, found: list[Any]) -> Arrays:
@@ -375,28 +363,6 @@ class SomeRelevant(Model):
     def pi_points(self) -> np.ndarray:
         """The grid of pi, (J,)."""
         return np.ones(1) if self.relevant == "all" else np.array(self.pi, dtype=float)
-
-    def rank(
-        self,
-        draws: Any,
-        truth: tuple,
-        quantities: Callable[[Any], Arrays],
-        rng: np.random.Generator,
-    ) -> Ranks:
-        """Rank the truth among draws, named tuples with the same fields, of which pi is one.
-
-        quantities : returns what is ranked; where some features are relevant, log pi and how many
-            of the kept ones are follow the first.
-        """
-        # the truth is the last of the draws
-        pairs = zip(draws, truth, strict=True)
-        draws = type(draws)(*(np.append(drawn, [true], axis=0) for drawn, true in pairs))
-        (first, values), *others = quantities(draws).items()
-        ranked = {first: values}
-        if self.relevant == "some":
-            ranked["log pi"] = np.log(draws.pi)
-            ranked["relevant features"] = draws.relevant.sum(axis=1)
-        return compare_last(ranked | dict(others), rng)
 
 
 class DerivedBlock(SelectingBlock):

@@ -78,7 +78,6 @@ from thesiskit.models.chains import (
     states,
 )
 from thesiskit.models.patterns import Groups, Shared, check_order, one_by_one
-from thesiskit.models.ranks import Ranks, compare_last, spaced
 from thesiskit.models.splitting import (
     Response,
     cauchy_split_cdf,  # noqa: F401 (its users find it here)
@@ -198,7 +197,7 @@ class LogisticBlock(Block):
     """The prior of sigma_o has its mode at `sigma_mode` / o."""
     standardise: StrictBool = True
     """`gaussian`: `false` leaves responses in their own units, so that the prior does not depend on
-    the data, as `evaluation.ranks` requires."""
+    the data."""
     noise_shape: Shape = defaults.NOISE_SHAPE
     """`gaussian`: shape of the Inverse-Gamma prior of the noise's standard deviation."""
     noise_mode: Width = defaults.NOISE_MODE
@@ -211,14 +210,6 @@ class LogisticBlock(Block):
     def continuous(self) -> bool:
         """Whether responses are real numbers."""
         return self.response == "gaussian"
-
-    @property
-    def drawn_with(self) -> dict[str, object]:
-        """What data drawn from this model depend on."""
-        real = ("noise_shape", "noise_mode") if self.continuous else ()
-        names = ("sigma_0", "sigma_shape", "sigma_mode", *real)
-        priors = {name: getattr(self, name) for name in names}
-        return {"order": self.orders[0], "prior": self.priors[0], **priors}
 
     def order_beyond(self, most: int, patterns: str) -> str:
         """Return the key of an order that is not possible and what is wrong, "" without such.
@@ -518,7 +509,7 @@ class Logistic:
         """Draws that each chain keeps, if none stops before the limit."""
         return max(1, self.kept) if self.until is None else max(1, self.kept) // 2 + 1
 
-    # ---- predictions, files, ranks ----
+    # ---- predictions, files ----
 
     def posterior(self, training: PatternTraining, drawn: Arrays) -> Any:
         """Return the draws of a file, of chains or in a row, as predictions need them."""
@@ -930,38 +921,6 @@ class Posterior:
             arrays["log_noise"] = self.log_noise
             about |= {"mean": self.mean, "unit": self.unit}
         return about | {"groups": digest_of(self.training.groups)}, arrays
-
-    def ranks(self, truth: Arrays, case: np.ndarray, rng: np.random.Generator) -> Ranks:
-        """Compare the truth with draws: log sigma_1 and P(last class) of a case.
-
-        Of real responses also log noise, and in place of the probability the linear function.
-        truth : log_sigma (O + 1,), and the case's probability (K,); or log_noise, and linear.
-        """
-        draws = {"log sigma_1": self.log_sigma[:, 1]}
-        shared = self.training.groups.shared(case[None])
-        if self.log_noise is not None:
-            draws["log noise"] = self.log_noise
-            draws["linear function"] = self.respond(shared, rng).linear[:, 0]
-        else:
-            each = [replace(self, coefficient=self.coefficient[d : d + 1],
-                            log_sigma=self.log_sigma[d : d + 1])
-                    for d in range(len(self.log_sigma))]  # fmt: skip
-            p = np.concatenate([one.predict(case[None], rng, 1, shared) for one in each])
-            draws["predictive probability"] = p[:, -1]
-        return ranked(draws, truth, rng)
-
-
-def ranked(draws: Arrays, truth: Arrays, rng: np.random.Generator) -> Ranks:
-    """Compare draws (L,) with the truth, by the names of quantities."""
-    true = {
-        "log sigma_1": truth["log_sigma"][1],
-        "log noise": truth.get("log_noise"),
-        "linear function": truth.get("linear"),
-        "predictive probability": truth["probability"][-1] if "probability" in truth else None,
-    }
-    chosen = spaced(len(draws["log sigma_1"]))
-    values = {name: np.append(several[chosen], true[name]) for name, several in draws.items()}
-    return compare_last(values, rng)
 
 
 def digest_of(groups: Groups) -> str:

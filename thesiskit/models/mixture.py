@@ -103,7 +103,6 @@ from thesiskit.models.integrals import (
 )
 from thesiskit.models.mixture_tables import Tables, check_cases, recent
 from thesiskit.models.packed import as_bits
-from thesiskit.models.ranks import Ranks, compare_last, spaced
 from thesiskit.models.selection import LeftOut
 from thesiskit.models.temperature import Temperature
 
@@ -415,40 +414,6 @@ class Mixture(TwoClasses):
     def warning(self, posterior: Fitted) -> str:
         """Say why predictions should not be relied on; nothing if they can be."""
         return posterior.warning
-
-    def ranks(self, posterior: Fitted, truth, kept, case, rng) -> Ranks | None:
-        """Rank what exchanging the components leaves alone.
-
-        log alpha, log alpha_0, agreement (the larger of the number of cases whose label is their
-        response, and whose is not), and the log odds of class 1 of a case given labels and both
-        alphas.  A point of the grids stands for a cell, 1 / K of the prior: alphas are spread over
-        it by the prior, and for the log odds, which are given points, the true ones go to the
-        points of their cells.
-        """
-        target = posterior.target
-        if target is None:
-            return None
-        labels, point, *_ = posterior.flat
-        n, K, chosen = target.n, self.alpha_points, spaced(len(labels))
-        labels = np.concatenate([labels[chosen], truth["labels"][None]])
-        true = (
-            InverseGamma(*self.alpha_prior).cdf(truth["alpha"]),
-            InverseGamma(*self.response_alpha_prior).cdf(truth["alpha_0"]),
-        )
-        quantile = (point[chosen] + rng.random((len(chosen), 2))) / K
-        quantile = np.concatenate([quantile, [true]])
-        cell = np.minimum((quantile * K).astype(np.intp), K - 1)
-        same = (labels == target.response).sum(axis=1)
-        odds = [one[0, 1] - one[0, 0] for one in target.log_joint((labels, cell), case[None])]
-        return compare_last(
-            {
-                "log alpha": quantile[:, 0],  # ranks are the same on any scale
-                "log alpha_0": quantile[:, 1],
-                "agreement": np.maximum(same, n - same),
-                "log odds": np.concatenate(odds),
-            },
-            rng,
-        )
 
     # ---- chains as cells ----
 

@@ -11,7 +11,6 @@
 | E(1 - theta_j given the same) | `complement_mean` | (D, K) |
 | log P(S given alpha, y^train) / (p - k) | `log_discard` | (K,) |
 | pi, the probability that a feature is relevant; not in the thesis | `pi` | (J,) |
-| draws of alpha, pi, theta_j and whether a feature is relevant | `Draws` | (L,), (L, k) |
 
 Sections "Application to Bayesian Naive Bayes Models" (py-b to eq-corfact) and "Computation of the
 Adjustment Factor for Naive Bayes Models".  Two facts keep the computation small.  The posterior
@@ -38,24 +37,14 @@ features that it has; and the probability that a feature is left out depends on 
 The event that features were left out (eq-corfact, adj-fact-H2 to eq-sum-H) is that of
 `models/selection`; its probability for a feature is the mixture of what it is for a relevant
 feature, and for one whose phi_0 = phi_1 (alpha infinite).
-
-Predictions need no draws from the posterior, for they are integrals; simulation-based calibration
-does.  Given alpha, the density of theta_j is a product of factors linear in theta (pxj-b), those of
-cases that are one and those of cases that are zero.  Written out,
-
-    prod over y of prod_{i < I_y} (alpha theta + i) = sum_t A_t (alpha theta)^t,
-
-and so with B_u (alpha (1 - theta))^u for the zeros; no term is negative.  theta is therefore a
-mixture of Beta(1 + t, 1 + u) with weights A_t B_u alpha^(t + u) B(1 + t, 1 + u), and can be drawn
-exactly.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special
@@ -91,7 +80,6 @@ from thesiskit.models.integrals import (
     pair_integrals,
 )
 from thesiskit.models.packed import as_bits, find_missing
-from thesiskit.models.ranks import MOST, Ranks
 from thesiskit.models.selection import AT, LOT, WITHIN, LeftOut, Selection, distinct_counts
 from thesiskit.models.temperature import imitated_bits
 
@@ -217,19 +205,6 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         """Return the error rate that the posterior expects of new cases."""
         p = promise(posterior, rng)
         return np.minimum(p, 1 - p).mean()
-
-    def ranks(self, posterior, truth, kept, case, rng) -> Ranks:
-        """Rank log alpha, and the log odds of class 1 of a case given all parameters."""
-        everything = np.ones(len(truth["theta"]), dtype=bool)
-        relevant = truth.get("relevant", everything)
-        true = (truth["alpha"], truth.get("pi", 1.0), truth["theta"][kept], relevant[kept])
-
-        def quantities(draws: Draws) -> Arrays:
-            return {
-                "log alpha": np.log(draws.alpha), "log odds": log_odds(posterior, draws, case)
-            }  # fmt: skip
-
-        return self.rank(sample(posterior, MOST, rng), true, quantities, rng)
 
     def pack(self, found: list[Posterior]) -> Arrays:
         """Return the arrays of result files: alpha (1, K), log_discard, log_posterior (., K).
@@ -721,89 +696,3 @@ def _log_predictive(
     one = r * one / (alpha + cases) + (1 - r) * same_one
     log_zero = np.log(zero)
     return np.log(one) - log_zero, log_zero
-
-
-class Draws(NamedTuple):
-    """Draws of alpha and pi (L,); of each kept feature theta, and whether it is relevant (L, k)."""
-
-    alpha: np.ndarray
-    pi: np.ndarray
-    theta: np.ndarray
-    relevant: np.ndarray
-
-
-def sample(posterior: Posterior, count: int, rng: np.random.Generator) -> Draws:
-    """Return draws from the posterior.
-
-    Each point of the posterior's grid of alpha stands for a cell, in which the likelihood is taken
-    to be what it is at the point: alpha is drawn from the prior within the cell.  pi is a point of
-    its grid.
-    """
-    J = len(posterior.pi)
-    drawn = rng.choice(posterior.log_joint.size, size=count, p=np.exp(posterior.log_joint.ravel()))
-    point, j = np.divmod(drawn, J)
-    within = rng.random(count)
-    alpha = posterior.settings.prior.quantile((point + within) / len(posterior.alpha))
-    group = posterior.kept.group
-    relevant = np.ones((count, len(group)), dtype=bool)
-    if posterior.irrelevant is not None:
-        chance = np.empty((count, len(posterior.kept.pairs)))
-        for one in np.unique(j):
-            mine = j == one
-            chance[mine] = relevant_given(posterior, point[mine], one).T
-        relevant = rng.random(relevant.shape) < chance[:, group]
-    ones = posterior.kept.pairs[group]
-    zeros = posterior.kept.class_counts - ones
-    theta = np.empty(relevant.shape)
-    for f, (one, zero) in enumerate(zip(ones.tolist(), zeros.tolist(), strict=True)):
-        at = relevant[:, f]
-        theta[at, f] = draw_theta(alpha[at], tuple(one), tuple(zero), rng)
-        theta[~at, f] = rng.beta(1 + sum(one), 1 + sum(zero), size=(~at).sum())
-    return Draws(alpha, posterior.pi[j], theta, relevant)
-
-
-def draw_theta(
-    alpha: np.ndarray, ones: tuple[int, ...], zeros: tuple[int, ...], rng: np.random.Generator
-) -> np.ndarray:
-    """Draw theta of a feature with these counts in the classes, one given each alpha, (L,).
-
-    Its density is pxj-b.
-    """
-    log_a, log_b = _log_coefficients(ones), _log_coefficients(zeros)
-    t, u = (one.reshape(-1) for one in np.indices((len(log_a), len(log_b))))
-    log_weight = log_a[t] + log_b[u] + special.betaln(1 + t, 1 + u)
-    log_weight = log_weight + np.log(alpha)[:, None] * (t + u)
-    cumulative = np.exp(log_weight - log_weight.max(axis=1, keepdims=True)).cumsum(axis=1)
-    at = rng.random(len(alpha)) * cumulative[:, -1]
-    term = (cumulative <= at[:, None]).sum(axis=1)
-    return rng.beta(1 + t[term], 1 + u[term])
-
-
-@lru_cache(maxsize=4096)
-def _log_coefficients(counts: tuple[int, ...]) -> np.ndarray:
-    """Log coefficients of prod over y of prod_{i < counts_y} (x + i), lowest power first."""
-    log = np.zeros(1)
-    for count in counts:
-        for i in range(count):
-            by_i = np.append(log, -np.inf) + (np.log(i) if i else -np.inf)
-            log = np.logaddexp(np.append(-np.inf, log), by_i)
-    return log
-
-
-def log_odds(posterior: Posterior, draws: Draws, case: np.ndarray) -> np.ndarray:
-    """Return log P(y* = 1) - log P(y* = 0) given x* = case, (k,) of 0 and 1, by each draw, (L,).
-
-    phi and psi are integrated out: P(x_j* = 1 given y*) = (alpha theta_j + I_y) / (alpha + N_y) of
-    a relevant feature.  Others are as probable in both classes.
-    """
-    kept, alpha, theta = posterior.kept, draws.alpha[:, None], draws.theta
-    ones = kept.pairs[kept.group]
-    f0, f1 = posterior.settings.class_prior
-    n0, n1 = kept.class_counts
-    log = []
-    for y, n in enumerate((n0, n1)):
-        one = alpha * theta + ones[:, y]
-        zero = alpha * (1 - theta) + (n - ones[:, y])
-        each = np.log(np.where(case == 1, one, zero) / (alpha + n))
-        log.append(np.where(draws.relevant, each, 0).sum(axis=1))
-    return np.log((f1 + n1) / (f0 + n0)) + log[1] - log[0]

@@ -16,7 +16,6 @@ from thesiskit.report import (
     orders,
     posteriors,
     predicted,
-    ranks,
     reduction,
     scores,
     stages,
@@ -76,7 +75,6 @@ ALIKE = Need("data sets of one kind", lambda c: len((c["data"] or {}).get("setti
 DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
 PATTERNS = Need("patterns of discrete features", lambda c: bool(c.get("of_patterns")))
 GROUPS = Need("two groups (evaluation.feature_groups)", lambda c: c["evaluation"]["groups"] > 1)
-RANKS = Need("evaluation.ranks: true", lambda c: c["evaluation"]["ranks"])
 SELECTION = Need(
     "a selection of features, for another model than logistic",
     lambda c: c["selection"] is not None and c["model"]["kind"] != "logistic",
@@ -218,9 +216,6 @@ PARTS: dict[str, Part] = {
         chains.sampler_figure, (LOGISTIC, CLASSES, COMPRESSED, ORDERS, SAMPLERS)
     ),
     "median-scatter": Part(chains.median_scatter, (LOGISTIC, COMPRESSED, PRIORS)),
-    "rank-figure": Part(ranks.rank_figure, (DATA, RANKS)),
-    "ecdf-figure": Part(ranks.ecdf_figure, (DATA, RANKS)),
-    "rank-table": Part(ranks.rank_table, (DATA, RANKS)),
     "coefficient-traces": Part(chains.coefficient_traces, (LOGISTIC, COMPRESSED)),
 }
 

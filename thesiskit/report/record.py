@@ -46,7 +46,7 @@ SELECTED = ("threshold", "gamma_squared", "n_features", "kept", "tied", "tied_ke
             "class_counts", "seconds")  # fmt: skip
 FITTED = ("seconds", "tau", "tau_errors", "at_end", "table", "means", "errors", "exchanged",
           *WORST, *REACHED)  # fmt: skip
-BY_ARM = ("probability", "median", "low", "high", "log_density", "ranks", "cross_validated")
+BY_ARM = ("probability", "median", "low", "high", "log_density", "cross_validated")
 BY_CASE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors", "inner_losses")
 DOUBT = 0.25  # of a low log loss, in its standard errors
 CLEAR = 1.0  # as many of a sum of signed ranks say that an arm has learnt something

@@ -15,7 +15,6 @@ from thesiskit.report.layout import Table
 from thesiskit.report.metrics import BORDER, CAREFUL, SURE, WELL, Score
 from thesiskit.report.posteriors import features_words, relevance_sentence, temperature_sentence
 from thesiskit.report.predicted import expected_sentence, predicted_table
-from thesiskit.report.ranks import uniform_sentence
 from thesiskit.report.record import Record
 from thesiskit.report.stages import manner_words, means_over_tables, question, warnings
 
@@ -40,8 +39,6 @@ def answer(record: Record) -> tuple[str, ...]:
             f"Of {kind.size:,} pairs of counts, {int((kind == 2).sum()):,} have an absolute "
             f"correlation above gamma = {gamma:g}: features with these are kept.",
         )
-    if record.config["evaluation"]["ranks"]:
-        return (uniform_sentence(record),)
     if record.tables:
         found = means_over_tables(record)
         lowest = min(found, key=lambda name: found[name][-1])

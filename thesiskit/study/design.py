@@ -462,10 +462,10 @@ class Design:
                         replicate % self.config.replicates)  # fmt: skip
         priors = SelectionPriors(**self.config.first_model.priors_of_draws)
         with self.config.wrong_data():
-            found: Any = self.data.draw(rng, priors)
-        if not self.config.of_patterns:
-            return found
-        whole, at = found[0].as_table(), self.data.sizes.train  # type: ignore[union-attr]
+            if not self.config.of_patterns:
+                return self.data.draw(rng, priors)
+            whole = self.data.draw(rng).as_table()
+        at = self.data.sizes.train  # type: ignore[union-attr]
         train, test = (
             replace(whole, features=whole.features[rows], response=whole.response[rows])
             for rows in (slice(at), slice(at, None))

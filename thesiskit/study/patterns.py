@@ -21,11 +21,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thesiskit.config import Config
-from thesiskit.datasets.source import LogisticPriors, Sizes
-from thesiskit.defaults import SIGMA_0
+from thesiskit.datasets.source import Sizes
 from thesiskit.errors import DataError, ResultsError, UserError, counted
 from thesiskit.files import read_draws, write_draws
-from thesiskit.models import MODELS, peers, ranks
+from thesiskit.models import MODELS, peers
 from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared
@@ -38,7 +37,6 @@ from thesiskit.study.design import excess_log_loss
 
 ALL = -1  # in place of an order
 PARTS = 3  # of training cases, to choose arms
-TRUE = "true_"  # before the names of what drawn cases were drawn with
 OF_FITS = (  # of each arm a number or a name
     "seconds", "reliable", "evaluations", "log_likelihood", "separated", *REACHED,
 )  # fmt: skip
@@ -58,7 +56,6 @@ class Cases:
     test: np.ndarray
     test_response: np.ndarray
     classes: list[str]  # none where responses are real
-    truth: Arrays = field(default_factory=dict)  # of data drawn from the model
     ids: list[str] = field(default_factory=list)  # of training and test cases that are read
     notes: list[str] = field(default_factory=list)
     groups: np.ndarray | None = None  # numbers of groups of training and test cases
@@ -75,7 +72,6 @@ class Cases:
             **patterns.arrays(),
             **({} if self.groups is None else {"case_groups": self.groups}),
             patterns.coded: np.concatenate([self.train, self.test]).astype(patterns.kept_as),
-            **{f"{TRUE}{name}": values for name, values in self.truth.items()},
         }
 
     @classmethod
@@ -87,7 +83,7 @@ class Cases:
         classes = [str(label) for label in arrays["classes"]]
         return cls(
             kind.restore(arrays), codes[:n], response[:n], codes[n:], response[n:], classes,
-            marked(arrays, TRUE), groups=arrays.get("case_groups"),
+            groups=arrays.get("case_groups"),
         )  # fmt: skip
 
 
@@ -193,7 +189,7 @@ class PatternDesign:
                 "folds": self.config.evaluation.folds,
                 "response": self.model.response,
             }
-        return divided | self.model.drawn_with if self.data.prior_of else divided
+        return divided
 
     def numbers(self, orders: Sequence[Any]) -> list[int]:
         """Return orders of which "all" is one as numbers, each once."""
@@ -248,19 +244,18 @@ class PatternDesign:
     def _cases(self, division: int) -> Cases:
         """Draw or divide the cases, or say why nothing can be learnt from them."""
         config, data = self.config, self.data
-        truth: Arrays = {}
         train: Any = slice(None)
         test: Any = slice(None)
         if config.scheme == "k-fold":
             replicate, fold = divmod(division, config.evaluation.folds)
-            first = last = self.stored[0] if self.stored else self._drawn(replicate)[0]
+            first = last = self.stored[0] if self.stored else self._drawn(replicate)
             test = self._folds(first, replicate) == fold
             train = ~test
         elif config.scheme == "none" or len(self.stored) == 2:
             first, last = self.stored[0], self.stored[-1]
             test = slice(0 if config.scheme == "none" else None)
         else:
-            first, truth = (self.stored[0], {}) if self.stored else self._drawn(division)
+            first = self.stored[0] if self.stored else self._drawn(division)
             assert data.divided_at is not None
             last, (at, more) = first, data.divided_at
             train, test = slice(at), slice(at, None if more is None else at + more)
@@ -291,7 +286,7 @@ class PatternDesign:
             groups = np.concatenate([every[train], alone])[: len(y)]
             groups = np.concatenate([groups, tested[: len(test_y)]])
         return Cases(
-            patterns, X, y, test_X, test_y, first.classes, truth,
+            patterns, X, y, test_X, test_y, first.classes,
             ids + test_ids if self.stored else [], self.notes if self.stored else first.notes,
             groups,
         )  # fmt: skip
@@ -325,20 +320,12 @@ class PatternDesign:
         except DataError as error:
             raise self.config.wrong("evaluation.folds", str(error)) from None
 
-    def _draw(self, replicate: int) -> tuple[Any, Arrays]:
-        """Draw a replicate, and return what it was drawn with; of the first order and prior."""
-        model, order = self.model, self.model.orders[0]
-        same = ("sigma_shape", "sigma_mode", "continuous", "noise_shape", "noise_mode")
-        priors = LogisticPriors(
-            order=self.sizes.width if order == "all" else int(order),
-            cauchy=model.priors[0] == "cauchy",
-            sigma_0=model.sigma_0 or SIGMA_0[model.priors[0]],
-            **{name: getattr(model, name) for name in same},
-        )
+    def _draw(self, replicate: int) -> Any:
+        """Draw a replicate."""
         data = self.data.setting(replicate // self.config.replicates)
         rng = generator(self.config.seed, "data", data.settings_of_draws, replicate)
         with self.config.wrong_data():
-            return data.draw(rng, priors)
+            return data.draw(rng, continuous=self.model.continuous)
 
 
 def _rows(table: Any, rows: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -502,8 +489,8 @@ class PatternWork(Work):
         if stage == "fit":
             others = set() if self.config.for_new_cases and not arm else {"peers"}
             return model.model_dump(exclude={*others, "split_draws", *arms})
-        ranked = "choose" if self.chooses else self.config.evaluation.ranks
-        return [model.split_draws, None if arm else self.model.peers, ranked]
+        chosen = "choose" if self.chooses else False
+        return [model.split_draws, None if arm else self.model.peers, chosen]
 
     def needs(self, replicates: int) -> Needs:
         self.design.check_sizes()
@@ -544,11 +531,9 @@ class PatternWork(Work):
     def join(self, stage: str, made: list[Arrays], block: Block) -> Arrays:
         if stage == "predict":
             cases, arms = self.cases(block), self.all_arms.values()
-            names = [name for name in made[0] if not name.startswith("rank")]
-            ranked = ranks.of_arms(made) if self.config.evaluation.ranks else {}
-            return ranked | {
+            return {
                 **{name: np.stack([one[name] for one in made], name == "inner_losses")
-                   for name in names},
+                   for name in made[0]},
                 "response": cases.test_response,
                 "train_response": cases.train_response,
                 **{name: np.array([getattr(arm, said) for arm in arms])
@@ -825,12 +810,6 @@ class PatternWork(Work):
                 unknown = np.full(len(answer), np.nan)
                 found = {"median": answer, "low": unknown, "high": unknown, "log_density": unknown}
         found["seconds"] = np.array(time.process_time() - started)
-        drawn_from = (arm.order, arm.prior) == (self.orders[0], self.model.priors[0])
-        if self.config.evaluation.ranks and own and drawn_from:
-            n, truth = len(cases.train), cases.truth  # of the first test case
-            mine = {name: truth[name][n] for name in ("probability", "linear") if name in truth}
-            rng = self.generator("ranks", arm, block)
-            found |= ranks.of_arm([posterior.ranks(truth | mine, cases.test[0], rng)])
         return found | ({"inner_losses": self._inner_losses(arm, block)} if self.chooses else {})
 
     def _inner_losses(self, arm: Any, block: Block) -> np.ndarray:

@@ -34,7 +34,7 @@ from thesiskit.defaults import (
 )
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
-from thesiskit.models import MODELS, peers, ranks
+from thesiskit.models import MODELS, peers
 from thesiskit.models.base import OTHERS, OWN, SOFTENED, Arrays, Model, Training, pack_relevance
 from thesiskit.models.chains import marked
 from thesiskit.models.covariates import Covariates
@@ -43,7 +43,6 @@ from thesiskit.models.packed import read_columns
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, Task
 from thesiskit.models.pipeline import Fitted, Selector
 from thesiskit.models.planes import Planes, check_values, decode, words
-from thesiskit.models.ranks import Ranks
 from thesiskit.models.selection import (
     FSelection,
     LeftOut,
@@ -556,7 +555,7 @@ class SelectionWork(Work):
         assert config.data is not None
         assert config.selection is not None
         if stage == "simulate":
-            evaluation = config.evaluation.model_dump(exclude={"scheme", "ranks", "choose"})
+            evaluation = config.evaluation.model_dump(exclude={"scheme", "choose"})
             for name, scheme in (("folds", "k-fold"), ("test_fraction", "holdout")):
                 if config.scheme != scheme:
                     del evaluation[name]
@@ -567,7 +566,7 @@ class SelectionWork(Work):
             asked = config.selection.model_dump(include={"ties", "screened"} if arm else None)
             return asked if arm else [asked, getattr(config.data, "transform", None)]
         if stage == "predict":
-            return "choose" if self.chooses else config.evaluation.ranks
+            return "choose" if self.chooses else False
         if not arm:
             return config.model.model_dump()
         one = self.all_arms[arm]
@@ -668,7 +667,7 @@ class SelectionWork(Work):
             if name in made[0]:
                 tested[name] = np.array([arrays[name] for arrays in made])
         tested |= {name: tested[name].swapaxes(0, 1) for name in OF_SPLITS if name in tested}
-        return tested | (ranks.of_arms(made) if self.config.evaluation.ranks else {})
+        return tested
 
     def _splits(self, block: Block) -> Iterator[Split]:
         design = self.design(block.replicates.start)
@@ -759,7 +758,7 @@ class SelectionWork(Work):
 
     def _predict(self, arm: Arm, block: Block) -> Arrays:
         fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
-        probability, seconds, ranked, cross_validated, softened = [], [], [], [], []
+        probability, seconds, cross_validated, softened = [], [], [], []
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
             temperature = Temperature.none(split.classes)
             table = split.values(selection.selected, split.test, self.kind.takes)
@@ -780,8 +779,6 @@ class SelectionWork(Work):
             seconds.append(time.process_time() - started)
             probability.append(answer)
             softened.append(temperature)
-            if self.config.evaluation.ranks and fitted is not None:
-                ranked.append(self._rank(posterior, arm, split, selection))
         arrays = _as_arrays(softened) | {"seconds": np.array(seconds)}
         del arrays["offset"]  # it is that of the fit
         if self.config.screened is not None:
@@ -789,7 +786,7 @@ class SelectionWork(Work):
         if self.chooses:
             arrays["inner_losses"] = self._inner_losses(arm, block)
         arrays["probability"] = np.concatenate(probability)
-        return arrays | (ranks.of_arm(ranked) if ranked else {})
+        return arrays
 
     def posterior(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Any:
         """Return the posterior of an arm in split s from its stored arrays."""
@@ -881,21 +878,6 @@ class SelectionWork(Work):
 
         groups = split.groups_of(split.train)
         return answer, peers.cross_validated(inner, y[split.train], other, groups)
-
-    def _rank(self, posterior: Any, arm: Arm, split: Split, selection: Any) -> Ranks | None:
-        """Rank the truth in a split; None where an arm has no draws."""
-        model, drawn = self.model_of(arm), self.design(split.replicate).drawn(split.replicate)
-        place = [arm.label, arm.method, STREAMS.get(arm.variant, arm.variant)] + ["some"] * (
-            arm.relevant == "some"
-        )
-        place = place if model.variant else [arm.name]
-        return model.ranks(
-            posterior,
-            {"alpha": drawn.alpha, **drawn.truth},
-            split.of_table(selection.selected),
-            split.values(selection.selected, split.train[:1], model.takes)[0],
-            generator(self.config.seed, "ranks", split.replicate, *place),
-        )
 
     def _training(
         self, arm: Arm, split: Split, selection: Any, *, within: bool = False

@@ -186,10 +186,10 @@ def test_interactions_have_the_noise_asked_for(tmp_path):
         for noise in (0.5, 2.0)
     ]
     (a, truth), (b, other) = drawn
-    assert np.array_equal(truth["linear"], other["linear"])
+    assert np.array_equal(truth, other)
     assert np.array_equal(a.X, b.X)
     for (table, known), noise in zip(drawn, (0.5, 2.0), strict=True):
-        rest = table.response - known["linear"]
+        rest = table.response - known
         assert abs(rest.std() / noise - 1) < 5 / np.sqrt(2 * 4000)
         assert abs(rest.mean()) < 5 * noise / np.sqrt(4000)
     assert a.classes == []

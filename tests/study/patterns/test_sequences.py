@@ -234,7 +234,6 @@ def test_own_sequences(tmp_path, config):
         (("evaluation.scheme=k-fold",), "evaluation.scheme: sequences come with a test set"),
         (("report.order=3",), "report.order: 3 is not one of model.orders"),
         (("report.parts=[selection-table]",), "selection-table needs a selection"),
-        (("report.parts=[rank-figure]",), "rank-figure needs evaluation.ranks: true"),
         (("report.parts=[sampler-figure]",),
          "sampler-figure needs two values in model.sigma_scale or model.joint_updates"),
         (("model.split_draws=0",), "model.split_draws"),

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import invoke, must_fail
+from rank_models import draw_from_naive_bayes
+from rank_tests import rank_last
 from scipy import special, stats
 
 from thesiskit import load_model
@@ -19,7 +21,6 @@ from thesiskit.models import chains, naive_bayes
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.interactions import select_patterns
 from thesiskit.models.planes import Planes, express, words
-from thesiskit.models.ranks import compare_last
 from thesiskit.models.selection import squared_correlation
 from thesiskit.study import selecting
 from thesiskit.study.all_cases import AllCases
@@ -260,12 +261,12 @@ def test_ranks_of_the_truth_are_uniform_where_candidates_are_independent():
         selection = select_patterns(planes, 10, rng, order=1)
         for correct in (True, False):
             posterior = naive_bayes.fit(selection, model, correct=correct)
-            found = naive_bayes.sample(posterior, 99, rng)
-            below = compare_last({"pi": np.append(found.pi, pi)}, rng).counts["pi"]
+            draws = draw_from_naive_bayes(posterior, 99, rng)
+            below = rank_last(np.append(draws["log pi"], np.log(pi)), rng)
             (counts["pi"] if correct else wrong).append(below)
             if correct:
-                values = {"alpha": np.append(found.alpha, alpha)}
-                counts["alpha"].append(compare_last(values, rng).counts["alpha"])
+                values = np.append(draws["log alpha"], np.log(alpha))
+                counts["alpha"].append(rank_last(values, rng))
     for ranks in counts.values():
         assert stats.chisquare(np.bincount(np.array(ranks) // 10, minlength=10)).pvalue > 1e-4
     assert stats.chisquare(np.bincount(np.array(wrong) // 10, minlength=10)).pvalue < 1e-6

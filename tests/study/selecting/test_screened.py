@@ -303,9 +303,3 @@ def test_real_and_missing_values_of_a_screened_table_are_noted(tmp_path, table):
 )
 def test_mistakes_of_the_model_are_told(tmp_path, model, words):
     must_fail(invoke("run", write(tmp_path, DRAWN, model=model)), words)
-
-
-def test_data_of_which_some_features_are_relevant_need_a_model_with_pi(tmp_path):
-    data = DRAWN["data"] | {"relevant": "some"}
-    path = write(tmp_path, DRAWN, data=data, model={"kind": "mixture"})
-    must_fail(invoke("run", path), "data.relevant: some needs model.kind: naive-bayes")
