@@ -486,14 +486,13 @@ class Record:
         """
         if self.config["data"] is None or self.tables or self.continuous or not self.tests:
             return []
-        found = []
+        scores = []
         for arm in self.arms:
             p = self.probability(arm)
             p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
             linear = arm.method == WHOLE or arm.engine == "logistic-regression"
-            kind = {"own": arm.own, "linear": linear}
-            found.append(Score(self.tested, self.name(arm), p, self.keys(arm), **kind))
-        return found
+            scores.append(Score(self.tested, self.name(arm), p, self.keys(arm), linear=linear))
+        return scores
 
     @cached_property
     def choice(self) -> tuple[Score, np.ndarray] | None:
