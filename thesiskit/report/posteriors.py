@@ -776,7 +776,7 @@ def temperatures(record: Record) -> dict[Arm, Temperature]:
     """Return the temperatures of the arms that have one."""
     columns = [(j, arm) for j, arm in enumerate(record.own)]
     if record.tests:  # models of another kind are there, too
-        columns = [(arm.row, arm) for arm in record.arms if arm.row not in record.silent]
+        columns = [(arm.row, arm) for arm in record.arms_with_predictions]
     stage = record.predictions if record.tests else record.fits
     errors = stage.get("tau_errors", np.full_like(stage["tau"], np.nan))
     return {

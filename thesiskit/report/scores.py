@@ -99,7 +99,7 @@ def selection_table(record: Record) -> list[Table]:
 
 def calibration_table(record: Record) -> list[Table]:
     """Calibration by first decimal of the prediction, one table for each rule or sampler."""
-    tables, class_name = [], record.one_words
+    tables, class_name = [], record.positive_class_name
     actual = class_name if record.n_classes == 2 else "right"
     caption = (
         f"C is the first decimal of the predictive probability of {class_name}; # the number of "
@@ -131,7 +131,7 @@ def _calibration_block(record: Record, label: str, variant: str) -> pd.DataFrame
         arm = record.find(label, way.method, variant, way.manner)
         if arm is None or arm.way != way:
             continue
-        calibration = metrics.calibration(*record.of_one(arm))
+        calibration = metrics.calibration(*record.probability_and_hit(arm))
         title = way.words.replace("complete", "corrected")
         frame[f"{title}: #"] = calibration["cases"]
         frame[f"{title}: Pred"] = calibration["predicted"]
@@ -345,7 +345,7 @@ def timing_table(record: Record) -> list[Table]:
 
 def reliability(record: Record, arm: Arm) -> pd.DataFrame:
     """Calibration with the exact band of each category, all holding together at LEVEL."""
-    p, y = record.of_one(arm)
+    p, y = record.probability_and_hit(arm)
     frame, category = metrics.calibration(p, y), metrics.categories(p)
     filled = np.flatnonzero(frame["cases"])
     bands = np.full((len(frame), 2), np.nan)
@@ -400,14 +400,13 @@ def _about_bands(record: Record) -> str:
 
 def reliability_figure(record: Record) -> list[Figure]:
     """Reliability diagrams of every arm, with exact bands and intervals."""
-    class_name = drawn_words(record.one_words, 20)
+    class_name = drawn_words(record.positive_class_name, 20)
     x_label, y_label = f"mean probability of {class_name}", f"fraction in {class_name}"
     if record.n_classes > 2:
         x_label, y_label = "mean confidence", "fraction that is right"
 
     def of_variant(variant: str):
-        arms = [arm for arm in record.arms if arm.variant in (variant, NONE)]
-        arms = [arm for arm in arms if arm.row not in record.silent]
+        arms = [arm for arm in record.arms_with_predictions if arm.variant in (variant, NONE)]
         sizes = {"width": lambda n: 2.2 * n + 0.5, "height": lambda n: 2.5 * n + 0.3}
         figure, axes = grid(len(arms), 4, **sizes, sharex=True, sharey=True)
         for axis, arm in zip(axes.flat, arms, strict=False):
@@ -608,7 +607,7 @@ def null_figure(record: Record) -> list[Figure]:
     bins = np.linspace(0, 1, 26)
 
     def draw(axis, arm: Arm) -> None:
-        p, rates = record.of_one(arm)[0], measured(record)[arm]
+        p, rates = record.probability_and_hit(arm)[0], measured(record)[arm]
         weights = np.full(len(p), 1 / len(p))
         axis.hist(p, bins, weights=weights, color=GREY, edgecolor=INK, linewidth=0.6)
         title = f"predicted {rates['expected error']:.0%} errors, observed {rates['error']:.0%}"
@@ -633,7 +632,7 @@ def null_figure(record: Record) -> list[Figure]:
     figure = _panels(record, methods, draw, column_title, row_title)
     for axis in figure.axes:
         axis.yaxis.label.set_fontsize(9)
-    class_name = drawn_words(record.one_words)
+    class_name = drawn_words(record.positive_class_name)
     figure.supxlabel(f"predictive probability of {class_name}", fontsize=10)
     figure.supylabel("fraction of test cases", fontsize=10)
     caption = (
