@@ -120,7 +120,7 @@ def boost_pairs(planes: Planes, k: int, form: int = -1) -> tuple[np.ndarray, np.
     walk, most = Walk(planes, places, len(places), 2), int(planes.values.max())
     pairs, statistic = np.empty((0, 2), dtype=np.int64), np.empty(0)
     for block in walk.blocks():
-        for rows, _ in walk.found(block, form):
+        for rows, _ in walk.scan_block(block, form):
             if not len(rows):
                 continue
             key, which = np.unique(rows[:, 0] * len(walk.rank) + rows[:, 1], return_inverse=True)

@@ -44,9 +44,9 @@ def test_the_p_value_of_equal_risks_is_binomial():
 
 def test_many_cases_are_convolved_by_fourier_transforms(rng, monkeypatch):
     risk = rng.random(3000) / 2
-    slow = metrics._number_of_ones(risk)
+    slow = metrics._count_distribution(risk)
     monkeypatch.setattr(metrics, "MANY", 10)
-    assert metrics._number_of_ones(risk) == pytest.approx(slow, abs=1e-12)
+    assert metrics._count_distribution(risk) == pytest.approx(slow, abs=1e-12)
 
 
 def test_no_case_has_no_error():
@@ -81,7 +81,7 @@ def test_the_verdict_is_about_the_total(wrong, verdict):
 def test_a_case_that_is_tested_twice_counts_once():
     once = cases([0, 1, 1, 0])
     twice = cases([0, 1, 1, 0] * 2, [0, 1, 2, 3] * 2)
-    assert list(twice.repeat) == [0] * 4 + [1] * 4
+    assert list(twice.repetition) == [0] * 4 + [1] * 4
     p = two([0.2, 0.7, 0.4, 0.1])
     one, both = Score(once, "x", p), Score(twice, "x", np.concatenate([p, p]))
     assert both.error_interval == one.error_interval
@@ -272,7 +272,7 @@ def test_groups_of_one_case_change_nothing(rng):
         one, other = (Score(cases(y, unit, group), "x", each) for each in (p, q))
         found.append(np.concatenate([
             one.auc_interval, one.recalibration.ravel(), [one.amlp_error],
-            [metrics.mcnemar(one.wrong_cases, other.wrong_cases, one.tested.places)],
+            [metrics.mcnemar(one.wrong_cases, other.wrong_cases, one.tested.group_id)],
             one.right_of(0), one.right_of(1), one.error_interval, one.less(other),
         ]))  # fmt: skip
     assert found[1] == pytest.approx(found[0], rel=1e-9)

@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss
 from thesiskit.config import load_config
 from thesiskit.files import Results
 from thesiskit.report import posteriors as told
-from thesiskit.report.posteriors import Temperature, number, temperatures
+from thesiskit.report.posteriors import Temperature, format_temperature, temperatures
 from thesiskit.study.experiment import Experiment
 
 NAMES = ["glioma", "lymphoma", "melanoma"]
@@ -131,15 +131,20 @@ def test_temperatures_are_those_of_the_fits(folder):
     for j, row in zip(tempered, frame.itertuples(), strict=True):
         tau = fits["tau"][:, j]
         assert (tau >= 1).all()
-        assert float(row[3]) == float(number(np.median(tau)))
-        assert float(row[5]) == float(number(tau.max()))
+        assert float(row[3]) == float(format_temperature(np.median(tau)))
+        assert float(row[5]) == float(format_temperature(tau.max()))
     assert (fits["tau"][:, fits["temperature"] == "none"] == 1).all()
     most = np.median(fits["tau"][:, tempered[0]])
-    assert f"evidence turned out to be counted {number(most)} times" in page(folder)
+    assert f"evidence turned out to be counted {format_temperature(most)} times" in page(folder)
 
 
 def test_a_temperature_without_a_bound_says_that_features_predict_nothing(monkeypatch, folder):
-    assert [number(one) for one in (1, 23.4, 1e4, 1e6)] == ["1.00", "23", "10,000", "above 10,000"]
+    assert [*map(format_temperature, (1, 23.4, 1e4, 1e6))] == [
+        "1.00",
+        "23",
+        "10,000",
+        "above 10,000",
+    ]
     config = load_config(folder / "mine.yaml")
     record = Experiment(config, Results(folder / "r", "mine"), folder).record()
     many = Temperature(np.full(3, 1e6), np.ones(3))

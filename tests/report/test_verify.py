@@ -104,10 +104,10 @@ def test_numbers_that_follow_are_compared_to_the_digits_printed(printed, here, d
 
 
 def test_settings_are_the_same_or_not():
-    assert thesis.same([1, "all", [0.5]], [1.0, "all", [0.5]])
-    assert thesis.same(0.3333333333, 0.33333333330000001)
+    assert thesis.equal_settings([1, "all", [0.5]], [1.0, "all", [0.5]])
+    assert thesis.equal_settings(0.3333333333, 0.33333333330000001)
     for a, b in (([1, 2], [1]), (300, 301), (1, "1"), (0, 1e-9), ("a", None)):
-        assert not thesis.same(a, b)
+        assert not thesis.equal_settings(a, b)
 
 
 # ---- calibration tables, on data that are made up ----

@@ -7,7 +7,7 @@ exact, bounds, or those of ranks.  Nothing is changed.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from math import lgamma, log
 from typing import Any
@@ -48,7 +48,40 @@ APART = 1e6  # times the smallest spread of a feature; tables of like measuremen
 GAP = 100  # times the spread of the next narrower feature; in tables of like measurements up to 9
 LOOKED, MOST_CODE = 2000, 20  # features whose shape is looked at; the largest code of a category
 SKEWED = 1.0  # median skewness that is far from the normal distribution's
+Pairs = list[tuple[int, int]]
 TAIL, HUGE = 8, 20  # deviations above the median, of skewed values; from it, of mistakes
+
+
+@dataclass
+class FeatureSummaries:
+    """What the features of a table hold; arrays are (p,), of values that are not missing."""
+
+    table: Cases
+    codes: np.ndarray
+    names: Sequence[str]
+    lacking: np.ndarray  # how many features are missing in each sample, (n,)
+    copies: Pairs  # features of which the second has the values of the first
+    values: np.ndarray  # how many distinct ones
+    gaps: np.ndarray  # how many are missing
+    pure: np.ndarray  # whether each value has samples of one class only
+    runs: np.ndarray  # of classes, in the order of values
+    whole: np.ndarray  # whether all are whole numbers
+    low: np.ndarray
+    middle: np.ndarray
+    high: np.ndarray
+    spread: np.ndarray  # the standard deviation, by quartiles
+    log_agree: np.ndarray  # log probability that two samples agree by chance
+    orders: np.ndarray  # the logarithm of the number of orders that the values can have
+    missing: np.ndarray  # in how many samples of each class, (K, p)
+
+    def name(self, j: int) -> str:
+        return quoted(self.names[j], 30) if self.table.columns else self.names[j]
+
+    def first_names(self, columns: Iterable[int]) -> str:
+        return few([self.name(j) for j in columns], NAMED, 34)
+
+
+Summaries = FeatureSummaries | None  # none of a table with more than LARGE values
 
 
 def findings(
@@ -62,22 +95,22 @@ def findings(
     grouped : the column whose cases of one value are kept together.
     transformed : whether real features are transformed, so that they need no logarithm.
     """
-    tables, some = _affordable(tables)
+    tables, notes = _affordable(tables)
     table = tables[0]
     classes: Sequence[str] = table.classes  # type: ignore[attr-defined]
-    looks, codes, halves = _looks(table)
-    about = [*_order(halves, first, folds), *_rare(codes, classes, folds), *some]
-    groups, columns = _columns(table, looks, codes, halves, grouped)
-    if looks is None:
+    stats, codes, halves = _looks(table)
+    about = [*_order(halves, first, folds), *_rare(codes, classes, folds), *notes]
+    groups, columns = _columns(table, stats, codes, halves, grouped)
+    if stats is None:
         return [*columns, *about, f"more than {LARGE:,} values: features were not looked at"]
-    repeats = _repeats(tables, looks, folds)
+    repeats = _repeats(tables, stats, folds)
     if table.family == "sequences":
         return [*repeats, *about]
-    found = [*_alone(looks, groups, len(classes) == 0), *repeats, *columns, *about]
-    found += [*_missing(looks, halves), *_idle(looks), *_naming(table, looks)]
+    lines = [*_alone(stats, groups, len(classes) == 0), *repeats, *columns, *about]
+    lines += [*_missing(stats, halves), *_idle(stats), *_naming(table, stats)]
     if table.family != "table":
-        return found
-    return [*found, *_scales(looks), *([] if transformed else _sizes(looks))]
+        return lines
+    return [*lines, *_scales(stats), *([] if transformed else _sizes(stats))]
 
 
 def _affordable(tables: Sequence[Any]) -> tuple[list[Any], list[str]]:
@@ -88,9 +121,9 @@ def _affordable(tables: Sequence[Any]) -> tuple[list[Any], list[str]]:
     size = table.inputs.size
     step = 1 if size <= LARGE else -(-size // SOME)
     names, values = table.features[::step], table.values[::step]
-    few_of = [replace(one, X=one.X[:, ::step], features=names, values=values) for one in tables]
-    said = f"of {len(table.features):,} features {len(names):,} were looked at, one of {step:,}"
-    return few_of, [said] if step > 1 else []
+    parts = [replace(part, X=part.X[:, ::step], features=names, values=values) for part in tables]
+    note = f"of {len(table.features):,} features {len(names):,} were looked at, one of {step:,}"
+    return parts, [note] if step > 1 else []
 
 
 def grouping(table: Cases) -> list[str]:
@@ -98,14 +131,14 @@ def grouping(table: Cases) -> list[str]:
     return _columns(table, *_looks(_affordable([table])[0][0]), None)[0]
 
 
-def _looks(table: Cases) -> tuple["Looks | None", np.ndarray, np.ndarray]:
+def _looks(table: Cases) -> tuple[Summaries, np.ndarray, np.ndarray]:
     """Return what features hold, unless they are too many; codes of responses, and halves."""
     y = np.asarray(table.response)  # type: ignore[attr-defined]
     codes = np.unique(y, return_inverse=True)[1].reshape(-1)
     real = not len(table.classes)  # type: ignore[attr-defined]
     halves = (y > np.median(y)).astype(np.intp) if real else codes
-    looks = Looks(table, codes, halves) if table.inputs.size <= LARGE else None
-    return looks, codes, halves
+    stats = summarise_features(table, codes, halves) if table.inputs.size <= LARGE else None
+    return stats, codes, halves
 
 
 # ---- what chance can do ----
@@ -124,8 +157,8 @@ def log_orders(counts: np.ndarray) -> float:
 
 def ranks_of(values: np.ndarray) -> np.ndarray:
     """Return ranks from 1, the mean one of equal values."""
-    _, place, held = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(held) - (held - 1) / 2)[place.reshape(-1)]
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[place.reshape(-1)]
 
 
 def rank_test(values: np.ndarray, y: np.ndarray) -> float:
@@ -156,26 +189,26 @@ def table_test(values: np.ndarray, y: np.ndarray) -> float:
     """
     for codes in (values := values.copy(), y := y.copy()):
         codes[np.bincount(codes)[codes] < RARE] = codes.max() + 1
-    held = np.zeros((values.max() + 1, y.max() + 1))
-    np.add.at(held, (values, y), 1)
-    held = held[held.any(axis=1)][:, held.any(axis=0)]
-    if min(held.shape) < 2:
+    cells = np.zeros((values.max() + 1, y.max() + 1))
+    np.add.at(cells, (values, y), 1)
+    cells = cells[cells.any(axis=1)][:, cells.any(axis=0)]
+    if min(cells.shape) < 2:
         return 1.0
-    rows, columns, n = held.sum(axis=1), held.sum(axis=0), held.sum()
-    if held.shape == (2, 2):
-        return fisher(held[0, 0], rows[0], columns[0], n)
+    rows, columns, n = cells.sum(axis=1), cells.sum(axis=0), cells.sum()
+    if cells.shape == (2, 2):
+        return fisher(cells[0, 0], rows[0], columns[0], n)
     expected = np.outer(rows, columns) / n
-    statistic = (1 - 1 / n) * ((held - expected) ** 2 / expected).sum()
+    statistic = (1 - 1 / n) * ((cells - expected) ** 2 / expected).sum()
     return float(special.chdtrc((len(rows) - 1) * (len(columns) - 1), statistic))
 
 
-def fisher(there: float, row: float, column: float, n: float) -> float:
+def fisher(marked: float, row: float, column: float, n: float) -> float:
     """Return twice the smaller tail of a hypergeometric number: of row cases, column are marked."""
     at = np.arange(max(0, row + column - n), min(row, column) + 1)
     cells = (at, row - at, column - at, n - row - column + at)
     logs = -sum(special.gammaln(cell + 1) for cell in cells)
     mass = np.exp(logs - logs.max())
-    tails = mass[at <= there].sum(), mass[at >= there].sum()
+    tails = mass[at <= marked].sum(), mass[at >= marked].sum()
     return min(1.0, 2 * float(min(tails) / mass.sum()))
 
 
@@ -191,14 +224,14 @@ def _order(y: np.ndarray, first: bool, folds: int) -> list[str]:
     p = follows_order(y)
     if p >= LEVEL:
         return []
-    said = f"the order of the cases goes with the response ({small(p)})"
+    finding = f"the order of the cases goes with the response ({small(p)})"
     if np.count_nonzero(np.diff(y)) == len(np.unique(y)) - 1:
-        said = "the cases are sorted by the response"
+        finding = "the cases are sorted by the response"
     if first:
-        said += ", and data.train takes the first ones: shuffle the lines, or leave data.train out"
-        return [f"{said}, so that evaluation.folds divides them at random"]
-    said += "; folds are drawn at random, so that this alone does no harm" if folds else ""
-    return [f"{said}; if they were measured in this order, what drifts tells the classes"]
+        finding += ", and data.train takes the first ones: shuffle the lines, or leave data.train "
+        return [f"{finding}out, so that evaluation.folds divides them at random"]
+    finding += "; folds are drawn at random, so that this alone does no harm" if folds else ""
+    return [f"{finding}; if they were measured in this order, what drifts tells the classes"]
 
 
 def _rare(y: np.ndarray, classes: Sequence[str], folds: int) -> list[str]:
@@ -214,56 +247,55 @@ def _rare(y: np.ndarray, classes: Sequence[str], folds: int) -> list[str]:
     ]
 
 
-def _repeats(tables: Sequence[Cases], looks: "Looks", folds: int) -> list[str]:
+def _repeats(tables: Sequence[Cases], stats: FeatureSummaries, folds: int) -> list[str]:
     """Say which cases have exactly, or nearly, the features of another one."""
-    seen: dict[bytes, int] = {}
-    rows = (row for one in tables for row in np.ascontiguousarray(one.inputs))
-    of = np.array([seen.setdefault(row.tobytes(), i) for i, row in enumerate(rows)])
+    first_row: dict[bytes, int] = {}
+    rows = (row for table in tables for row in np.ascontiguousarray(table.inputs))
+    of = np.array([first_row.setdefault(row.tobytes(), i) for i, row in enumerate(rows)])
     exact = [(int(of[i]), i) for i in np.flatnonzero(of != np.arange(len(of))).tolist()]
-    chance = len(of) * (len(of) - 1) / 2 * np.exp(looks.log_agree)
+    chance = len(of) * (len(of) - 1) / 2 * np.exp(stats.log_agree.sum())
     # measured values that are equal throughout are copies, or measured coarsely
-    level = LEVEL if looks.whole.all() else 0.5
-    found = {"exactly": exact if special.pdtrc(len(exact) - 1, chance) < level else []}
-    distinct = np.array([*seen.values()])
+    level = LEVEL if stats.whole.all() else 0.5
+    pairs_of = {"exactly": exact if special.pdtrc(len(exact) - 1, chance) < level else []}
+    distinct = np.array([*first_row.values()])
     if tables[0].family == "table" and 20 <= len(distinct) <= MOST_NEAR:
-        found["nearly"] = _near(tables, distinct, looks)
-    # those of a group are kept together
-    groups = [name for one in tables for name in one.groups or [""] * len(one.inputs)]
-    found = {how: [(i, j) for i, j in same if not groups[i] or groups[i] != groups[j]]
-             for how, same in found.items()}  # fmt: skip
+        pairs_of["nearly"] = _near(tables, distinct, stats)
+    groups = [name for table in tables for name in table.groups or [""] * len(table.inputs)]
     remedy = "predictions of one know the other: leave copies out"
     if not any(groups):
-        remedy += ", or name the column of what they are from, such as a patient, in "
-        remedy += "data.case_groups"
+        remedy += ", or name the column of their groups, such as patients, in data.case_groups"
     if folds and tables[0].family != "table":
         remedy = "they share a fold; leave out those that are copies"
-    y = np.concatenate([one.response for one in tables])  # type: ignore[attr-defined]
+    y = np.concatenate([table.response for table in tables])  # type: ignore[attr-defined]
     n, lines = len(tables[0].inputs), []
     names = [f"{i + 1}" if i < n else f"test case {i - n + 1}" for i in range(len(y))]
-    for how, same in ((how, same) for how, same in found.items() if same):
-        others = sum(y[i] != y[j] for i, j in same)
-        shown = few([f"{names[i]} and {names[j]}" for i, j in same], NAMED, 40)
+    for degree, candidates in pairs_of.items():
+        pairs = [(i, j) for i, j in candidates if not groups[i] or groups[i] != groups[j]]
+        if not pairs:  # samples of a group are kept together
+            continue
+        differing = sum(y[i] != y[j] for i, j in pairs)
+        response = f"{differing:,} with another" if differing else "with the same"
+        examples = few([f"{names[i]} and {names[j]}" for i, j in pairs], NAMED, 40)
         lines.append(
-            f"{counted(len(same), 'case has', 'cases have')} {how} the features of another case "
-            f"({shown}), {f'{others:,} with another' if others else 'with the same'} response: "
-            f"{remedy}"
+            f"{counted(len(pairs), 'case has', 'cases have')} {degree} the features of another "
+            f"case ({examples}), {response} response: {remedy}"
         )
     return lines
 
 
-def _near(tables: Sequence[Cases], distinct: np.ndarray, looks: "Looks") -> list[tuple[int, int]]:
+def _near(tables: Sequence[Cases], distinct: np.ndarray, stats: FeatureSummaries) -> Pairs:
     """Return pairs of cases that are much nearer than neighbours are.
 
     Of n points in d directions, 9 n r^d have their first neighbour by chance within r times the
     distance of their tenth one; that of the fifth says what d is.  Distances are of ranks, in which
     no tail is long.
     """
-    vary = looks.values > 1
-    usable = np.flatnonzero(vary & (looks.gaps == 0))
+    vary = stats.values > 1
+    usable = np.flatnonzero(vary & (stats.gaps == 0))
     if not len(usable) or len(usable) < MOST * vary.sum():
         return []
     usable = usable[:: -(-len(usable) // SEEN)]
-    z = np.concatenate([one.inputs[:, usable] for one in tables])[distinct]
+    z = np.concatenate([table.inputs[:, usable] for table in tables])[distinct]
     z = np.column_stack([ranks_of(column) for column in z.T]).astype(np.float32)
     z -= z.mean(axis=0)
     z /= np.maximum(z.std(axis=0), 1e-30)
@@ -288,185 +320,166 @@ def _near(tables: Sequence[Cases], distinct: np.ndarray, looks: "Looks") -> list
 # ---- features ----
 
 
-class Looks:
-    """What each feature of a table holds: arrays, which `_look` describes.
-
-    log_agree : the logarithm of the probability that two cases agree in all features by chance.
-    same : pairs of features of which the second has the values of the first.
-    missing : in how many cases of each class each feature is missing, (K, p).
-    lacking : how many features are missing in each case, (n,).
-    """
-
-    def __getattr__(self, name: str) -> np.ndarray:
-        raise AttributeError(name)  # so that types are known of what is set by name
-
-    def __init__(self, table: Cases, codes: np.ndarray, halves: np.ndarray):
-        self.table, self.codes = table, codes
-        self.names = table.columns or [f"number {j + 1}" for j in range(table.inputs.shape[1])]
-        self.log_agree, self.lacking = 0.0, np.zeros(len(codes), dtype=np.intp)
-        self.same: list[tuple[int, int]] = []
-        seen: dict[bytes, int] = {}
-        width, parts = max(1, BLOCK // len(codes)), []
-        for start in range(0, len(self.names), width):
-            x = self.columns(slice(start, start + width))
-            parts.append(self._look(x, codes))
-            gone = np.isnan(x)
-            in_class = [gone[halves == k].sum(axis=0) for k in range(halves.max() + 1)]
-            parts[-1]["missing"] = np.array(in_class)
-            self.lacking += gone.sum(axis=1)
-            for j, column in enumerate(np.ascontiguousarray(x.T), start=start):
-                before = seen.setdefault(column.tobytes(), j)
-                if before != j and parts[-1]["values"][j - start] > 1:
-                    self.same.append((before, j))
-        for name in parts[0]:
-            setattr(self, name, np.concatenate([part[name] for part in parts], axis=-1))
-
-    def columns(self, which: slice | int) -> np.ndarray:
-        """Return features as numbers, NaN where one is missing or has no code."""
-        x = np.asarray(self.table.inputs[:, which], dtype=np.float64)
-        return x if self.table.family == "table" else np.where(x <= MISSING, np.nan, x)
-
-    def name(self, j: int) -> str:
-        return quoted(self.names[j], 30) if self.table.columns else self.names[j]
-
-    def some(self, columns: Iterable[int]) -> str:
-        return few([self.name(j) for j in columns], NAMED, 34)
-
-    def _look(self, x: np.ndarray, codes: np.ndarray) -> dict[str, np.ndarray]:
-        n = len(x)
-        order = x.argsort(axis=0)
-        x = np.take_along_axis(x, order, axis=0)  # missing values come last
-        held = x == x
-        filled = held.sum(axis=0)
-        same = x[1:] == x[:-1]
-        turn = (np.diff(codes[order], axis=0) != 0) & held[1:]
-        place, gaps = np.arange(n)[:, None], n - filled
-        starts = np.maximum.accumulate(np.where(same, 0, place[1:]), axis=0)
-        within = np.where(held[1:], place[1:] - starts, 0)  # of equal values, how many are before
-        agree = (filled + 2 * within.sum(axis=0) + gaps**2) / n**2
-        self.log_agree += float(np.log(agree).sum())
-        low, q1, middle, q3, high = (
-            np.take_along_axis(x, np.maximum(at, 0)[None], axis=0)[0]
-            for at in (0 * filled, filled // 4, filled // 2, 3 * filled // 4, filled - 1)
-        )
-        return {
-            "values": filled - same.sum(axis=0),  # distinct ones
-            "gaps": gaps,  # missing ones
-            "pure": ~(same & turn).any(axis=0),  # whether each value has cases of one class
-            "runs": 1 + turn.sum(axis=0),  # of classes, in the order of values
-            "whole": ((x == np.floor(x)) | ~held).all(axis=0),  # numbers
-            "low": low,
-            "middle": middle,
-            "high": high,
-            "spread": (q3 - q1) / 1.349,  # the standard deviation, as quartiles say it
-            # the logarithm of the number of orders that the values can have
-            "orders": special.gammaln(filled + 1) - np.log1p(within).sum(axis=0),
-        }
+def _numbers(table: Cases, columns: slice | int) -> np.ndarray:
+    """Return features as numbers, NaN where one is missing or has no code."""
+    x = np.asarray(table.inputs[:, columns], dtype=np.float64)
+    return x if table.family == "table" else np.where(x <= MISSING, np.nan, x)
 
 
-def _alone(looks: Looks, groups: list[str], continuous: bool) -> list[str]:
+def summarise_features(table: Cases, codes: np.ndarray, halves: np.ndarray) -> FeatureSummaries:
+    """Return summaries of all features, by parts of BLOCK values."""
+    names = table.columns or [f"number {j + 1}" for j in range(table.inputs.shape[1])]
+    first_with: dict[bytes, int] = {}
+    copies, parts, lacking = [], [], np.zeros(len(codes), dtype=np.intp)
+    width = max(1, BLOCK // len(codes))
+    for start in range(0, len(names), width):
+        x = _numbers(table, slice(start, start + width))
+        part, absent = _summarise_columns(x, codes), np.isnan(x)
+        in_class = [absent[halves == k].sum(axis=0) for k in range(halves.max() + 1)]
+        parts.append(part | {"missing": np.array(in_class)})
+        lacking += absent.sum(axis=1)
+        for j, column in enumerate(np.ascontiguousarray(x.T), start=start):
+            first = first_with.setdefault(column.tobytes(), j)
+            if first != j and part["values"][j - start] > 1:
+                copies.append((first, j))
+    arrays = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
+    return FeatureSummaries(table, codes, names, lacking, copies, **arrays)
+
+
+def _summarise_columns(x: np.ndarray, codes: np.ndarray) -> dict[str, np.ndarray]:
+    """Return arrays of `FeatureSummaries` for some features."""
+    n = len(x)
+    order = x.argsort(axis=0)
+    x = np.take_along_axis(x, order, axis=0)  # missing values come last
+    present = x == x
+    filled = present.sum(axis=0)
+    equal = x[1:] == x[:-1]
+    turn = (np.diff(codes[order], axis=0) != 0) & present[1:]
+    place, gaps = np.arange(n)[:, None], n - filled
+    starts = np.maximum.accumulate(np.where(equal, 0, place[1:]), axis=0)
+    within = np.where(present[1:], place[1:] - starts, 0)  # of equal values, how many are before
+    agree = (filled + 2 * within.sum(axis=0) + gaps**2) / n**2
+    low, q1, middle, q3, high = (
+        np.take_along_axis(x, np.maximum(at, 0)[None], axis=0)[0]
+        for at in (0 * filled, filled // 4, filled // 2, 3 * filled // 4, filled - 1)
+    )
+    return {
+        "values": filled - equal.sum(axis=0),
+        "gaps": gaps,
+        "pure": ~(equal & turn).any(axis=0),
+        "runs": 1 + turn.sum(axis=0),
+        "whole": ((x == np.floor(x)) | ~present).all(axis=0),
+        **{"low": low, "middle": middle, "high": high},
+        "spread": (q3 - q1) / 1.349,
+        "log_agree": np.log(agree),
+        "orders": special.gammaln(filled + 1) - np.log1p(within).sum(axis=0),
+    }
+
+
+def _alone(stats: FeatureSummaries, groups: list[str], continuous: bool) -> list[str]:
     """Say which features tell the response without an error, where chance does not.
 
     Of v values, or of values in order, at most so many divisions into classes are free of errors.
     """
-    alone, filled = [], len(looks.codes) - looks.gaps
-    likely = looks.pure & (looks.values > 1)
-    likely &= (looks.runs <= looks.codes.max() + 1) | (2 * looks.values <= filled)
+    perfect, filled = [], len(stats.codes) - stats.gaps
+    likely = stats.pure & (stats.values > 1)
+    likely &= (stats.runs <= stats.codes.max() + 1) | (2 * stats.values <= filled)
     for j in np.flatnonzero(likely).tolist():
-        x = looks.columns(j)
-        y = looks.codes[x == x][x[x == x].argsort()]
+        x = _numbers(stats.table, j)
+        y = stats.codes[x == x][x[x == x].argsort()]
         counts = np.bincount(y)
-        several = np.count_nonzero(counts)
-        ways = [looks.values[j] * log(several)]
-        if looks.runs[j] == several:
-            ways.append(lgamma(several + 1))
+        n_classes = np.count_nonzero(counts)
+        ways = [stats.values[j] * log(n_classes)]
+        if stats.runs[j] == n_classes:
+            ways.append(lgamma(n_classes + 1))
         if continuous:
             step = np.diff(y)
             ways = [log(2)] if (step >= 0).all() or (step <= 0).all() else []
-        odds = min(ways, default=np.inf) - log_orders(counts) + log(len(looks.names))
-        if several > 1 and odds < log(LEVEL) and looks.names[j] not in groups:
-            alone.append(j)
-    if not alone:
+        odds = min(ways, default=np.inf) - log_orders(counts) + log(len(stats.names))
+        if n_classes > 1 and odds < log(LEVEL) and stats.names[j] not in groups:
+            perfect.append(j)
+    if not perfect:
         return []
-    tell = counted(len(alone), "feature tells", "features tell")
+    tell = counted(len(perfect), "feature tells", "features tell")
     return [
-        f"{tell} the response alone, without an error: {looks.some(alone)}; if they are copies "
-        "of the response, or known only after it, data.ignore them"
+        f"{tell} the response alone, without an error: {stats.first_names(perfect)}; if they are "
+        "copies of the response, or known only after it, data.ignore them"
     ]
 
 
-def _missing(looks: Looks, y: np.ndarray) -> list[str]:
+def _missing(stats: FeatureSummaries, y: np.ndarray) -> list[str]:
     """Say where values are missing more often in some classes."""
     n, counts, odd = len(y), np.bincount(y), []
-    some = np.flatnonzero((looks.gaps > 0) & (looks.gaps < n)).tolist()
-    level, test = LEVEL / 2 / max(1, len(some) * len(counts)), cache(fisher)
-    for j in some:
-        in_class = zip(looks.missing[:, j].tolist(), counts.tolist(), strict=True)
-        if min(test(there, int(looks.gaps[j]), of, n) for there, of in in_class) < level:
+    partly_missing = np.flatnonzero((stats.gaps > 0) & (stats.gaps < n)).tolist()
+    level, test = LEVEL / 2 / max(1, len(partly_missing) * len(counts)), cache(fisher)
+    for j in partly_missing:
+        in_class = zip(stats.missing[:, j].tolist(), counts.tolist(), strict=True)
+        if min(test(n_missing, int(stats.gaps[j]), of, n) for n_missing, of in in_class) < level:
             odd.append(j)
-    p = rank_test(looks.lacking, y)
+    p = rank_test(stats.lacking, y)
     if not odd and p >= LEVEL / 2:
         return []
-    where = f"in {looks.some(odd)}" if odd else f"by their number in a case ({small(p)})"
+    place = f"in {stats.first_names(odd)}" if odd else f"by their number in a case ({small(p)})"
     return [
-        f"values are missing more often in some classes, {where}: if cases were chosen or measured "
+        f"values are missing more often in some classes, {place}: if cases were chosen or measured "
         "otherwise there, the same will not hold of new cases; find out why they are missing"
     ]
 
 
-def _idle(looks: Looks) -> list[str]:
+def _idle(stats: FeatureSummaries) -> list[str]:
     """Say which features do not vary, and which have the values of another."""
-    found, flat = [], np.flatnonzero(looks.values < 2).tolist()
+    lines, flat = [], np.flatnonzero(stats.values < 2).tolist()
     if flat:
         vary = counted(len(flat), "feature does", "features do")
-        found.append(f"{vary} not vary, and so can tell nothing: {looks.some(flat)}")
-    orders, alike = np.unique(looks.orders[looks.values > 1].round(6), return_counts=True)
+        lines.append(f"{vary} not vary, and so can tell nothing: {stats.first_names(flat)}")
+    orders, alike = np.unique(stats.orders[stats.values > 1].round(6), return_counts=True)
     chance = float((alike * (alike - 1) / 2 * np.exp(-orders)).sum())
-    if looks.same and special.pdtrc(len(looks.same) - 1, chance) < LEVEL:
-        shown = few([f"{looks.name(j)} those of {looks.name(i)}" for i, j in looks.same], NAMED, 80)
-        have = counted(len(looks.same), "feature has", "features have")
-        found.append(
-            f"{have} the values of another one ({shown}): a selection keeps both, which count "
+    if stats.copies and special.pdtrc(len(stats.copies) - 1, chance) < LEVEL:
+        texts = [f"{stats.name(j)} those of {stats.name(i)}" for i, j in stats.copies]
+        examples = few(texts, NAMED, 80)
+        have = counted(len(stats.copies), "feature has", "features have")
+        lines.append(
+            f"{have} the values of another one ({examples}): a selection keeps both, which count "
             "twice; data.ignore one of them"
         )
-    return found
+    return lines
 
 
-def _naming(table: Cases, looks: Looks) -> list[str]:
+def _naming(table: Cases, stats: FeatureSummaries) -> list[str]:
     """Say which features seem to name the cases, or to be dates."""
-    n, found, texts = len(looks.codes), [], getattr(table, "values", None) or None
-    dated = (looks.low >= DAYS[0]) & (looks.high <= DAYS[1]) & (looks.gaps == 0)
-    likely = looks.whole & (dated | (looks.values == n) | (texts is not None)) & (n >= LEAST)
+    n, lines, texts = len(stats.codes), [], getattr(table, "values", None) or None
+    dated = (stats.low >= DAYS[0]) & (stats.high <= DAYS[1]) & (stats.gaps == 0)
+    likely = stats.whole & (dated | (stats.values == n) | (texts is not None)) & (n >= LEAST)
     for j in np.flatnonzero(likely).tolist():
-        said, x = "", looks.columns(j)
+        reason, x = "", _numbers(stats.table, j)
         if texts is not None:
             if len(texts[j]) > 2 and all(DATE.fullmatch(text) for text in texts[j]):
-                said = f"looks like dates ({texts[j][0]})"
+                reason = f"looks like dates ({texts[j][0]})"
             elif len(texts[j]) == n:
-                said = "differs in all cases, as names do"
+                reason = "differs in all cases, as names do"
         elif dated[j] and (abs(x // 100 % 100 - 6.5) < 6).all() and (abs(x % 100 - 16) < 16).all():
-            said = f"looks like dates ({x[0]:.0f})"
-        elif NAMING.fullmatch(looks.names[j].lower()) or (np.diff(x) == 1).all():
-            said = "looks like numbers of the cases" if looks.values[j] == n else ""
-        found += [f"column {looks.name(j)} {said}; {DROP}"] if said else []
-    more = len(found) - NAMED
-    return found if more <= 0 else [*found[:NAMED], f"{more:,} more columns look like these"]
+            reason = f"looks like dates ({x[0]:.0f})"
+        elif NAMING.fullmatch(stats.names[j].lower()) or (np.diff(x) == 1).all():
+            reason = "looks like numbers of the cases" if stats.values[j] == n else ""
+        lines += [f"column {stats.name(j)} {reason}; {DROP}"] if reason else []
+    more = len(lines) - NAMED
+    return lines if more <= 0 else [*lines[:NAMED], f"{more:,} more columns look like these"]
 
 
-def _scales(looks: Looks) -> list[str]:
+def _scales(stats: FeatureSummaries) -> list[str]:
     """Say that features are on wildly different scales."""
-    measured = np.flatnonzero((looks.values > LEAST) & (looks.spread > 0))
-    spread = looks.spread[measured]
+    measured = np.flatnonzero((stats.values > LEAST) & (stats.spread > 0))
+    spread = stats.spread[measured]
     logs = np.log(spread)
-    gaps = np.diff(np.sort(logs[~looks.whole[measured]]))  # numbers of cases are whole
+    gaps = np.diff(np.sort(logs[~stats.whole[measured]]))  # numbers of cases are whole
     if not len(logs) or (np.ptp(logs) < log(APART) and gaps.max(initial=0) < log(GAP)):
         return []
     least, most = measured[spread.argmin()], measured[spread.argmax()]
     far = np.abs(np.log(spread / np.median(spread))) >= min(np.ptp(logs), log(APART)) / 2
     return [
         f"{counted(int(far.sum()), 'feature is', 'features are')} on another scale: the spread of "
-        f"{looks.name(most)} is {spread.max() / spread.min():.0e} times that of "
-        f"{looks.name(least)}; the normal model and nearest-centroids take variances to be "
+        f"{stats.name(most)} is {spread.max() / spread.min():.0e} times that of "
+        f"{stats.name(least)}; the normal model and nearest-centroids take variances to be "
         "alike: write features in units of like size (other models cut or standardise them)"
     ]
 
@@ -479,9 +492,8 @@ def likely_transform(table: Cases) -> tuple[str, str]:
     normal scores made predictions worse, because features that tell classes are skewed too.
     """
     p = table.inputs.shape[1]
-    x = np.array(
-        table.inputs[:, np.unique(np.linspace(0, p - 1, min(p, LOOKED)).astype(int))], float
-    )
+    columns = np.unique(np.linspace(0, p - 1, min(p, LOOKED)).astype(int))
+    x = np.array(table.inputs[:, columns], float)
     values = np.array([len(np.unique(column[~np.isnan(column)])) for column in x.T])
     x, values = x[:, values > 2], values[values > 2]
     if not len(values):
@@ -504,34 +516,33 @@ def _skewness(x: np.ndarray) -> float:
     """Return the median over columns (n, p) of the size of skewness."""
     x = x - np.nanmean(x, axis=0)
     x = x / np.maximum(np.sqrt(np.nanmean(x**2, axis=0)), np.finfo(float).tiny)
-    each = np.nanmean(x**3, axis=0)
-    return float(np.median(np.abs(each)))
+    return float(np.median(np.abs(np.nanmean(x**3, axis=0))))
 
 
-def _sizes(looks: Looks) -> list[str]:
+def _sizes(stats: FeatureSummaries) -> list[str]:
     """Say that numbers want a logarithm, or that a few are far from all others."""
-    measured = (looks.values > LEAST) & (looks.spread > 0)
-    above, below = looks.high - looks.middle, looks.middle - looks.low
-    skewed = measured & (above > TAIL * looks.spread) & (above > 2 * below)
-    wide = (RANGE * looks.low <= looks.high) & (looks.high >= 0)
-    known = looks.values > 0
-    counts = looks.whole.all() and (looks.high[known] >= MANY).any() and 2 * wide.sum() >= len(wide)
+    measured = (stats.values > LEAST) & (stats.spread > 0)
+    above, below = stats.high - stats.middle, stats.middle - stats.low
+    skewed = measured & (above > TAIL * stats.spread) & (above > 2 * below)
+    wide = (RANGE * stats.low <= stats.high) & (stats.high >= 0)
+    valid = stats.values > 0
+    counts = stats.whole.all() and (stats.high[valid] >= MANY).any() and 2 * wide.sum() >= len(wide)
     tails = measured.any() and 2 * skewed.sum() >= measured.sum()
-    if (counts or tails) and (looks.low[known] >= 0).all():
-        what = f"{skewed.sum():,} of {len(skewed):,} features have a long tail, and none is below 0"
+    if (counts or tails) and (stats.low[valid] >= 0).all():
+        sign = f"{skewed.sum():,} of {len(skewed):,} features have a long tail, and none is below 0"
         if counts:
-            what = f"whole numbers up to {np.nanmax(looks.high):,.0f}, none below 0, as counts are"
-        return [f"{what}: the normal model fits their logarithms better (data.transform: log)"]
+            sign = f"whole numbers up to {np.nanmax(stats.high):,.0f}, none below 0, as counts are"
+        return [f"{sign}: the normal model fits their logarithms better (data.transform: log)"]
     # genes that few cases express have a small spread of their own
-    spread = np.maximum(looks.spread, np.median(looks.spread[measured]) if measured.any() else 0)
+    spread = np.maximum(stats.spread, np.median(stats.spread[measured]) if measured.any() else 0)
     far = np.flatnonzero(measured & (np.maximum(above, below) > HUGE * spread)).tolist()
     if not far:
         return []
     cells = []
     for j in far[:NAMED]:
-        x = looks.columns(j)
-        at = int(np.nanargmax(np.abs(x - looks.middle[j])))
-        cells.append(f"{x[at]:.6g} of {looks.name(j)} in case {at + 1:,}")
+        x = _numbers(stats.table, j)
+        at = int(np.nanargmax(np.abs(x - stats.middle[j])))
+        cells.append(f"{x[at]:.6g} of {stats.name(j)} in case {at + 1:,}")
     more = f" and {len(far) - NAMED:,} more" if len(far) > NAMED else ""
     return [
         f"{counted(len(far), 'feature has', 'features have')} values more than {HUGE} standard "
@@ -544,39 +555,38 @@ def _sizes(looks: Looks) -> list[str]:
 
 
 def _columns(
-    table: Cases, looks: Looks | None, codes: np.ndarray, halves: np.ndarray, grouped: str | None
+    table: Cases, stats: Summaries, codes: np.ndarray, halves: np.ndarray, grouped: str | None
 ) -> tuple[list[str], list[str]]:
     """Return the columns that have groups of cases, and a line each of groups and of batches."""
-    asked = dict(table.aside) | ({"data.id": table.ids} if table.ids else {})
-    for j, name in enumerate(looks.names if looks else ()):
-        assert looks is not None
-        many = looks.pure[j] and looks.whole[j] and LEAST <= looks.values[j] <= len(codes) // 2
-        if many or BATCH.search(name.lower()) or PATIENT.search(name.lower()):
-            texts, x = getattr(table, "values", None), looks.columns(j)
-            cells = [texts[j][int(one)] if texts and one == one else f"{one:.15g}" for one in x]
-            asked[name] = cells
-    asked.pop(grouped or "", None)
-    groups = [name for name in asked if _has_groups(name, asked[name], codes, len(asked))]
-    told, batches = [], []
-    features = {*(looks.names if looks else ()), *getattr(table, "coding", ())}
-    for name in (name for name in asked if name not in groups):
+    texts_of = dict(table.aside) | ({"data.id": table.ids} if table.ids else {})
+    for j, name in enumerate(stats.names if stats else ()):
+        assert stats is not None
+        is_code = stats.pure[j] and stats.whole[j] and LEAST <= stats.values[j] <= len(codes) // 2
+        if is_code or BATCH.search(name.lower()) or PATIENT.search(name.lower()):
+            texts, x = getattr(table, "values", None), _numbers(stats.table, j)
+            texts_of[name] = [texts[j][int(v)] if texts and v == v else f"{v:.15g}" for v in x]
+    texts_of.pop(grouped or "", None)
+    groups = [name for name in texts_of if _has_groups(name, texts_of[name], codes, len(texts_of))]
+    lines, batches = [], []
+    features = {*(stats.names if stats else ()), *getattr(table, "coding", ())}
+    for name in (name for name in texts_of if name not in groups):
         if name not in features or BATCH.search(name.lower()):
-            p = goes_with(asked[name], halves) * len(asked)
+            p = goes_with(texts_of[name], halves) * len(texts_of)
             batches += [f"{quoted(name, 30)} ({small(p)})"] if p < LEVEL else []
     if groups:
         names = few([quoted(name, 30) for name in groups], NAMED, 34)
-        told.append(
+        lines.append(
             f"the cases are in groups: values of {names} are in several cases each, as those of "
             "patients are; a group in training and test cases predicts too few errors: "
             f"data.case_groups: {groups[0]} keeps it together"
         )
     if batches:
-        told.append(
+        lines.append(
             f"the response goes with {few(batches, NAMED, 60)}: if classes were taken at other "
             "places or times, features can tell that in place of the response; see whether "
             "predictions hold within each"
         )
-    return groups, told
+    return groups, lines
 
 
 def _has_groups(name: str, cells: Sequence[str], codes: np.ndarray, columns: int) -> bool:
@@ -584,8 +594,8 @@ def _has_groups(name: str, cells: Sequence[str], codes: np.ndarray, columns: int
 
     Of v groups, at most K^v divisions into K classes leave all of one class.
     """
-    known = np.array([cell not in UNKNOWN for cell in cells])
-    texts, y = np.array(cells)[known], codes[known]
+    present = np.array([cell not in UNKNOWN for cell in cells])
+    texts, y = np.array(cells)[present], codes[present]
     values, place, counts = np.unique(texts, return_inverse=True, return_counts=True)
     v = len(values)
     if 2 * v > len(y) or v < 3 or (counts > 1).mean() < MOST:
@@ -594,16 +604,16 @@ def _has_groups(name: str, cells: Sequence[str], codes: np.ndarray, columns: int
         return True
     if BATCH.search(name.lower()) or all(DATE.match(value) for value in values):
         return False
-    held = np.unique(np.column_stack([place.reshape(-1), y]), axis=0)
+    pairs = np.unique(np.column_stack([place.reshape(-1), y]), axis=0)
     classes = np.bincount(y)
     ways = v * log(max(2, int(np.count_nonzero(classes)))) - log_orders(classes) + log(columns)
-    return v >= LEAST and len(held) == v and ways < log(LEVEL)
+    return v >= LEAST and len(pairs) == v and ways < log(LEVEL)
 
 
 def goes_with(cells: Sequence[str], y: np.ndarray) -> float:
     """Return the p-value of values, their order if they are numbers or dates, or their letters."""
-    known = np.array([cell not in UNKNOWN for cell in cells])
-    texts, y = np.array(cells)[known], y[known]
+    present = np.array([cell not in UNKNOWN for cell in cells])
+    texts, y = np.array(cells)[present], y[present]
     if len(y) < LEAST:
         return 1.0
     tests = []

@@ -9,7 +9,7 @@ four cases in a byte, the first in the lowest bits.  00 is two copies of the fir
 import hashlib
 import mmap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -66,13 +66,13 @@ class PlinkData(Source):
     _each_once = field_validator("ignore")(distinct)
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
-        beside = self.covariates
-        train = read_plink(folder / self.path, ignore=self.ignore, covariates=beside)
-        found = [(train, self.path)]
+        covariates = self.covariates
+        train = read_plink(folder / self.path, ignore=self.ignore, covariates=covariates)
+        tables = [(train, self.path)]
         if self.test_path is not None:
-            test = read_plink(folder / self.test_path, like=train, covariates=beside)
-            found.append((test, self.test_path))
-        return [reading.grouped(one, self.case_groups, where) for one, where in found]
+            test = read_plink(folder / self.test_path, like=train, covariates=covariates)
+            tables.append((test, self.test_path))
+        return [reading.grouped(table, self.case_groups, name) for table, name in tables]
 
     def read_new(self, path: Path, like: FeatureTable) -> FeatureTable:
         return read_plink(path, like=like, new=True, covariates=self.covariates)
@@ -87,13 +87,13 @@ class Bed:
 
     bits : (loci of the file, bytes) uint8, memory-mapped.
     place : (p,) which locus of the file each is; -1 where the file has it not.
-    turned : (p,) whether copies of the second allele are counted.
+    swapped : (p,) whether copies of the second allele are counted.
     content : a digest of the file.
     """
 
     bits: np.memmap
     place: np.ndarray
-    turned: np.ndarray
+    swapped: np.ndarray
     content: str
 
     def raw(self, columns: np.ndarray, cases: int) -> Iterator[tuple[slice, np.ndarray]]:
@@ -112,8 +112,8 @@ class Bed:
         """Write the genotypes of some loci and cases into codes, (columns, cases)."""
         for part, raw in self.raw(columns, len(cases)):
             codes[part] = OF_BYTE[raw].view(np.int8).reshape(len(raw), -1)[:, cases]
-        turned = self.turned[columns]
-        codes[turned] = TURNED[codes[turned]]
+        swapped = self.swapped[columns]
+        codes[swapped] = TURNED[codes[swapped]]
         codes[self.place[columns] < 0] = MISSING
 
 
@@ -139,48 +139,49 @@ class Genotypes:
     def __len__(self) -> int:
         return len(self.case)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key) -> Any:
         if type(key) is not tuple and np.ndim(key) == 0 and type(key) is not slice:
             return self[key, :]
         if type(key) is not tuple:
             return Genotypes(self.beds, self.file[key], self.case[key])
-        rows, columns = (np.arange(size)[one] for size, one in zip(self.shape, key, strict=True))
+        rows, columns = (np.arange(n)[part] for n, part in zip(self.shape, key, strict=True))
         codes = np.empty((columns.size, rows.size), dtype=self.dtype)
         file, case = self.file[rows].reshape(-1), self.case[rows].reshape(-1)
         for number, bed in enumerate(self.beds):
-            mine = slice(None) if len(self.beds) == 1 else file == number
-            held = codes[:, mine]
-            bed.unpack(columns.reshape(-1), case[mine], held)
-            codes[:, mine] = held
+            members = slice(None) if len(self.beds) == 1 else file == number
+            genotypes = codes[:, members]
+            bed.unpack(columns.reshape(-1), case[members], genotypes)
+            codes[:, members] = genotypes
         return codes.T.reshape(rows.shape + columns.shape)
 
-    def __array_function__(self, function: Any, types: Any, given: Any, keys: Any) -> Any:
+    def __array_function__(self, function: Callable, types, arguments: tuple, keys: dict) -> Any:
         if function is not np.concatenate or keys or {*types} != {Genotypes}:
             return NotImplemented
-        tables, beds = given[0], [bed for one in given[0] for bed in one.beds]
-        first = np.cumsum([0] + [len(one.beds) for one in tables])
-        file = [one.file + start for one, start in zip(tables, first, strict=False)]
-        return Genotypes(beds, np.concatenate(file), np.concatenate([one.case for one in tables]))
+        tables, beds = arguments[0], [bed for table in arguments[0] for bed in table.beds]
+        first = np.cumsum([0] + [len(table.beds) for table in tables])
+        file = [table.file + start for table, start in zip(tables, first, strict=False)]
+        case = np.concatenate([table.case for table in tables])
+        return Genotypes(beds, np.concatenate(file), case)
 
     @cached_property
     def missing(self) -> np.ndarray:
         """How many genotypes of each locus are missing, (p,); no case may be there twice."""
-        found = np.zeros(self.shape[1], dtype=np.int64)
+        counts = np.zeros(self.shape[1], dtype=np.int64)
         for number, bed in enumerate(self.beds):
             case = self.case[self.file == number]
-            wanted = np.zeros(bed.bits.shape[1], dtype=np.uint8)
-            np.bitwise_or.at(wanted, case // 4, (1 << case % 4 * 2).astype(np.uint8))
+            mask = np.zeros(bed.bits.shape[1], dtype=np.uint8)
+            np.bitwise_or.at(mask, case // 4, (1 << case % 4 * 2).astype(np.uint8))
             for part, raw in bed.raw(np.arange(self.shape[1]), 0):
-                held = np.bitwise_count(raw & ~(raw >> 1) & wanted)
-                found[part] += held.sum(axis=1, dtype=np.int64)
-            found[bed.place < 0] += len(case)
-        return found
+                missing = np.bitwise_count(raw & ~(raw >> 1) & mask)
+                counts[part] += missing.sum(axis=1, dtype=np.int64)
+            counts[bed.place < 0] += len(case)
+        return counts
 
     @property
     def content(self) -> str:
         """A digest of what the table holds."""
         whole = hashlib.sha256("".join(bed.content for bed in self.beds).encode())
-        orders = (one for bed in self.beds for one in (bed.place, bed.turned))
+        orders = (order for bed in self.beds for order in (bed.place, bed.swapped))
         for numbers in (*orders, self.file, self.case):
             whole.update(numbers.astype("<i8").tobytes())
         return whole.hexdigest()
@@ -214,54 +215,62 @@ def read_plink(
     "." or that of several loci.
     """
     path = Path(path)
-    where, told = shown(path), []
+    file, notes = shown(path), []
     families, cases, _, _, sexes, phenotypes = _columns(path, ".fam", FAM)
     loci, renamed = _loci(path)
     bits, content = _mapped(path, len(cases), len(loci.names))
     if renamed:
         has = counted(renamed, "locus has", "loci have")
-        told.append(f"{has} no name, or that of another; the name is chromosome:position")
+        notes.append(f"{has} no name, or that of another; the name is chromosome:position")
     if like is None:
         for name in ignore:
-            reading.check_column(name, loci.names, where)
+            reading.check_column(name, loci.names, file)
         place = np.flatnonzero(~np.isin(loci.names, list(ignore)))
-        turned = np.zeros(len(place), dtype=bool)
+        swapped_alleles = np.zeros(len(place), dtype=bool)
         features, alleles = [loci.names[j] for j in place], [loci.alleles[j] for j in place]
         if not features:
-            raise DataError(f"{where}: data.ignore leaves no locus; ignore fewer")
+            raise DataError(f"{file}: data.ignore leaves no locus; ignore fewer")
     else:
         features, alleles = like.features, like.alleles
-        place, turned = _matched(loci, like, where, new=new)
+        place, swapped_alleles = _matched(loci, like, file, new=new)
     if new:
         rows, response = np.arange(len(cases)), np.zeros(len(cases), dtype=np.int32)
     else:
-        rows, response = _responses(phenotypes, where, train=like is None)
+        rows, response = _responses(phenotypes, file, train=like is None)
         gone = counted(len(cases) - len(rows), "case", "cases")
-        told += [f"{gone} without a phenotype left out"] if len(rows) < len(cases) else []
-    genotypes = Genotypes([Bed(bits, place, turned, content)], np.zeros_like(rows), rows)
+        notes += [f"{gone} without a phenotype left out"] if len(rows) < len(cases) else []
+    genotypes = Genotypes([Bed(bits, place, swapped_alleles, content)], np.zeros_like(rows), rows)
     missing = genotypes.missing[place >= 0]
     if missing.any():
-        told.append(
+        notes.append(
             f"{counted(int(missing.sum()), 'genotype is', 'genotypes are')} missing "
             f"({missing.mean() / len(rows):.1%}), in {np.count_nonzero(missing):,} of "
             f"{len(missing):,} loci"
         )
-    if swapped := int(turned.sum()):
+    if swapped := int(swapped_alleles.sum()):
         have = counted(swapped, "locus has", "loci have")
-        told.append(f"{have} swapped alleles: counted as in the training cases")
-    ids = _ids(cases, families, where)
+        notes.append(f"{have} swapped alleles: counted as in the training cases")
+    ids = _ids(cases, families, file)
     ids = [ids[row] for row in rows]
-    told += reading.cases_of_both(like.ids, ids) if like is not None and not new else []
+    notes += reading.cases_of_both(like.ids, ids) if like is not None and not new else []
     aside = {"family": families, "sex": sexes}
+    for name, column in aside.items():
+        aside[name] = ["" if column[row] == "0" else column[row] for row in rows]
+    columns = _covariates(path, covariates, families, cases)
     return FeatureTable(
-        genotypes, response, features, [GENOTYPES] * len(place), CLASSES, alleles,
-        {features[j]: "" for j in np.flatnonzero(place < 0)}, source=path.name, ids=ids,
-        notes=[f"{cut(path.name)}: {one}" for one in told],
-        aside={name: ["" if column[row] == "0" else column[row] for row in rows]
-               for name, column in aside.items()},
-        covariates={name: column[rows] for name, column in
-                    _covariates(path, covariates, families, cases).items()},
-    )  # fmt: skip
+        genotypes,
+        response,
+        features,
+        [GENOTYPES] * len(place),
+        CLASSES,
+        alleles,
+        {features[j]: "" for j in np.flatnonzero(place < 0)},
+        source=path.name,
+        ids=ids,
+        notes=[f"{cut(path.name)}: {note}" for note in notes],
+        aside=aside,
+        covariates={name: column[rows] for name, column in columns.items()},
+    )
 
 
 class Loci(NamedTuple):
@@ -272,7 +281,7 @@ class Loci(NamedTuple):
     alleles: list[Alleles]
 
 
-def _columns(path: Path, suffix: str, what: str) -> list[list[str]]:
+def _columns(path: Path, suffix: str, contents: str) -> list[list[str]]:
     """Return the six columns of the file beside a `.bed`."""
     path = path.with_suffix(suffix)
     lines = [line.split() for line in reading.utf8(path).split("\n")]
@@ -282,32 +291,32 @@ def _columns(path: Path, suffix: str, what: str) -> list[list[str]]:
         if len(line) != 6:
             raise DataError(
                 f"{shown(path)}: line {number:,} has {counted(len(line), 'column', 'columns')}; a "
-                f"{suffix} has six: {what}"
+                f"{suffix} has six: {contents}"
             )
     if not lines:
-        raise DataError(f"{shown(path)}: it is empty; a {suffix} has lines of {what}")
+        raise DataError(f"{shown(path)}: it is empty; a {suffix} has lines of {contents}")
     return [list(column) for column in zip(*lines, strict=True)]
 
 
 def _mapped(path: Path, cases: int, loci: int) -> tuple[np.memmap, str]:
     """Return the genotypes as they are packed, and a digest of the file."""
-    where, width = shown(path), -(-cases // 4)
+    file_name, width = shown(path), -(-cases // 4)
     with reading.opened(path) as file:
         start = file.read(3)
         if start != MAGIC:
             individual = start[:2] == MAGIC[:2] and start[2:] == b"\0"
             raise DataError(
-                f"{where}: its genotypes are case after case; `plink --bfile OLD --make-bed` "
+                f"{file_name}: its genotypes are case after case; `plink --bfile OLD --make-bed` "
                 "writes them locus after locus"
                 if individual
-                else f"{where}: it is no .bed of PLINK 1, which begins with the bytes 6c 1b 01; "
-                "`plink --make-bed` (or plink2) writes one"
+                else f"{file_name}: it is no .bed of PLINK 1, which begins with the bytes 6c 1b "
+                "01; `plink --make-bed` (or plink2) writes one"
             )
-        size, wanted = path.stat().st_size, 3 + loci * width
-        if size != wanted:
+        size, expected = path.stat().st_size, 3 + loci * width
+        if size != expected:
             raise DataError(
-                f"{where}: it has {size:,} bytes, but {cases:,} cases in the .fam and {loci:,} "
-                f"loci in the .bim make {wanted:,}; it is cut off, or not of this study"
+                f"{file_name}: it has {size:,} bytes, but {cases:,} cases in the .fam and {loci:,} "
+                f"loci in the .bim make {expected:,}; it is cut off, or not of this study"
             )
         content = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
     return np.memmap(path, np.uint8, "r", 3, (loci, width)), content
@@ -320,118 +329,119 @@ def _covariates(
     if not names:
         return {}
     path = path.with_suffix(".cov")
-    where = shown(path)
+    file = shown(path)
     first, *lines = [*filter(None, map(str.split, reading.utf8(path).split("\n")))] or [[]]
     if [name.lstrip("#") for name in first[:2]] != ["FID", "IID"]:
-        raise DataError(f"{where}: its first line must name the columns, first FID and IID")
+        raise DataError(f"{file}: its first line must name the columns, first FID and IID")
     odd = next((line for line in lines if len(line) != len(first)), None)
     if odd is not None:
-        raise DataError(f"{where}: the line of {' '.join(odd[:2])} has not {len(first)} columns")
+        raise DataError(f"{file}: the line of {' '.join(odd[:2])} has not {len(first)} columns")
     for name in names:
-        reading.check_column(name, first[2:], where)
+        reading.check_column(name, first[2:], file)
     of_case = {(line[0], line[1]): line for line in lines}
     pairs = list(zip(families, cases, strict=True))
     lacking = next((pair for pair in pairs if pair not in of_case), None)
     if lacking is not None:
-        raise DataError(f"{where}: it has no line for the case {lacking[1]} of the .fam; add it")
+        raise DataError(f"{file}: it has no line for the case {lacking[1]} of the .fam; add it")
     cells = dict(zip(first, zip(*map(of_case.__getitem__, pairs), strict=True), strict=True))
     places = [f"case {case}" for case in cases]
-    return {name: reading.covariate(name, cells[name], places, UNKNOWN, where) for name in names}
+    return {name: reading.covariate(name, cells[name], places, UNKNOWN, file) for name in names}
 
 
 def _loci(path: Path) -> tuple[Loci, int]:
     """Return the loci of the `.bim`, and how many have another name here."""
-    chromosomes, own, _, positions, *alleles = _columns(path, ".bim", BIM)
-    where, pairs = shown(path.with_suffix(".bim")), list(zip(*alleles, strict=True))
+    chromosomes, original, _, positions, *alleles = _columns(path, ".bim", BIM)
+    file, pairs = shown(path.with_suffix(".bim")), list(zip(*alleles, strict=True))
     at = [*map(":".join, zip(chromosomes, positions, strict=True))]
-    held = Counter(own)
+    counts = Counter(original)
     names = [
-        there if name == "." or held[name] > 1 else name
-        for name, there in zip(own, at, strict=True)
+        position if name == "." or counts[name] > 1 else name
+        for name, position in zip(original, at, strict=True)
     ]
-    held = Counter(names)
-    if len(held) < len(names):  # at one place, with other alleles
+    counts = Counter(names)
+    if len(counts) < len(names):  # at one place, with other alleles
         names = [
-            f"{name}:{':'.join(sorted(pair))}" if held[name] > 1 else name
+            f"{name}:{':'.join(sorted(pair))}" if counts[name] > 1 else name
             for name, pair in zip(names, pairs, strict=True)
         ]
     twice = [name for name, number in Counter(names).items() if number > 1]
     if twice:
         raise DataError(
-            f"{where}: loci at one place with the same name and alleles: {few(twice)}; leave out "
+            f"{file}: loci at one place with the same name and alleles: {few(twice)}; leave out "
             "all but one of each (plink2 --rm-dup)"
         )
     for name in names:
-        reading.check_text(name, f"{where}: the name of a locus", "rename it")
-    renamed = sum(name != before for name, before in zip(names, own, strict=True))
+        reading.check_text(name, f"{file}: the name of a locus", "rename it")
+    renamed = sum(name != previous for name, previous in zip(names, original, strict=True))
     return Loci(names, at, pairs), renamed
 
 
 def _matched(
-    loci: Loci, like: FeatureTable, where: str, *, new: bool
+    loci: Loci, like: FeatureTable, file: str, *, new: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the place of each locus of the training table, -1 if there is none, and if turned."""
     of_name = {name: j for names in (loci.at, loci.names) for j, name in enumerate(names)}
     place = np.array([of_name.get(name, -1) for name in like.features], dtype=np.intp)
     lacking = [like.features[j] for j in np.flatnonzero(place < 0)]
     if lacking and (not new or len(lacking) == len(place)):
-        some = counted(len(lacking), "locus", "loci")
+        count = counted(len(lacking), "locus", "loci")
         raise DataError(
-            f"{where}: it lacks {some} of the training cases: {few(lacking)}; are they named "
+            f"{file}: it lacks {count} of the training cases: {few(lacking)}; are they named "
             "otherwise? Or leave them out of both"
         )
-    turned, odd = np.zeros(len(place), dtype=bool), []
-    for j, (k, known) in enumerate(zip(place.tolist(), like.alleles, strict=True)):
-        if k < 0 or loci.alleles[k] == known:
+    swapped, odd = np.zeros(len(place), dtype=bool), []
+    for j, (k, alleles) in enumerate(zip(place.tolist(), like.alleles, strict=True)):
+        if k < 0 or loci.alleles[k] == alleles:
             continue
         first, second = loci.alleles[k]
-        turned[j] = (second, first) == known or not _agree((first, second), known)
-        if turned[j] and not _agree((second, first), known):
-            odd.append(f"{like.features[j]} ({first}/{second} for {'/'.join(known)})")
+        swapped[j] = (second, first) == alleles or not _agree((first, second), alleles)
+        if swapped[j] and not _agree((second, first), alleles):
+            odd.append(f"{like.features[j]} ({first}/{second} for {'/'.join(alleles)})")
     if odd:
         have = counted(len(odd), "locus has", "loci have")
         raise DataError(
-            f"{where}: {have} other alleles than in the training cases: {few(odd, 3, 60)}; if they "
+            f"{file}: {have} other alleles than in the training cases: {few(odd, 3, 60)}; if they "
             "are of the other strand, `plink --flip` turns them; or leave these loci out"
         )
-    return place, turned
+    return place, swapped
 
 
-def _agree(pair: Alleles, known: Alleles) -> bool:
+def _agree(pair: Alleles, reference: Alleles) -> bool:
     """Whether alleles are the same, of which "0" was not seen in a file."""
-    return all(a == b or "0" in (a, b) for a, b in zip(pair, known, strict=True))
+    return all(a == b or "0" in (a, b) for a, b in zip(pair, reference, strict=True))
 
 
-def _responses(phenotypes: list[str], where: str, *, train: bool) -> tuple[np.ndarray, np.ndarray]:
+def _responses(phenotypes: list[str], file: str, *, train: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return which cases have a phenotype, and their classes."""
-    where = f"{where}: the phenotype in the .fam"
+    file = f"{file}: the phenotype in the .fam"
     texts: dict[str, Any] = {
         text: int(text) if text.lstrip("-").isdecimal() else text for text in {*phenotypes}
     }
-    held = {*texts.values()} - {-9, 0, "NA", "nan", "NaN"}
-    odd = sorted(map(str, held - {1, 2}))
+    values = {*texts.values()} - {-9, 0, "NA", "nan", "NaN"}
+    odd = sorted(map(str, values - {1, 2}))
     if odd:
         raise DataError(
-            f"{where} is {few(odd, 3)} in some cases; it must be 1 (control) or 2 (case), and -9 "
+            f"{file} is {few(odd, 3)} in some cases; it must be 1 (control) or 2 (case), and -9 "
             "or 0 if it is missing (for other coding: plink --pheno FILE --make-bed)"
         )
-    if not held or (train and len(held) < 2):
+    if not values or (train and len(values) < 2):
         remedy = "; write 1 (control) and 2 (case), as `plink --pheno FILE --make-bed` does"
-        if held == {1} and 0 in texts.values():
+        if values == {1} and 0 in texts.values():
             remedy = "; a 0 counts as missing (`plink --1 --make-bed` makes 1 and 2 of 0 and 1)"
-        what = f"is {held.pop()} in all cases that have one" if held else "is missing in all cases"
-        raise DataError(f"{where} {what}{remedy}")
-    found = np.array([{1: 1, 2: 2}.get(texts[one], 0) for one in phenotypes])
-    rows = np.flatnonzero(found)
-    return rows, found[rows].astype(np.int32) - 1
+        problem = "is missing in all cases"
+        problem = f"is {values.pop()} in all cases that have one" if values else problem
+        raise DataError(f"{file} {problem}{remedy}")
+    codes = np.array([{1: 1, 2: 2}.get(texts[text], 0) for text in phenotypes])
+    rows = np.flatnonzero(codes)
+    return rows, codes[rows].astype(np.int32) - 1
 
 
-def _ids(cases: list[str], families: list[str], where: str) -> list[str]:
+def _ids(cases: list[str], families: list[str], file: str) -> list[str]:
     """Return what cases are called: families may use the same names."""
     if len({*cases}) == len(cases):
         return cases
-    both = [f"{family} {case}" for family, case in zip(families, cases, strict=True)]
-    twice = [name for name, number in Counter(both).items() if number > 1]
+    full_names = [f"{family} {case}" for family, case in zip(families, cases, strict=True)]
+    twice = [name for name, number in Counter(full_names).items() if number > 1]
     if twice:
-        raise DataError(f"{where}: several cases of the .fam are called {few(twice)}; rename them")
-    return both
+        raise DataError(f"{file}: several cases of the .fam are called {few(twice)}; rename them")
+    return full_names

@@ -74,7 +74,7 @@ class MarkovChain(ABC):
 
     place: Arrays
 
-    def __init__(self, rng: np.random.Generator, identity: dict[str, Any] | None = None):
+    def __init__(self, rng: np.random.Generator, identity: dict[str, object] | None = None):
         self.rng, self.identity, self.done = rng, identity, 0
 
     @abstractmethod
@@ -193,23 +193,23 @@ def check_run(
         )
 
 
-def next_checkpoint(done: int) -> int:
+def next_checkpoint(iteration: int) -> int:
     """Return the first checkpoint after so many iterations."""
     checkpoint = defaults.UNTIL_FIRST
-    while checkpoint <= done:
+    while checkpoint <= iteration:
         checkpoint = checkpoint * 3 // 2
     return checkpoint
 
 
-def counts(at: np.ndarray, done: int, most: int) -> np.ndarray:
+def counts(at: np.ndarray, iteration: int, most: int) -> np.ndarray:
     """Return which iterations `at` (counted from 1) are kept after `done` of them, bool.
 
     They are in the second half, and multiples of the least power of 2 that leaves at most `most`.
     """
     space = 1
-    while done // space - done // 2 // space > most:
+    while iteration // space - iteration // 2 // space > most:
         space *= 2
-    return (at > done // 2) & (at % space == 0)
+    return (at > iteration // 2) & (at % space == 0)
 
 
 def most_kept(chains: int, numbers: int) -> int:
@@ -254,7 +254,7 @@ class UntilBlock(Block):
     themselves."""
 
     @property
-    def targets(self) -> tuple[Any, ...]:
+    def targets(self) -> tuple[float | str, ...]:
         """R-hat, effective draws and the rest, as models take them."""
         return tuple(getattr(self, name) for name in type(self).model_fields)
 
@@ -284,9 +284,9 @@ class Judgement(NamedTuple):
         """What is left of it if only the quantities remain that have to reach the targets."""
         if self.until.of == "all":
             return self
-        kept = [i for i, name in enumerate(self.names) if name.startswith(PREDICTION)]
-        names = [self.names[i] for i in kept]
-        return self._replace(rhat=self.rhat[kept], ess=self.ess[kept], names=names)
+        places = [i for i, name in enumerate(self.names) if name.startswith(PREDICTION)]
+        names = [self.names[i] for i in places]
+        return self._replace(rhat=self.rhat[places], ess=self.ess[places], names=names)
 
     @property
     def enough(self) -> bool:
@@ -314,10 +314,10 @@ class Judgement(NamedTuple):
         """The name of the quantity that is furthest from the targets."""
         return self.compared.names[int(self.lack.argmax())]
 
-    def arrays(self, done: int) -> Arrays:
+    def arrays(self, iteration: int) -> Arrays:
         """Return what tables need: the worst R-hat, the least effective draws, and the rest."""
         _, rhat, ess, _ = self.compared
-        values = rhat.max(), ess.min(), self.worst, self.lack.max(), self.enough, done
+        values = rhat.max(), ess.min(), self.worst, self.lack.max(), self.enough, iteration
         return {name: np.array(value) for name, value in zip(REACHED, values, strict=True)}
 
 
@@ -349,46 +349,49 @@ class Rule:
         """Run a chain; return judged quantities, draws that may be kept, and the rest."""
         parts = []
         while iterations > 0:
-            few = min(iterations, max(1, AT_ONCE // self.numbers))
-            iterations -= few
-            drawn, done = chain.advance(few), chain.done
-            at = np.arange(done - few, done) + 1
-            judged, kept = counts(at, done, MOST_JUDGED), counts(at, done, self.most)
-            mine = {name: values[judged] for name, values in drawn.items() if name not in self.sums}
+            n_iterations = min(iterations, max(1, AT_ONCE // self.numbers))
+            iterations -= n_iterations
+            draws, iteration = chain.advance(n_iterations), chain.done
+            at = np.arange(iteration - n_iterations, iteration) + 1
+            judged = counts(at, iteration, MOST_JUDGED)
+            rows = counts(at, iteration, self.most)
+            drawn = {name: draws[name][judged] for name in draws if name not in self.sums}
+            judged_arrays = {"judged": self.quantities(drawn), "judged_at": at[judged]}
             parts.append(
                 {
-                    name: values[kept].astype(self.kept[name]) if name in self.kept else values
-                    for name, values in drawn.items()
+                    name: values[rows].astype(self.kept[name]) if name in self.kept else values
+                    for name, values in draws.items()
                 }
-                | {"judged": self.quantities(mine), "judged_at": at[judged], "kept_at": at[kept]}
+                | judged_arrays
+                | {"kept_at": at[rows]}
             )
         return joined(parts, self.sums)
 
-    def trimmed(self, parts: list[Arrays], done: int) -> list[Arrays]:
+    def trimmed(self, parts: list[Arrays], iteration: int) -> list[Arrays]:
         """Return the blocks of a chain without draws that do not count any more."""
         if len(parts) > MOST_PARTS:  # else there would be more to look at with every block
             parts = [joined(parts, self.sums)]
-        found = []
+        trimmed = []
         for part in parts:
-            judged = counts(part["judged_at"], done, MOST_JUDGED)
-            kept = counts(part["kept_at"], done, self.most)
-            chosen = {"judged": judged, "judged_at": judged, "kept_at": kept}
-            chosen |= dict.fromkeys(self.kept, kept)
-            less = {name: part[name][these] for name, these in chosen.items() if not these.all()}
-            found.append(part | less)
-        return found
+            is_judged = counts(part["judged_at"], iteration, MOST_JUDGED)
+            is_kept = counts(part["kept_at"], iteration, self.most)
+            rows = {"judged": is_judged, "judged_at": is_judged, "kept_at": is_kept}
+            rows |= dict.fromkeys(self.kept, is_kept)
+            less = {name: part[name][mask] for name, mask in rows.items() if not mask.all()}
+            trimmed.append(part | less)
+        return trimmed
 
-    def enough(self, drawn: Sequence[Sequence[Arrays]], done: int) -> bool:
+    def enough(self, draws: Sequence[Sequence[Arrays]], iteration: int) -> bool:
         """Whether chains stop after so many iterations; drawn has the parts of each chain."""
-        if next_checkpoint(done - 1) != done or done < self.until.least:
+        if next_checkpoint(iteration - 1) != iteration or iteration < self.until.least:
             return False
         return self.judge(
-            [{"judged": np.concatenate([part["judged"] for part in parts])} for parts in drawn]
+            [{"judged": np.concatenate([part["judged"] for part in parts])} for parts in draws]
         ).enough
 
-    def judge(self, drawn: Sequence[Arrays]) -> Judgement:
+    def judge(self, draws: Sequence[Arrays]) -> Judgement:
         """Return what the chains have reached."""
-        values = np.stack([arrays["judged"] for arrays in drawn])
+        values = np.stack([arrays["judged"] for arrays in draws])
         return Judgement(self.until, *compare_chains(values), self.names)
 
 
@@ -426,31 +429,31 @@ def run(
     how many chains run at the same time (None: one for each core).
     """
     parts: list[list[Arrays]] = [[] for _ in chains]
-    done = 0
+    iteration = 0
     if saved:
-        done = int(saved["done"])
+        iteration = int(saved["done"])
         for c, chain in enumerate(chains):
             chain.restore(marked(saved, f"state-{c}-"))
             parts[c] = [marked(saved, f"draws-{c}-")]
     last_saved, pause = time.monotonic(), SAVE_SECONDS
     block = FIRST_BLOCK
-    while done < iterations and not (rule and rule.enough(parts, done)):
-        most = min(iterations, next_checkpoint(done)) if rule else iterations
-        block = min(block, most - done)
+    while iteration < iterations and not (rule and rule.enough(parts, iteration)):
+        most = min(iterations, next_checkpoint(iteration)) if rule else iterations
+        block = min(block, most - iteration)
         started = time.monotonic()
-        drawn = threads(jobs).map(
+        blocks = threads(jobs).map(
             lambda chain, n=block: rule.advance(chain, n) if rule else chain.advance(n), chains
         )
-        for part, draws in zip(parts, drawn, strict=True):
+        for part, draws in zip(parts, blocks, strict=True):
             part.append(draws)
-        done += block
+        iteration += block
         if rule:
-            parts = [rule.trimmed(part, done) for part in parts]
+            parts = [rule.trimmed(part, iteration) for part in parts]
         now = time.monotonic()
         block = max(1, int(block * np.clip(BLOCK_SECONDS / max(now - started, 1e-3), 0.2, 20)))
         stop = bool(stopping)
-        if save and (stop or now - last_saved > pause) and done < iterations:
-            save(states(chains, done) | numbered([joined(part, sums) for part in parts]))
+        if save and (stop or now - last_saved > pause) and iteration < iterations:
+            save(states(chains, iteration) | numbered([joined(part, sums) for part in parts]))
             if stop:
                 raise Stopped
             last_saved = time.monotonic()
@@ -458,9 +461,9 @@ def run(
     return [joined(part, sums) for part in parts]
 
 
-def states(chains: Sequence[MarkovChain], done: int) -> Arrays:
+def states(chains: Sequence[MarkovChain], iteration: int) -> Arrays:
     """Return where chains stand, in the form of `run`'s `saved`."""
-    return {"done": np.array(done)} | numbered([chain.state() for chain in chains], "state")
+    return {"done": np.array(iteration)} | numbered([chain.state() for chain in chains], "state")
 
 
 def numbered(of_chains: Sequence[Arrays], kind: str = "draws") -> Arrays:
@@ -537,7 +540,7 @@ def compare_chains(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 # ---- files of draws ----
 
 
-def as_tree(groups: dict[str, Named], diagnostics: Named, attributes: dict[str, Any]):
+def as_tree(groups: dict[str, Named], diagnostics: Named, attributes: dict[str, object]):
     """Return ArviZ data: groups of variables (chain, draw, ...), and diagnostics of them."""
     import xarray  # the import takes half a second
 
@@ -568,7 +571,7 @@ def named_state(
     """
     chains = sum(name.endswith("-generator") for name in state)
     by_chain = [marked(state, f"state-{c}-") for c in range(chains)]
-    named: Named = {"done": ((), state["done"])} | {
+    arrays: Named = {"done": ((), state["done"])} | {
         f"state_{name}": (
             ("chain", *dimensions.get(name, ())),
             np.array([values[name] for values in by_chain]),
@@ -576,10 +579,10 @@ def named_state(
         for name in by_chain[0]
     }
     if judgement is None:
-        return named
-    judged = np.stack([state[f"draws-{c}-judged"] for c in range(chains)])
-    groups["judged"] = {"judged": (("quantity",), judged)}
-    return named | {
+        return arrays
+    stacked = np.stack([state[f"draws-{c}-judged"] for c in range(chains)])
+    groups["judged"] = {"judged": (("quantity",), stacked)}
+    return arrays | {
         "judged_at": (("judged_draw",), state["draws-0-judged_at"]),
         "kept_at": (("kept_draw",), state["draws-0-kept_at"]),
         "quantity_name": (("quantity",), np.array(judgement.names)),
@@ -588,21 +591,21 @@ def named_state(
     }
 
 
-def from_named(arrays: Arrays, drawn: Sequence[Arrays]) -> Arrays:
+def from_named(arrays: Arrays, draws: Sequence[Arrays]) -> Arrays:
     """Return draws, states and what is judged in the form of `run`'s `saved`, from a file's arrays.
 
     drawn : the draws of each chain.
     """
     by_chain = marked(arrays, "state_")
-    place = [{name: values[c] for name, values in by_chain.items()} for c in range(len(drawn))]
+    place = [{name: values[c] for name, values in by_chain.items()} for c in range(len(draws))]
     if "judged" in arrays:  # else chains of a fixed length
         at = {name: arrays[name] for name in ("judged_at", "kept_at")}
-        judged = [at | {"judged": values} for values in arrays["judged"]]
-        drawn = [one | more for one, more in zip(drawn, judged, strict=True)]
-    return {"done": arrays["done"]} | numbered(place, "state") | numbered(drawn)
+        of_chains = [at | {"judged": values} for values in arrays["judged"]]
+        draws = [part | more for part, more in zip(draws, of_chains, strict=True)]
+    return {"done": arrays["done"]} | numbered(place, "state") | numbered(draws)
 
 
-def unmixed(reliable: Any, rhat: float, ess: float) -> str:
+def unmixed(reliable: bool | np.bool_ | np.ndarray, rhat: float, ess: float) -> str:
     """Say why the chains of an arm do not support its predictions; nothing if they do."""
     if reliable:
         return ""

@@ -187,7 +187,7 @@ class Tables(NamedTuple):
 
 def pair_integrals(
     pairs: np.ndarray,
-    present: Any,
+    present: tuple[int, int] | np.ndarray,
     alpha: np.ndarray,
     quadrature: str = "exact",
 ) -> PairIntegrals:
@@ -210,20 +210,20 @@ def pair_integrals(
         return _integrate_alike(pairs, n0, n1, alpha, quadrature)
     shape = (len(pairs), len(alpha))
     # what a feature that no case has says: nothing
-    found = PairIntegrals(np.zeros(shape), np.full(shape, 0.5), np.full(shape, 0.5))
-    groups, which = np.unique(groups, axis=0, return_inverse=True)
-    members = [np.flatnonzero(which.reshape(-1) == d) for d in range(len(groups))]
-    some = [d for d, row in enumerate(groups.tolist()) if any(row)]
+    integrals = PairIntegrals(np.zeros(shape), np.full(shape, 0.5), np.full(shape, 0.5))
+    groups, place = np.unique(groups, axis=0, return_inverse=True)
+    members = [np.flatnonzero(place.reshape(-1) == d) for d in range(len(groups))]
+    nonempty = [d for d, row in enumerate(groups.tolist()) if any(row)]
     parts: Iterator[tuple[slice, Tables | None]] = iter([(slice(None), None)])
-    if some and groups.sum(axis=1).max() <= TABLE_CASES:
-        parts = _tables_of(groups[some].tolist(), alpha, quadrature)
+    if nonempty and groups.sum(axis=1).max() <= TABLE_CASES:
+        parts = _tables_of(groups[nonempty].tolist(), alpha, quadrature)
     for points, tables in parts:
-        for d in some:
+        for d in nonempty:
             n0, n1 = groups[d].tolist()
             part = _integrate_alike(pairs[members[d]], n0, n1, alpha[points], quadrature, tables)
-            for values, own in zip(found, part, strict=True):
-                values[members[d], points] = own
-    return found
+            for values, values_of_part in zip(integrals, part, strict=True):
+                values[members[d], points] = values_of_part
+    return integrals
 
 
 def _integrate_alike(
@@ -241,9 +241,9 @@ def _integrate_alike(
         return _integrate_many_cases(pairs, n0, n1, alpha, quadrature)
     if tables is None:
         tables = _tables(n0 + n1, quadrature, alpha.tobytes())
-    found = _integrate(tables.rule, tables.weighted(n0), tables.plain(n1), pairs)
-    np.log(found.log_marginal, out=found.log_marginal)
-    return found
+    integrals = _integrate(tables.rule, tables.weighted(n0), tables.plain(n1), pairs)
+    np.log(integrals.log_marginal, out=integrals.log_marginal)
+    return integrals
 
 
 def _integrate_many_cases(
@@ -254,14 +254,14 @@ def _integrate_many_cases(
     result = PairIntegrals(np.empty(shape), np.empty(shape), np.empty(shape))
     n = n0 + n1
     if quadrature == "exact":
-        alone = np.arange(len(pairs))
+        remaining = np.arange(len(pairs))
         if n <= SHARED_CASES and n * peak_nodes(n) < WORTH * len(pairs):
-            alone = _integrate_together(pairs, n0, n1, alpha, result)
-        if len(alone):
-            own = PairIntegrals(*(np.empty((len(alone), len(alpha))) for _ in result))
-            _integrate_alone(pairs[alone], n0, n1, alpha, own)
-            for values, mine in zip(result, own, strict=True):
-                values[alone] = mine
+            remaining = _integrate_together(pairs, n0, n1, alpha, result)
+        if len(remaining):
+            single = PairIntegrals(*(np.empty((len(remaining), len(alpha))) for _ in result))
+            _integrate_alone(pairs[remaining], n0, n1, alpha, single)
+            for values, single_values in zip(result, single, strict=True):
+                values[remaining] = single_values
         return result
     _integrate_by(theta_rule(quadrature, n), pairs, n0, n1, alpha, result)
     return result
@@ -310,10 +310,10 @@ def _integrate(
 ) -> PairIntegrals:
     """Integrate by tables of P(I given alpha, theta), (K, n + 1, G); log_marginal is no log yet."""
     shape = (len(pairs), len(plain))
-    found = PairIntegrals(np.empty(shape), np.empty(shape), np.empty(shape))
+    integrals = PairIntegrals(np.empty(shape), np.empty(shape), np.empty(shape))
     ones0, ones1 = (np.ascontiguousarray(pairs[:, y], dtype=np.intp) for y in (0, 1))
-    kernel.integrate_pairs(weighted, plain, ones0, ones1, rule.theta, rule.complement, *found)
-    return found
+    kernel.integrate_pairs(weighted, plain, ones0, ones1, rule.theta, rule.complement, *integrals)
+    return integrals
 
 
 def _integrate_together(pairs, n0, n1, alpha, result: PairIntegrals) -> np.ndarray:
@@ -328,8 +328,8 @@ def _integrate_together(pairs, n0, n1, alpha, result: PairIntegrals) -> np.ndarr
         column = _integrate(rule, tables[0], tables[1], pairs)
         small |= column.log_marginal[:, 0] < SMALL
         np.log(np.maximum(column.log_marginal, SMALL), out=column.log_marginal)
-        for values, mine in zip(result, column, strict=True):
-            values[:, k] = mine[:, 0]
+        for values, column_values in zip(result, column, strict=True):
+            values[:, k] = column_values[:, 0]
     return np.flatnonzero(small)
 
 
@@ -365,28 +365,29 @@ def log_discard_probability(
     gamma > 0.  Never -inf: a constant feature has correlation 0.
     """
     alpha, gamma_squared = as_alphas(alpha), as_gamma_squared(gamma_squared)
-    several = isinstance(n0, np.ndarray)
-    counts = list(zip(n0.tolist(), n1.tolist(), strict=True)) if several else [(n0, n1)]
-    if min(map(min, counts)) < 0 or not (several or any(counts[0])):
+    by_missing = isinstance(n0, np.ndarray)
+    counts = list(zip(n0.tolist(), n1.tolist(), strict=True)) if by_missing else [(n0, n1)]
+    if min(map(min, counts)) < 0 or not (by_missing or any(counts[0])):
         raise UserError(f"class counts must not be negative, nor both 0; got {n0} and {n1}")
     limits = [reach(*row, gamma_squared, attained=below) for row in counts]
-    found = np.zeros((len(counts), len(alpha)))  # the probability of being retained
-    some = [d for d, limit in enumerate(limits) if limit[-1] >= 0]
-    shared = max(map(sum, counts)) <= TABLE_CASES
-    for together in filter(None, [some] if shared else [[d] for d in some]):
+    probability = np.zeros((len(counts), len(alpha)))  # the probability of being retained
+    nonempty = [d for d, limit in enumerate(limits) if limit[-1] >= 0]
+    is_shared = max(map(sum, counts)) <= TABLE_CASES
+    for together in filter(None, [nonempty] if is_shared else [[d] for d in nonempty]):
         if sum(counts[together[0]]) > TABLE_CASES:
             d, (low, high) = together[0], counts[together[0]]
-            found[d] = [_retained_adaptively(low, high, limits[d], a, quadrature) for a in alpha]
+            limit = limits[d]
+            probability[d] = [_retained_adaptively(low, high, limit, a, quadrature) for a in alpha]
             continue
         for points, tables in _tables_of([counts[d] for d in together], alpha, quadrature):
             for d in together:
                 low, high = counts[d]
                 kernel.sum_retained(
-                    tables.weighted(low), tables.plain(high), limits[d], found[d, points]
+                    tables.weighted(low), tables.plain(high), limits[d], probability[d, points]
                 )
     # a constant feature alone is worth 2 / (n + 1) or more, so this loses no digits that matter
-    found = np.log1p(-np.minimum(found, 1.0))
-    return found if several else found[0]
+    probability = np.log1p(-np.minimum(probability, 1.0))
+    return probability if by_missing else probability[0]
 
 
 def log_tied_probability(
@@ -402,12 +403,12 @@ def log_tied_probability(
     quadrature = "simpson-21" if quadrature == TRANSFORMED else quadrature
     counts = np.reshape([n0, n1], (2, -1)).T
     pairs = [tied_pairs(low, high, gamma_squared) for low, high in counts.tolist()]
-    numbers = [len(each) for each in pairs]
+    numbers = [len(members) for members in pairs]
     present = counts if len(counts) == 1 else np.repeat(counts, numbers, axis=0)
     integrals = pair_integrals(np.concatenate(pairs), present, alpha, quadrature)
     log_marginal, ends = integrals.log_marginal, accumulate(numbers, initial=0)
-    found = [np.logaddexp.reduce(log_marginal[i:j], axis=0) for i, j in pairwise(ends)]
-    return np.reshape(found, (*np.shape(n0), -1))
+    sums = [np.logaddexp.reduce(log_marginal[i:j], axis=0) for i, j in pairwise(ends)]
+    return np.reshape(sums, (*np.shape(n0), -1))
 
 
 def _retained_adaptively(n0: int, n1: int, limit, alpha, quadrature: str) -> float:
@@ -441,9 +442,9 @@ def _integrate_panels(integrand, edges: list[float]) -> float:
         return (high - low) * float(integrand(low + (high - low) * rule.theta) @ rule.weight)
 
     work = [(low, high, panel(low, high)) for low, high in pairwise(edges)]
-    done = 0.0
+    integral = 0.0
     for _ in range(40):
-        total = done + sum(value for _, _, value in work)
+        total = integral + sum(value for _, _, value in work)
         finer: list[tuple[float, float, float]] = []
         for low, high, value in work:
             middle = (low + high) / 2
@@ -451,11 +452,11 @@ def _integrate_panels(integrand, edges: list[float]) -> float:
             better = halves[0][2] + halves[1][2]
             # what is below 1e-12 in all has no say in log(1 - total)
             if abs(better - value) <= TOLERANCE / 10 * max(total, 1e-12):
-                done += better
+                integral += better
             else:
                 finer.extend(halves)
         if not finer:
-            return done
+            return integral
         work = finer
     raise ThesiskitError("the integral of the adjustment factor over theta did not settle")
 
@@ -467,8 +468,8 @@ def _tables_of(
     most, step = max(map(sum, counts)), len(alpha)
     if len(counts) > 1:
         nodes = len(theta_rule(quadrature, most).theta)
-        each = sum(8 * (n + 1) * nodes for column in zip(*counts, strict=True) for n in set(column))
-        step = max(1, int(TABLE_BYTES // (2 * each)))
+        size = sum(8 * (n + 1) * nodes for column in zip(*counts, strict=True) for n in set(column))
+        step = max(1, int(TABLE_BYTES // (2 * size)))
     for start in range(0, len(alpha), step):
         part = alpha[start : start + step]
         yield slice(start, start + len(part)), _tables(most, quadrature, part.tobytes())

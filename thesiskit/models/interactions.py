@@ -76,9 +76,9 @@ class _Tally:
     def add(self, keys: np.ndarray, numbers: np.ndarray | int = 1) -> None:
         more = np.column_stack([keys, np.broadcast_to(numbers, len(keys))])
         pairs = np.concatenate([self.pairs, more])
-        keys, which = np.unique(pairs[:, 0], return_inverse=True)
+        keys, place = np.unique(pairs[:, 0], return_inverse=True)
         sums = np.zeros(len(keys), dtype=np.int64)
-        np.add.at(sums, which, pairs[:, 1])
+        np.add.at(sums, place, pairs[:, 1])
         self.pairs = np.column_stack([keys, sums])[sums != 0]
 
     def add_counts(self, counts: np.ndarray, sign: int = 1) -> None:
@@ -125,14 +125,14 @@ class Best:
         if len(self.numbers) > self.enough:
             self.settle()
 
-    def merge(self, other: "Best") -> None:
+    def merge(self, best: "Best") -> None:
         """Add what another one has of other patterns."""
-        self.add(other.numbers, other.counts)
-        if len(other.tied.pairs):
+        self.add(best.numbers, best.counts)
+        if len(best.tied.pairs):
             self.settle()
-            if other.bound == self.bound:
-                self.tied.add(*other.tied.pairs.T)
-        self.above.add(*other.above.pairs.T)
+            if best.bound == self.bound:
+                self.tied.add(*best.tied.pairs.T)
+        self.above.add(*best.above.pairs.T)
 
     def settle(self) -> None:
         """Store no more than is to be stored, and raise the bound to the weakest of them."""
@@ -141,8 +141,8 @@ class Best:
             return
         score = squares(counts[:, :2], counts[:, 2:])
 
-        def lot(tied: np.ndarray, wanted: int) -> np.ndarray:
-            return tied[np.argsort(scattered(self.numbers[tied], self.seed))[:wanted]]
+        def lot(tied: np.ndarray, size: int) -> np.ndarray:
+            return tied[np.argsort(scattered(self.numbers[tied], self.seed))[:size]]
 
         def exact(places: np.ndarray) -> tuple[list[Fraction], np.ndarray]:
             return exact_squares(counts[places], (0, 0))
@@ -169,19 +169,19 @@ def ranks(counts: np.ndarray) -> np.ndarray:
     """Return the rank of COR^2 of each row of counts (m, 4): 0 for the largest, equal if it is."""
     if not len(counts):
         return np.empty(0, dtype=np.int64)
-    rows, which, _ = distinct_counts(counts)
+    rows, inverse, _ = distinct_counts(counts)
     score = squares(rows[:, :2], rows[:, 2:])
     order = np.argsort(-score, kind="stable")
     fallen = -np.diff(score[order]) > NEARLY * score[order][:-1]
     cluster = np.concatenate([[0], np.cumsum(fallen)])
-    alone = np.bincount(cluster)[cluster] == 1  # what is near no other needs no exact square
-    exact = [0 if one else -squared_correlation(*row)
-             for one, row in zip(alone.tolist(), rows[order].tolist(), strict=True)]  # fmt: skip
+    is_distinct = np.bincount(cluster)[cluster] == 1  # what is near no other needs no exact square
+    sorted_rows = zip(is_distinct.tolist(), rows[order].tolist(), strict=True)
+    exact = [0 if skip else -squared_correlation(*row) for skip, row in sorted_rows]
     keys = list(zip(cluster.tolist(), exact, strict=True))
     place = {key: i for i, key in enumerate(sorted(set(keys)))}
     rank = np.empty(len(rows), dtype=np.int64)
     rank[order] = [place[key] for key in keys]
-    return rank[which]
+    return rank[inverse]
 
 
 class _Walk:
@@ -196,8 +196,8 @@ class _Walk:
         self.rank = np.full(len(planes.feature), -1)
         self.rank[places] = np.arange(len(places))
         self.kind = np.repeat(2 * planes.values + planes.complete, LANES)
-        self.right = kernel.Right(planes.words, planes.counts, planes.first, planes.values,
-                                  planes.complete, planes.width0)  # fmt: skip
+        arrays = (planes.words, planes.counts, planes.first, planes.values, planes.complete)
+        self.right = kernel.Right(*arrays, planes.width0)
         self.buffers = threading.local()
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
@@ -225,13 +225,13 @@ class _Walk:
         self, block: tuple[int, np.ndarray], best: Best, form: int
     ) -> tuple[Best, _Tally, int]:
         """Walk through a block: its best patterns, how many vary, and how many features met."""
-        mine, varying = best.empty(), _Tally()
-        for rows, pairs in self.found(block, form, mine):
-            mine.add(self._numbers(block, rows), rows[:, 3:])
+        local, varying = best.empty(), _Tally()
+        for rows, pairs in self.scan_block(block, form, local):
+            local.add(self._numbers(block, rows), rows[:, 3:])
             varying.add(*pairs.T)
-        return mine, varying, int((len(self.places) - 1 - self.rank[block[1]]).sum())
+        return local, varying, int((len(self.places) - 1 - self.rank[block[1]]).sum())
 
-    def found(
+    def scan_block(
         self, block: tuple[int, np.ndarray], form: int, best: Best | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield what the kernel finds in a block, at or above the bound of `best` at that time.
@@ -248,15 +248,16 @@ class _Walk:
             complete = complete and bool(self.planes.complete[first // LANES])
         parts = np.split(words, [self.planes.width0], axis=2)
         counts = np.stack([count_bits(part, 2) for part in parts], axis=2)
-        left = kernel.Left(words, counts, self.rank[places], words.shape[1] // values, complete)
-        found, tally, cells = self._buffers()
-        scan = kernel.Scan(self.right, left, self.rank, found, tally, cells)
+        n_heads = words.shape[1] // values
+        left_words = kernel.Left(words, counts, self.rank[places], n_heads, complete)
+        buffer, tally, cells = self._buffers()
+        scan = kernel.Scan(self.right, left_words, self.rank, buffer, tally, cells)
         while not scan.done:
             bound = 0.0 if best is None else float(best.bound) * (1 - NEARLY)
-            rows = found[: scan.go(bound, form)].astype(np.int64)
-            taken = np.flatnonzero(tally[:, 0])
-            pairs = tally[taken] - (1, 0)
-            tally[taken] = 0
+            rows = buffer[: scan.go(bound, form)].astype(np.int64)
+            nonzero = np.flatnonzero(tally[:, 0])
+            pairs = tally[nonzero] - (1, 0)
+            tally[nonzero] = 0
             scan.emptied()
             yield rows, pairs
 
@@ -268,16 +269,16 @@ class _Walk:
     def likeness(self, form: int) -> np.ndarray:
         """Return squared correlations of codes of the first place with those of others, (p,)."""
         sums = np.zeros((6, len(self.planes.feature)))
-        for rows, _ in self.found((-1, self.places[:1]), form):
+        for rows, _ in self.scan_block((-1, self.places[:1]), form):
             u, v, s = self.cells(rows)
-            for one, value in zip(sums[1:], (u, v, u * u, u * v, v * v), strict=True):
-                one += np.bincount(rows[:, 1], value * s, len(one))
+            for total, value in zip(sums[1:], (u, v, u * u, u * v, v * v), strict=True):
+                total += np.bincount(rows[:, 1], value * s, len(total))
             sums[0, rows[:, 1]] = rows[:, 5] + rows[:, 6]
         n, x, y, xx, xy, yy = sums
         spread = (n * xx - x * x) * (n * yy - y * y)
         result = np.zeros(self.planes.p)
-        there = spread > 0  # nowhere else do both vary
-        result[self.planes.feature[there]] = (n * xy - x * y)[there] ** 2 / spread[there]
+        vary = spread > 0  # both features
+        result[self.planes.feature[vary]] = (n * xy - x * y)[vary] ** 2 / spread[vary]
         return result
 
     def _buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -325,35 +326,36 @@ class _Screening:
     def __init__(self, planes: Planes, k: int | None, cut: Fraction | None, order: int,
                  disjoint: bool, ld: float | None, at_most: bool, seed: int, run: Run):  # fmt: skip
         self.planes, self.k, self.cut, self.order = planes, k, cut, order
-        self.asked, self.at_most = k, at_most
+        self.requested, self.at_most = k, at_most
         self.disjoint, self.ld, self.seed, self.run = disjoint, ld, seed, run
-        self.kept, self.kept_counts = np.empty(0, dtype=np.int64), np.empty((0, 4), dtype=np.int64)
+        self.selected = np.empty(0, dtype=np.int64)
+        self.selected_counts = np.empty((0, 4), dtype=np.int64)
         self.varying = _Tally()
         self.lists = 0  # how many lists were made before this one; -1 when what is left is counted
-        self.before = 0  # how many patterns were kept before this list
-        self.blocks = self.met = 0  # of the present walk: blocks done, and features met
+        self.n_before = 0  # how many patterns were kept before this list
+        self.blocks = self.n_met = 0  # of the present walk: blocks done, and features met
         self.alike: dict[int, np.ndarray] = {}
-        there = np.flatnonzero(planes.feature >= 0)
+        used_lanes = np.flatnonzero(planes.feature >= 0)
         self.place = np.full(planes.p, -1)
-        self.place[planes.feature[there]] = there
+        self.place[planes.feature[used_lanes]] = used_lanes
         self.best = self._list()
 
     def _list(self) -> Best:
         """Return an empty list of the best patterns."""
         if self.k is None:
-            return Best(None, self.cut or Fraction(0), self.seed, self.kept[:0])
+            return Best(None, self.cut or Fraction(0), self.seed, self.selected[:0])
         choosy = self.disjoint or self.ld is not None
         size = max(LISTED, 2 * self.k) if choosy else self.k  # more than were kept before
-        return Best(size, Fraction(0), self.seed, self.kept[:0])
+        return Best(size, Fraction(0), self.seed, self.selected[:0])
 
     def _counter(self) -> Best:
         """Return a count of patterns that were not kept, above gamma and tied with it."""
-        return Best(0, self._gamma_squared(), self.seed, self.kept)
+        return Best(0, self._gamma_squared(), self.seed, self.selected)
 
     def _gamma_squared(self) -> Fraction:
         if self.cut is not None:
             return self.cut
-        return squared_correlation(*self.kept_counts[np.argmax(ranks(self.kept_counts))])
+        return squared_correlation(*self.selected_counts[np.argmax(ranks(self.selected_counts))])
 
     def select(self) -> Selection:
         """Make lists and take of them in turn until all are taken; then count what was left out."""
@@ -363,7 +365,7 @@ class _Screening:
             excluded = self._excluded()
             places = np.sort(self.place[(self.place >= 0) & ~excluded])
             self._walk(places, len(places))
-            found = self.best
+            best = self.best
             if self.k is not None and self.at_most:
                 self.k = min(self.k, self.varying.total)
             if self.k is not None and self.k > self.varying.total:
@@ -371,28 +373,29 @@ class _Screening:
                     f"the number of patterns to keep must be from 1 to {self.varying.total:,}, as "
                     f"many as vary, got {self.k:,}"
                 )
-            self._take(found, excluded)
-            whole = len(found.numbers) < (found.size or 0)  # the list has all that there are
+            self._take(best, excluded)
+            whole = len(best.numbers) < (best.size or 0)  # the list has all that there are
             if whole and self.at_most:
-                self.k = len(self.kept)
-            if self.k is None or len(self.kept) == self.k:
+                self.k = len(self.selected)
+            if self.k is None or len(self.selected) == self.k:
                 self.lists, self.best = -1, self._counter()
-                self.best.add(found.numbers, found.counts)
-                if found.bound == self.best.bound:
-                    self.best.tied.add(*found.tied.pairs.T)
+                self.best.add(best.numbers, best.counts)
+                if best.bound == self.best.bound:
+                    self.best.tied.add(*best.tied.pairs.T)
             elif whole:
                 raise UserError(
-                    f"only {len(self.kept):,} patterns can be kept when features are used once or "
-                    f"skipped, not {self.k:,}; keep fewer, or allow more of a feature"
+                    f"only {len(self.selected):,} patterns can be kept when features are used once "
+                    f"or skipped, not {self.k:,}; keep fewer, or allow more of a feature"
                 )
             else:
-                self.lists, self.before, self.best = self.lists + 1, len(self.kept), self._list()
-            self.blocks = self.met = 0
+                self.lists, self.n_before = self.lists + 1, len(self.selected)
+                self.best = self._list()
+            self.blocks = self.n_met = 0
         # patterns of features that were not in the last list; what is above a threshold was in it
         gone = self._excluded() & (self.place >= 0) & (self.k is not None)
         heads = np.sort(self.place[gone])
-        others = np.sort(self.place[(self.place >= 0) & ~gone])
-        self._walk(np.concatenate([heads, others]), len(heads))
+        remaining = np.sort(self.place[(self.place >= 0) & ~gone])
+        self._walk(np.concatenate([heads, remaining]), len(heads))
         return self._selection()
 
     def _walk(self, places: np.ndarray, heads: int) -> None:
@@ -401,20 +404,20 @@ class _Screening:
         total, threads = walk.total(), self.run.threads or cpu_count() or 1
         if self.blocks == 0:
             numbers, counts = self.planes.patterns_of_one()
-            mine = np.isin(self.place[decode(numbers)[0][:, 2]], places[:heads])
-            self.best.add(numbers[mine], counts[mine])
+            at_heads = np.isin(self.place[decode(numbers)[0][:, 2]], places[:heads])
+            self.best.add(numbers[at_heads], counts[at_heads])
             if self.lists == 0:
-                self.varying.add_counts(counts[mine])
+                self.varying.add_counts(counts[at_heads])
         pending: deque[Future] = deque()
 
         def finish() -> None:
-            mine, varying, met = pending.popleft().result()
-            self.best.merge(mine)
+            local, varying, n_met = pending.popleft().result()
+            self.best.merge(local)
             if self.lists == 0:
                 self.varying.add(*varying.pairs.T)
-            self.blocks, self.met = self.blocks + 1, self.met + met
+            self.blocks, self.n_met = self.blocks + 1, self.n_met + n_met
             if self.run.watch is not None:
-                self.run.watch(self.met, total, self.state)
+                self.run.watch(self.n_met, total, self.state)
 
         with ThreadPoolExecutor(threads) as pool:
             try:
@@ -431,50 +434,50 @@ class _Screening:
     def _excluded(self) -> np.ndarray:
         """Return which features were used up or skipped before this list was made, (p,)."""
         excluded = np.zeros(self.planes.p, dtype=bool)
-        used: set[int] = set()
+        features: set[int] = set()
         if self.disjoint or self.ld is not None:
-            for names in decode(self.kept[: self.before])[0].tolist():
-                self._use(names, used, excluded)
+            for names in decode(self.selected[: self.n_before])[0].tolist():
+                self._use(names, features, excluded)
         return excluded
 
-    def _use(self, names: list[int], used: set[int], excluded: np.ndarray) -> None:
+    def _use(self, names: list[int], features: set[int], excluded: np.ndarray) -> None:
         """Note that a pattern of these features was kept."""
         names = [name for name in names if name >= 0]
-        used.update(names)
+        features.update(names)
         for name in names if self.ld is not None else ():
             if name not in self.alike:
                 first = self.place[name]
-                others = np.setdiff1d(self.place[self.place >= 0], first)
-                walk = _Walk(self.planes, np.append(first, others), 1, 2)
+                remaining = np.setdiff1d(self.place[self.place >= 0], first)
+                walk = _Walk(self.planes, np.append(first, remaining), 1, 2)
                 self.alike[name] = np.flatnonzero(walk.likeness(self.run.form) > self.ld)
-            excluded[np.setdiff1d(self.alike[name], list(used))] = True
+            excluded[np.setdiff1d(self.alike[name], list(features))] = True
         if self.disjoint:
             excluded[names] = True
 
-    def _take(self, found: Best, excluded: np.ndarray) -> None:
+    def _take(self, best: Best, excluded: np.ndarray) -> None:
         """Keep patterns of a list in their order, if none of their features is excluded."""
-        taken = np.lexsort((scattered(found.numbers, self.seed), ranks(found.counts)))
+        order = np.lexsort((scattered(best.numbers, self.seed), ranks(best.counts)))
         if self.disjoint or self.ld is not None:
-            before = set(self.kept.tolist())
-            used = set(decode(self.kept)[0].ravel().tolist())
-            chosen = []
-            numbers = found.numbers[taken]
+            patterns = set(self.selected.tolist())
+            used_features = set(decode(self.selected)[0].ravel().tolist())
+            selected = []
+            numbers = best.numbers[order]
             names = decode(numbers)[0].tolist()
-            for i, features, number in zip(taken, names, numbers.tolist(), strict=True):
-                if len(before) == self.k:
+            for i, features, number in zip(order, names, numbers.tolist(), strict=True):
+                if len(patterns) == self.k:
                     break
-                if number not in before and not any(excluded[f] for f in features if f >= 0):
-                    before.add(number)
-                    chosen.append(i)
-                    self._use(features, used, excluded)
-            taken = np.array(chosen, dtype=np.intp)
-        self.kept = np.concatenate([self.kept, found.numbers[taken]])
-        self.kept_counts = np.concatenate([self.kept_counts, found.counts[taken]])
+                if number not in patterns and not any(excluded[f] for f in features if f >= 0):
+                    patterns.add(number)
+                    selected.append(i)
+                    self._use(features, used_features, excluded)
+            order = np.array(selected, dtype=np.intp)
+        self.selected = np.concatenate([self.selected, best.numbers[order]])
+        self.selected_counts = np.concatenate([self.selected_counts, best.counts[order]])
 
     def _selection(self) -> Selection:
-        rank = ranks(self.kept_counts)
-        order = np.lexsort((self.kept, rank))
-        counts, gamma_squared = self.kept_counts[order], self._gamma_squared()
+        rank = ranks(self.selected_counts)
+        order = np.lexsort((self.selected, rank))
+        counts, gamma_squared = self.selected_counts[order], self._gamma_squared()
         out, tied = _Tally(self.varying.pairs), self.best.tied
         out.add_counts(counts, -1)
         out.add(*(self.best.above.pairs * (1, -1)).T)
@@ -484,7 +487,7 @@ class _Screening:
             rows = np.concatenate([out.rows(BELOW), tied.rows(AT)])
         tied_kept = 0 if self.k is None else int((rank == rank.max()).sum())
         return Selection(
-            selected=self.kept[order],
+            selected=self.selected[order],
             gamma_squared=gamma_squared,
             ones=counts[:, :2],
             class_counts=self.planes.class_counts,
@@ -498,8 +501,8 @@ class _Screening:
 
     def _of(self) -> np.ndarray:
         """Return what a state must agree with."""
-        settings = (self.asked, self.cut, self.order, self.disjoint, self.ld, LISTED, ROWS)
-        numbers = [np.nan if one is None else float(one) for one in settings]
+        settings = (self.requested, self.cut, self.order, self.disjoint, self.ld, LISTED, ROWS)
+        numbers = [np.nan if setting is None else float(setting) for setting in settings]
         weights = np.arange(self.planes.counts.size) % 1009
         digest = float((self.planes.counts.ravel() * weights).sum())
         return np.array([*numbers, *self.planes.class_counts, self.planes.p, digest])
@@ -509,9 +512,9 @@ class _Screening:
         self.best.settle()
         return {
             "of": self._of(),
-            "where": np.array([self.seed, self.lists, self.before, self.blocks, self.met]),
-            "kept": self.kept,
-            "kept_counts": self.kept_counts,
+            "where": np.array([self.seed, self.lists, self.n_before, self.blocks, self.n_met]),
+            "kept": self.selected,
+            "kept_counts": self.selected_counts,
             "varying": self.varying.pairs,
             "numbers": self.best.numbers,
             "counts": self.best.counts,
@@ -524,8 +527,8 @@ class _Screening:
             raise UserError(
                 "the state is of a screening of other data or settings; begin again without it"
             )
-        self.seed, self.lists, self.before, self.blocks, self.met = state["where"].tolist()
-        self.kept, self.kept_counts = state["kept"], state["kept_counts"]
+        self.seed, self.lists, self.n_before, self.blocks, self.n_met = state["where"].tolist()
+        self.selected, self.selected_counts = state["kept"], state["kept_counts"]
         self.varying = _Tally(state["varying"])
         self.best = self._list() if self.lists >= 0 else self._counter()
         self.best.numbers, self.best.counts = state["numbers"], state["counts"]
@@ -605,12 +608,13 @@ def forecast(planes: Planes, order: int, run: Run = Run()) -> tuple[int, float]:
     places = np.flatnonzero(planes.feature >= 0)
     walk = _Walk(planes, places, len(places), order)
     best = Best(1, Fraction(1), 0, np.empty(0, dtype=np.int64))
-    first, seconds, met = 0 if order > 2 else -1, [], 1  # the place of a first feature
+    first, seconds, n_met = 0 if order > 2 else -1, [], 1  # the place of a first feature
     for _ in range(3 if order > 1 else 0):
         started = time.perf_counter()
         block = places[first + 1 : first + 1 + LANES]
-        met = walk.work((first, block[walk.kind[block] == walk.kind[block[0]]]), best, run.form)[2]
+        block = block[walk.kind[block] == walk.kind[block[0]]]
+        n_met = walk.work((first, block), best, run.form)[2]
         seconds.append(time.perf_counter() - started)
     threads = run.threads or cpu_count() or 1
-    all_ = walk.total() * min(seconds, default=0.0) / max(1, met) / threads
+    all_ = walk.total() * min(seconds, default=0.0) / max(1, n_met) / threads
     return planes.number_of_patterns(order), all_

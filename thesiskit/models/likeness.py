@@ -108,7 +108,7 @@ class Likeness:
 
     @classmethod
     def of(
-        cls, X: np.ndarray, y: np.ndarray, kept: np.ndarray, groups: np.ndarray | None = None,
+        cls, X: np.ndarray, y: np.ndarray, selected: np.ndarray, groups: np.ndarray | None = None,
         least: float = 0.0, imitated: np.ndarray | None = None,
     ) -> "Likeness":  # fmt: skip
         """Return what is to be known of training cases.
@@ -119,8 +119,8 @@ class Likeness:
         imitated : (n, p) of a table that was filtered by y, samples as if they were new.
         """
         n, p = X.shape
-        block = read_columns(X, kept)
-        about = {"kept": kept, "low": np.fmin.reduce(block), "high": np.fmax.reduce(block)}
+        block = read_columns(X, selected)
+        about = {"kept": selected, "low": np.fmin.reduce(block), "high": np.fmax.reduce(block)}
         X, y = (X, y) if imitated is None else (imitated, np.zeros_like(y))
         spaced = np.linspace(0, n - 1, min(n, CASES)).astype(np.intp)
         rows = np.argsort(y, kind="stable")[spaced]  # each class has its share
@@ -129,15 +129,15 @@ class Likeness:
         varies = np.fmax.reduce(values) > np.fmin.reduce(values) - least  # not if all are missing
         features, values = features[varies], values[:, varies]
         sums = _Sums.of(values, y[rows], least)
-        own = np.full((len(rows), MEASURES), np.nan)
+        measures = np.full((len(rows), MEASURES), np.nan)
         if len(rows) >= FEWEST and len(features):
             number = rows if groups is None or np.ptp(groups) == 0 else groups[rows]
             fold = np.unique(number, return_inverse=True)[1] % FOLDS
-            for one in np.unique(fold):
-                out = fold == one
-                rest = cls(features, **sums.without(out).learnt(), own=own, **about)
-                own[out] = rest._measured(values[out])[0]
-        return cls(features, **sums.learnt(), own=own, **about)
+            for held_out in np.unique(fold):
+                out = fold == held_out
+                rest = cls(features, **sums.without(out).learnt(), own=measures, **about)
+                measures[out] = rest._measured(values[out])[0]
+        return cls(features, **sums.learnt(), own=measures, **about)
 
     def compare(self, X: np.ndarray) -> Compared:
         """Return how new cases X (T, columns of the table) are beside the training cases."""
@@ -145,38 +145,38 @@ class Likeness:
             self._measured(read_columns(X[start : start + ROWS], self.features))
             for start in range(0, len(X), ROWS)
         ]
-        found, scale, cause, seen = map(np.concatenate, zip(*parts, strict=True))
+        measures, scale, cause, n_seen = map(np.concatenate, zip(*parts, strict=True))
         unit = np.maximum(self.own[:, 4:].std(axis=0, ddof=1), TIGHT)
-        found, own = (
-            np.column_stack([one[:, :4], (one[:, 4:] / unit).sum(axis=1)])
-            for one in (found, self.own)
+        measures, training = (
+            np.column_stack([values[:, :4], (values[:, 4:] / unit).sum(axis=1)])
+            for values in (measures, self.own)
         )
-        n, middle, deviation = len(own), own.mean(axis=0), own.std(axis=0, ddof=1)
+        n, middle, deviation = len(training), training.mean(axis=0), training.std(axis=0, ddof=1)
         unit = np.maximum(deviation, TIGHT)
-        t, own = (found - middle) / unit, (own - middle) / unit
-        for one in (t, own):
-            np.maximum(one[:, 4], 0, out=one[:, 4])
+        t, training = (measures - middle) / unit, (training - middle) / unit
+        for values in (t, training):
+            np.maximum(values[:, 4], 0, out=values[:, 4])
         # other features have another spread, and that of few is far from normal
-        t[:, 3] *= unit[3] / (unit[3] + 1 - seen + 3 / max(len(self.features), 1))
-        outer = np.abs(own)
+        t[:, 3] *= unit[3] / (unit[3] + 1 - n_seen + 3 / max(len(self.features), 1))
+        outer = np.abs(training)
         start = np.quantile(outer, 1 - OUTER, axis=0)
         excess = np.maximum(np.maximum(outer - start, 0).mean(axis=0) / OUTER, 1e-9)
         further = (outer >= np.abs(t)[:, None]).sum(axis=1)
         # of fewer values less is known
-        tails = _tails(t * np.sqrt(seen / (1 + 1 / n))[:, None], n - 1, start, excess)
+        tails = _tails(t * np.sqrt(n_seen / (1 + 1 / n))[:, None], n - 1, start, excess)
         tails = TIMES * np.maximum(tails, further / (n + 1))
-        tails = np.where(seen[:, None] > 0, tails, np.nan)
+        tails = np.where(n_seen[:, None] > 0, tails, np.nan)
         least = tails.min(axis=1)
-        odd = (TIMES * _tails(own, n - 1, start, excess)).min(axis=1)
+        odd = (TIMES * _tails(training, n - 1, start, excess)).min(axis=1)
         odder = (odd <= least[:, None]).sum(axis=1) - 1  # one training case may be
         p = np.minimum(1, np.maximum(least, odder / (n + 1)))
-        size = np.exp(found[:, 2] - middle[2])
+        size = np.exp(measures[:, 2] - middle[2])
         far = tails < UNLIKE
         moved, near = far[:, :2].any(axis=1), ~far[:, 2]
-        told = [~(p < UNLIKE), moved & (cause == 1), moved & (cause == 2), far[:, 3] & near,
-                far[:, 4] & near]  # fmt: skip
-        reason = np.select(told, ["", *(REASONS[k] for k in (0, 1, 0, 2))], REASONS[3])
-        return Compared(p, reason, scale, found[:, 1], size)
+        shifted, scaled = moved & (cause == 1), moved & (cause == 2)
+        flags = [~(p < UNLIKE), shifted, scaled, far[:, 3] & near, far[:, 4] & near]
+        reason = np.select(flags, ["", *(REASONS[k] for k in (0, 1, 0, 2))], REASONS[3])
+        return Compared(p, reason, scale, measures[:, 1], size)
 
     def beyond(self, X: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the share of some kept columns whose values are beyond the range, (T,)."""
@@ -184,8 +184,8 @@ class Likeness:
         low, high, shares = self.low[place], self.high[place], []
         for start in range(0, len(X), ROWS):
             block = read_columns(X[start : start + ROWS], columns)
-            known = np.maximum((block == block).sum(axis=1), 1)  # NaN differs from itself
-            shares.append(((block < low) | (block > high)).sum(axis=1) / known)
+            n_known = np.maximum((block == block).sum(axis=1), 1)  # NaN differs from itself
+            shares.append(((block < low) | (block > high)).sum(axis=1) / n_known)
         return np.concatenate(shares)
 
     def _measured(self, values: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -193,57 +193,57 @@ class Likeness:
         makes much of the size, 2 if a shift does, else 0; the share of values that are there.
         """
         d = (values - self.mean) / self.spread
-        there = np.isfinite(self.spread) & ~np.isnan(d)
-        count = np.maximum(there.sum(axis=1), 1)
-        d[~there] = 0
+        is_finite = np.isfinite(self.spread) & ~np.isnan(d)
+        count = np.maximum(is_finite.sum(axis=1), 1)
+        d[~is_finite] = 0
         ratio = self.mean / self.spread
         centre = ratio.sum() / max(len(ratio), 1)
         lever = np.where(np.isfinite(self.spread), ratio - centre, 0)
-        power = np.maximum(there @ lever**2, np.finfo(float).tiny)
+        power = np.maximum(is_finite @ lever**2, np.finfo(float).tiny)
         with np.errstate(over="ignore", invalid="ignore"):  # here values count as they are
             slope = d @ lever / power
             moved = np.abs(d.sum(axis=1) / count - slope * centre)
             scaled = np.abs(slope) * np.sqrt(power / count + centre**2) > moved
-            whole = np.where(there, values, self.mean)
+            whole = np.where(is_finite, values, self.mean)
             whole -= whole.sum(axis=1, keepdims=True) / max(len(ratio), 1)
             variance = np.nan_to_num(np.einsum("tj,tj->t", whole, whole), nan=np.inf)
         np.clip(d, -CUT, CUT, out=d)
-        found = np.zeros((len(d), MEASURES))
-        found[:, 0] = d @ lever / power
-        found[:, 1] = d.sum(axis=1) / count
+        measures = np.zeros((len(d), MEASURES))
+        measures[:, 0] = d @ lever / power
+        measures[:, 1] = d.sum(axis=1) / count
         square = np.maximum(np.einsum("tj,tj->t", d, d) / count, 1e-12)
-        found[:, 2] = np.log(square) / 2
-        found[:, 3] = np.log(np.clip(variance, 1e-300, 1e300) / max(len(ratio), 1)) / 2
+        measures[:, 2] = np.log(square) / 2
+        measures[:, 3] = np.log(np.clip(variance, 1e-300, 1e300) / max(len(ratio), 1)) / 2
         tested, mean = values[:, self.tested], self.mean[self.tested]
         away = (tested[:, None] - self.middles) / self.within
         away = np.clip(np.nan_to_num(away), -CUT, CUT) @ self.directions
-        found[:, 4] = (away**2).sum(axis=2).min(axis=1) ** (1 / 3)
+        measures[:, 4] = (away**2).sum(axis=2).min(axis=1) ** (1 / 3)
         classes = (self.middles - mean) / self.within @ self.directions
         along = (away * classes).sum(axis=2) / np.maximum((classes**2).sum(axis=1), 1e-12)
-        found[:, 5] = -along.max(axis=1)
-        left = np.nan_to_num(np.clip((tested - mean) / self.within, -CUT, CUT)) * self.within
-        left -= left @ self.factors @ self.factors.T
-        found[:, 6] = np.log(np.maximum((left**2).sum(axis=1), 1e-300)) / 2
-        much = found[:, 0] ** 2 * power / count + found[:, 1] ** 2 > MUCH * square
+        measures[:, 5] = -along.max(axis=1)
+        rest = np.nan_to_num(np.clip((tested - mean) / self.within, -CUT, CUT)) * self.within
+        rest -= rest @ self.factors @ self.factors.T
+        measures[:, 6] = np.log(np.maximum((rest**2).sum(axis=1), 1e-300)) / 2
+        much = measures[:, 0] ** 2 * power / count + measures[:, 1] ** 2 > MUCH * square
         cause = np.where(much, np.where(scaled, 1, 2), 0)
-        return found, 1 + slope, cause, there.sum(axis=1) / max(len(lever), 1)
+        return measures, 1 + slope, cause, is_finite.sum(axis=1) / max(len(lever), 1)
 
     @classmethod
     def restored(cls, arrays: Arrays, width: int) -> "Likeness":
         """Return what `stored` described; ValueError for arrays that do not fit together."""
-        found = cls(*(arrays[one.name] for one in fields(cls)))
-        p, k, c = len(found.features), len(found.tested), len(found.kept)
-        for columns, most in ((found.features, width), (found.kept, width), (found.tested, p)):
+        new = cls(*(arrays[field.name] for field in fields(cls)))
+        p, k, c = len(new.features), len(new.tested), len(new.kept)
+        for columns, most in ((new.features, width), (new.kept, width), (new.tested, p)):
             check(columns.dtype.kind in "iu" and columns.ndim == 1)
             check(((columns >= 0) & (columns < most)).all())
-        check(found.mean.shape == found.spread.shape == (p,) and (np.diff(found.kept) > 0).all())
-        check(found.low.shape == found.high.shape == (c,) and found.within.shape == (k,))
-        check(found.middles.ndim == 2 and found.middles.shape[1] == k and len(found.middles) > 0)
-        for vectors in (found.directions, found.factors):
+        check(new.mean.shape == new.spread.shape == (p,) and (np.diff(new.kept) > 0).all())
+        check(new.low.shape == new.high.shape == (c,) and new.within.shape == (k,))
+        check(new.middles.ndim == 2 and new.middles.shape[1] == k and len(new.middles) > 0)
+        for vectors in (new.directions, new.factors):
             check(vectors.ndim == 2 and len(vectors) == k)
-        check(found.own.ndim == 2 and found.own.shape[1] == MEASURES and len(found.own) > 1)
-        check((found.spread > 0).all() and (found.within > 0).all())
-        return found
+        check(new.own.ndim == 2 and new.own.shape[1] == MEASURES and len(new.own) > 1)
+        check((new.spread > 0).all() and (new.within > 0).all())
+        return new
 
 
 def indicators(codes: np.ndarray, counts: list[int]) -> np.ndarray:
@@ -278,7 +278,7 @@ class _Sums:
 
     values: np.ndarray
     centre: np.ndarray
-    there: np.ndarray
+    present: np.ndarray
     member: np.ndarray
     counts: np.ndarray
     sums: np.ndarray
@@ -289,16 +289,15 @@ class _Sums:
     def of(cls, values: np.ndarray, y: np.ndarray, least: float) -> "_Sums":
         """Return the sums of all cases."""
         member = (y[:, None] == np.unique(y)).astype(float)
-        there = ~np.isnan(values)
-        if there.all():
-            there = np.ones((len(values), 1), dtype=bool)
-        values = np.where(there, values, 0)
-        centre = values.sum(axis=0) / there.sum(axis=0)
-        values = np.where(there, values - centre, 0)
+        present = ~np.isnan(values)
+        if present.all():
+            present = np.ones((len(values), 1), dtype=bool)
+        values = np.where(present, values, 0)
+        centre = values.sum(axis=0) / present.sum(axis=0)
+        values = np.where(present, values - centre, 0)
         squares = np.einsum("ij,ij->j", values, values)
-        return cls(
-            values, centre, there, member, member.T @ there, member.T @ values, squares, least
-        )  # fmt: skip
+        counts, sums = member.T @ present, member.T @ values
+        return cls(values, centre, present, member, counts, sums, squares, least)
 
     def without(self, out: np.ndarray) -> "_Sums":
         """Return the sums without some cases, a mask (n,)."""
@@ -306,7 +305,7 @@ class _Sums:
         return replace(
             self,
             member=np.where(out[:, None], 0, self.member),
-            counts=self.counts - member.T @ self.there[out],
+            counts=self.counts - member.T @ self.present[out],
             sums=self.sums - member.T @ values,
             squares=self.squares - np.einsum("ij,ij->j", values, values),
         )
@@ -332,9 +331,9 @@ class _Sums:
         middles = (middles + self.centre)[:, tested]
         case, of_class = np.nonzero(member)
         values = self.values[np.ix_(case, tested)]
-        there = self.there[np.ix_(case, tested)] if self.there.shape[1] > 1 else 1
-        rest = np.clip((values - centres[of_class]) / within, -CUT, CUT) * there
-        values = np.clip((values - mean[tested]) / within, -CUT, CUT) * within * there
+        counted = self.present[np.ix_(case, tested)] if self.present.shape[1] > 1 else 1
+        rest = np.clip((values - centres[of_class]) / within, -CUT, CUT) * counted
+        values = np.clip((values - mean[tested]) / within, -CUT, CUT) * within * counted
         factors = np.eye(len(tested), min(FACTORS, min(values.shape) // 4))
         for _ in range(ITERATIONS):
             factors = np.linalg.qr(values.T @ (values @ factors))[0]
@@ -346,5 +345,6 @@ class _Sums:
         values, vectors = values[1:], vectors[:, 1:]  # classes differ in one dimension less
         clear = values > 1e-8 * values.max(initial=0)
         directions = solved @ vectors[:, clear] / np.sqrt(values[clear])
-        return {"mean": mean + self.centre, "spread": spread, "tested": tested, "middles": middles,
-                "within": within, "directions": directions, "factors": factors}  # fmt: skip
+        about = {"mean": mean + self.centre, "spread": spread, "tested": tested}
+        about |= {"middles": middles, "within": within}
+        return about | {"directions": directions, "factors": factors}

@@ -64,9 +64,9 @@ def log_discard_probability(counts, gamma_squared, alpha, *, quadrature="exact")
         raise UserError("counts must not all be 0")
     tables = Tables(c00 + c01 + c10 + c11, alpha)
     classes = (c00 + c10, c01 + c11)
-    one = LeftOut.of({WITHIN: 1}, classes, as_gamma_squared(gamma_squared))
+    left_out = LeftOut.of({WITHIN: 1}, classes, as_gamma_squared(gamma_squared))
     result = np.empty(len(alpha))
-    tables.discards(classes, one, quadrature).log_discards(c10, c11, result)
+    tables.discards(classes, left_out, quadrature).log_discards(c10, c11, result)
     return result
 
 
@@ -128,7 +128,7 @@ class Tables:
 
     def _make_discards(self, class_counts, left_out: LeftOut, quadrature) -> Discards:
         count = count_events(left_out, class_counts)
-        cut, kept = left_out.gamma_squared, left_out.tied_kept
+        cut, tied_kept = left_out.gamma_squared, left_out.tied_kept
         above = reaching = equal = None
         at = (class_counts, cut, quadrature)
         if count[WITHIN]:
@@ -144,8 +144,8 @@ class Tables:
             reaching,
             equal,
             count,
-            kept,
-            log_choose(int(count[LOT]), kept),
+            tied_kept,
+            log_choose(int(count[LOT]), tied_kept),
         )
 
     def _make_chances(
@@ -192,16 +192,16 @@ def count_events(left_out: LeftOut, class_counts: tuple[int, int]) -> np.ndarray
 
 def log_choose(d: int, m: int) -> float:
     """Return log C(d + m, m), without the cancellation of large logarithms."""
-    few, many = sorted((d, m))
-    return float(np.log1p(many / np.arange(1, few + 1)).sum())
+    smaller, larger = sorted((d, m))
+    return float(np.log1p(larger / np.arange(1, smaller + 1)).sum())
 
 
-def recent(known: dict, key, make):
+def recent(values_by_key: dict, key, make):
     """Return known[key], made if it is not there; forget what was not asked for lately."""
-    value = known.pop(key) if key in known else make()
-    known[key] = value
-    if len(known) > KEPT:
-        del known[next(iter(known))]
+    value = values_by_key.pop(key) if key in values_by_key else make()
+    values_by_key[key] = value
+    if len(values_by_key) > KEPT:
+        del values_by_key[next(iter(values_by_key))]
     return value
 
 
@@ -228,8 +228,8 @@ def interpolation(
         with np.errstate(divide="ignore", invalid="ignore"):
             matrix = (-1.0) ** np.arange(count) * np.sin(angle) / difference
             matrix /= matrix.sum(axis=1, keepdims=True)
-        met = difference == 0
-        matrix[met.any(axis=1)] = met[met.any(axis=1)]
+        exact = difference == 0
+        matrix[exact.any(axis=1)] = exact[exact.any(axis=1)]
         node = n / np.expm1(-v)
     return node, matrix
 
@@ -267,8 +267,8 @@ def _tied_at(n0: int, n1: int, gamma_squared: Fraction) -> tuple[np.ndarray, np.
         root = isqrt(int(square))
         if root * root != square or (square == 0) != (gamma_squared == 0):
             continue  # where s = 0 or a class is empty, the correlation is 0
-        for sign, found in ((1, up), (-1, down))[: 2 if root else 1]:
+        for sign, roots in ((1, up), (-1, down))[: 2 if root else 1]:
             i1, rest = divmod(n1 * s + sign * root, n)
             if rest == 0 and max(0, s - n0) <= i1 <= min(s, n1):
-                found[s] = i1
+                roots[s] = i1
     return up, down

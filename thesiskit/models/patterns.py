@@ -80,14 +80,14 @@ class Shared:
 
 def one_by_one(shared: Shared) -> Iterator[Shared]:
     """Yield what each distinct case shares with the groups, in an order that is its own."""
-    none = np.zeros(1, dtype=np.intp)
+    zero = np.zeros(1, dtype=np.intp)
     for d in range(len(shared.new_kind)):
         whole = shared.whole[shared.whole_begin[d] : shared.whole_begin[d + 1]]
         part = slice(shared.partial_begin[d], shared.partial_begin[d + 1])
         order = np.argsort(shared.partial[part], kind="stable")
         kinds, kind = np.unique(shared.partial_kind[part][order], return_inverse=True)
         yield Shared(
-            case_of=none,
+            case_of=zero,
             whole_begin=np.array([0, len(whole)], dtype=np.intp),
             whole=np.sort(whole),
             partial_begin=np.array([0, len(order)], dtype=np.intp),
@@ -150,13 +150,13 @@ class Groups:
             raise UserError(
                 f"shared_patterns takes one {self.case}, got an array of shape {x.shape}"
             )
-        shared = self.shared(x[None, :])
+        kinds = self.shared(x[None, :])
         counts = np.zeros((self.n_groups, self.order + 1), dtype=self.kinds.dtype)
-        counts[shared.whole] = self.kinds[self.kind[shared.whole]]
-        counts[shared.partial] = shared.shared_counts[shared.partial_kind]
-        return counts, shared.new_counts[shared.new_kind[0]]
+        counts[kinds.whole] = self.kinds[self.kind[kinds.whole]]
+        counts[kinds.partial] = kinds.shared_counts[kinds.partial_kind]
+        return counts, kinds.new_counts[kinds.new_kind[0]]
 
-    def find(self, pattern: str, *names: Any) -> int:
+    def find(self, pattern: str, *names) -> int:
         """Return the group of a pattern written as `pattern` writes it.
 
         Raises UserError for an unknown state, feature or value, and for a pattern that no case
@@ -169,12 +169,12 @@ class Groups:
                 f"{pattern!r} fixes {order} {self.parts}, the groups at most {self.order}"
             )
         counts, _ = self.shared_patterns(x)
-        (found,) = np.nonzero(counts[:, order])
-        if not len(found):
+        (places,) = np.nonzero(counts[:, order])
+        if not len(places):
             raise UserError(f"no training case expresses {pattern!r}{self.few}")
-        return int(found[0])
+        return int(places[0])
 
-    def _read(self, pattern: str, *names: Any) -> np.ndarray:
+    def _read(self, pattern: str, *names) -> np.ndarray:
         """Return a case that expresses a pattern and no larger one."""
         raise NotImplementedError
 
@@ -202,8 +202,8 @@ class Groups:
     def expressed(self) -> np.ndarray:
         """Training cases that express each group, (G,)."""
         cases = np.bincount(self.row_of, minlength=self.n_rows)
-        before = np.concatenate([[0], np.cumsum(cases[self.members])])
-        return before[self.end] - before[self.begin]
+        offsets = np.concatenate([[0], np.cumsum(cases[self.members])])
+        return offsets[self.end] - offsets[self.begin]
 
     @cached_property
     def indptr(self) -> np.ndarray:
@@ -228,9 +228,9 @@ def check_order(order, most: int, patterns: str) -> int:
     if order < 0:
         raise UserError(f"order must not be negative, got {order}")
     if order > most:
-        what, more = MOST_ORDER[patterns]
+        noun, more = MOST_ORDER[patterns]
         raise UserError(
-            f"order {order} is above {what}, {most}. Fix: use at most {most}, or {more}"
+            f"order {order} is above {noun}, {most}. Fix: use at most {most}, or {more}"
         )
     return int(order)
 
@@ -245,11 +245,11 @@ def distinct_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     key = np.zeros(len(bits), dtype=np.uint64)
     for column, seed in zip(bits.T, seeds, strict=True):
         key += scattered(column, seed)
-    _, first, which = np.unique(key, return_index=True, return_inverse=True)
-    which = which.reshape(-1)
-    if not np.array_equal(values[first][which], values):  # one of 1e19 / n^2 tables
-        _, first, which = np.unique(values, axis=0, return_index=True, return_inverse=True)
-    return first, which.reshape(-1).astype(np.int32)
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    place = place.reshape(-1)
+    if not np.array_equal(values[first][place], values):  # one of 1e19 / n^2 tables
+        _, first, place = np.unique(values, axis=0, return_index=True, return_inverse=True)
+    return first, place.reshape(-1).astype(np.int32)
 
 
 # ---- sequences ----
@@ -295,10 +295,10 @@ class SequenceGroups(Groups):
         histories, order, compressed = self.histories, self.order, self.compressed
         place = np.arange(len(histories), dtype=np.int32)
         sequence_patterns.sort_histories(histories, order, place)
-        shared = np.empty(len(place) + 1, dtype=np.int32)
-        sequence_patterns.count_common(histories, order, place, shared[:-1])
-        shared[-1] = -1
-        new = shared[:-1] < order if order else np.arange(len(place)) == 0
+        common = np.empty(len(place) + 1, dtype=np.int32)
+        sequence_patterns.count_common(histories, order, place, common[:-1])
+        common[-1] = -1
+        new = common[:-1] < order if order else np.arange(len(place)) == 0
         self.rows = place[new]
         self.n_rows = len(self.rows)
         self.row_of = np.empty(len(place), dtype=np.int32)
@@ -307,7 +307,7 @@ class SequenceGroups(Groups):
         room = 2 * self.n_rows - 1
         begin, end, first, last, parent = np.empty((5, room), dtype=np.int32)
         self._leaf = np.empty(self.n_rows, dtype=np.int32)
-        boundaries = np.append(shared[:-1][new], np.int32(-1))
+        boundaries = np.append(common[:-1][new], np.int32(-1))
         nodes = sequence_patterns.fill_nodes(
             boundaries, order, begin, end, first, last, parent, self._leaf
         )
@@ -326,8 +326,8 @@ class SequenceGroups(Groups):
             self.first = self.first + (np.arange(len(self._node)) - self._offset[self._node])
             self.first = self.last = self.first.astype(np.int32)
         width = order + 1
-        pairs, kind = np.unique(self.first.astype(np.int64) * width + self.last,
-                                return_inverse=True)  # fmt: skip
+        orders = self.first.astype(np.int64) * width + self.last
+        pairs, kind = np.unique(orders, return_inverse=True)
         self.kind, self.kinds = kind.astype(np.int32), _ranges(pairs // width, pairs % width, order)
         # the rows of a pattern are divided among the next states
         self.above = np.full(self.n_groups, -1, dtype=np.int32)
@@ -360,10 +360,8 @@ class SequenceGroups(Groups):
                 f"test histories {tests.shape[1]}; make them the same"
             )
         node, depth = np.empty((2, len(tests)), dtype=np.int32)
-        sequence_patterns.match_histories(
-            self.histories, self.order, self.rows, self._leaf, self._parent, self._first,
-            tests, node, depth,
-        )  # fmt: skip
+        tree = (self.rows, self._leaf, self._parent, self._first)
+        sequence_patterns.match_histories(self.histories, self.order, *tree, tests, node, depth)
         places, case_of = np.unique(
             node.astype(np.int64) * (self.order + 1) + depth, return_inverse=True
         )
@@ -391,24 +389,24 @@ class SequenceGroups(Groups):
     def _above(self, node, depth, cut) -> tuple[np.ndarray, np.ndarray]:
         """Return groups expressed entirely, end to end, and how many for each (node, depth)."""
         case, groups = [], []
-        here = np.where(cut, self._parent[node], node)
+        ancestor = np.where(cut, self._parent[node], node)
         top = depth  # the largest order that counts in the node
-        which = np.arange(len(node))
+        test = np.arange(len(node))
         while True:
-            alive = here >= 0
-            here, which, top = here[alive], which[alive], top[alive]
-            if not len(here):
+            alive = ancestor >= 0
+            ancestor, test, top = ancestor[alive], test[alive], top[alive]
+            if not len(ancestor):
                 break
             if self.compressed:
-                case.append(which)
-                groups.append(here)
+                case.append(test)
+                groups.append(ancestor)
             else:
-                for step in range(int((top - self._first[here]).max()) + 1):
-                    has = self._first[here] + step <= top
-                    case.append(which[has])
-                    groups.append(self._offset[here[has]] + step)
-            top = self._first[here] - 1
-            here = self._parent[here]
+                for step in range(int((top - self._first[ancestor]).max()) + 1):
+                    has = self._first[ancestor] + step <= top
+                    case.append(test[has])
+                    groups.append(self._offset[ancestor[has]] + step)
+            top = self._first[ancestor] - 1
+            ancestor = self._parent[ancestor]
         if not groups:
             return np.empty(0, dtype=np.int32), np.zeros(len(node), dtype=np.intp)
         cases = np.concatenate(case)
@@ -597,36 +595,36 @@ class Listing:
         more_groups = groups if self.n_groups + 300 > groups else 0
         more_members = members + need if self.begin[self.n_groups] + need > members else 0
         for part in (1.0, 0.5, 0.25, 0.1):
-            wanted = groups + int(part * more_groups), members + need + int(part * more_members)
-            if self.bytes_for(*wanted) <= self.limit:
+            sizes = groups + int(part * more_groups), members + need + int(part * more_members)
+            if self.bytes_for(*sizes) <= self.limit:
                 break
-        self.grow(*wanted)
+        self.grow(*sizes)
 
     def bytes_for(self, groups: float, members: float) -> float:
         """Memory that so much takes, with the arrays that it is copied from when it grows."""
         return 1.5 * (groups * (8 * (self.order + 1) + 45) + 4 * members)
 
-    def _refuse(self, groups: float, members: float, how: str = "") -> None:
+    def _refuse(self, groups: float, members: float, remedy: str = "") -> None:
         needed = self.bytes_for(groups, members) / 1e9
         raise UserError(
             f"order {self.order} of {self.n_features} features gives {groups:.2g} groups or "
-            f"more{how}, which need {needed:.3g} GB of {self.limit / 1e9:,.1f} free; lower the "
+            f"more{remedy}, which need {needed:.3g} GB of {self.limit / 1e9:,.1f} free; lower the "
             "order, use fewer features, or raise min_cases"
         )
 
     def take_features(self) -> None:
         """List the groups, feature by feature."""
         self.kernel.begin_with(self.all_rows, self.start_key, 1)
-        before = 1
+        n_before = 1
         for t in range(self.n_features):
             self.taken = t
             while need := self.kernel.add_feature(t):
                 self.make_room(need)
             if t and self.n_groups > PROBED:
-                self._project(t, before)
-            before = self.n_groups
+                self._project(t, n_before)
+            n_before = self.n_groups
 
-    def _project(self, t: int, before: int) -> None:
+    def _project(self, t: int, n_before: int) -> None:
         """Refuse what would not fit, if groups go on to grow as they now do.
 
         That is, by a power of the sum of the entropies of the features taken, which is their
@@ -634,7 +632,7 @@ class Listing:
         expressions become small, so that the projection is rather too high.
         """
         had, have, whole = self.information[[t - 1, t, -1]]
-        power = np.log(self.n_groups / before) / np.log(have / had) if have > had else 0
+        power = np.log(self.n_groups / n_before) / np.log(have / had) if have > had else 0
         growth = (whole / have) ** power
         groups, members = growth * self.n_groups, growth * self.begin[self.n_groups]
         if self.bytes_for(groups, members) > self.limit:
@@ -651,9 +649,9 @@ class Listing:
         task_rows[:rows], task_end[0] = self.all_rows, rows
         orders = np.arange(self.order + 1)
         binomial = special.comb(np.arange(p + 1)[:, None], orders)
-        left = 1
-        while left := self.kernel.diverge(
-            task_end, task_order, unconsidered, task_rows, left, binomial
+        remaining = 1
+        while remaining := self.kernel.diverge(
+            task_end, task_order, unconsidered, task_rows, remaining, binomial
         ):
             self.make_room(rows)
 
@@ -664,35 +662,34 @@ class Listing:
         sizes = np.diff(self.begin[: G + 1])
         large = np.flatnonzero((self.least[:G] < self.order) & (sizes >= LARGE))
         large = large[np.argsort(-sizes[large])][: STEPS // max(1, self.n_features * self.n_values)]
-        kept = np.full(G, -1, dtype=np.int32)
-        kept[large] = np.arange(len(large))
+        group_of = np.full(G, -1, dtype=np.int32)
+        group_of[large] = np.arange(len(large))
         step = np.full(
             (len(large), self.n_features, self.n_values), feature_patterns.UNKNOWN, dtype=np.int32
         )
-        left = np.empty((T, width))
+        unmatched = np.empty((T, width))
         ends = np.empty((2, T), dtype=np.intp)
         room = max(BLOCK, G)
         whole, partial = np.empty((2, room), dtype=np.int32)
-        shared = np.empty((room, width))
+        polynomial = np.empty((room, width))
         wholes, partials, polynomials = [], [], []
         lengths = np.zeros((2, T + 1), dtype=np.intp)
-        done = 0
-        while done < T:
+        start = 0
+        while start < T:
             with self.lock:
                 stop = self.kernel.match(
-                    tests, done, kept, step, whole, partial, shared, left, *ends
+                    tests, start, group_of, step, whole, partial, polynomial, unmatched, *ends
                 )
-            here = ends[:, done:stop]
-            lengths[:, done + 1 : stop + 1] = np.diff(here, prepend=0, axis=1)
-            wholes.append(whole[: here[0, -1]].copy())
-            partials.append(partial[: here[1, -1]].copy())
-            polynomials.append(shared[: here[1, -1]].copy())
-            done = stop
+            counts = ends[:, start:stop]
+            lengths[:, start + 1 : stop + 1] = np.diff(counts, prepend=0, axis=1)
+            wholes.append(whole[: counts[0, -1]].copy())
+            partials.append(partial[: counts[1, -1]].copy())
+            polynomials.append(polynomial[: counts[1, -1]].copy())
+            start = stop
         whole_begin, partial_begin = np.cumsum(lengths, axis=1)
-        return (
-            whole_begin, np.concatenate(wholes), partial_begin, np.concatenate(partials),
-            np.concatenate(polynomials), left,
-        )  # fmt: skip
+        whole, partial = np.concatenate(wholes), np.concatenate(partials)
+        polynomial = np.concatenate(polynomials)
+        return whole_begin, whole, partial_begin, partial, polynomial, unmatched
 
 
 def _longer(array: np.ndarray, length: int) -> np.ndarray:
@@ -705,8 +702,8 @@ def available_memory() -> float:
     """Bytes that are free, or could be."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
-            found = dict(line.split(":") for line in lines)
-        return float(found["MemAvailable"].split()[0]) * 1024
+            fields = dict(line.split(":") for line in lines)
+        return float(fields["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
@@ -756,11 +753,11 @@ class FeatureGroups(Groups):
         self._information = np.cumsum(entropies[self._columns])
         # with no pattern but that of order 0, no row has anything of its own
         by_column = codes[:, self._columns] if order else np.full_like(codes, MISSING)
-        first, which = distinct_rows(by_column)
+        first, inverse = distinct_rows(by_column)
         place = np.lexsort(by_column[first].T[::-1]) if codes.shape[1] else np.arange(len(first))
         rank = np.empty_like(place)
         rank[place] = np.arange(len(place))
-        self.row_of, self.n_rows = rank[which].astype(np.int32), len(first)
+        self.row_of, self.n_rows = rank[inverse].astype(np.int32), len(first)
         self._rows = np.ascontiguousarray(by_column[first[place]].T)  # (p, R)
         if arrays is None:
             self._list()
@@ -769,18 +766,13 @@ class FeatureGroups(Groups):
 
     def __reduce__(self):
         # kernels cannot be stored: the groups are listed again
-        make = partial(
-            type(self), compressed=self.compressed, min_cases=self.min_cases,
-            algorithm=self.algorithm,
-        )  # fmt: skip
-        return make, (self.codes, self.order)
+        options = {name: getattr(self, name) for name in ("compressed", "min_cases", "algorithm")}
+        return partial(type(self), **options), (self.codes, self.order)
 
     def _listed(self, *, free: bool = True) -> Listing:
         weight = np.bincount(self.row_of, minlength=self.n_rows)
-        listing = Listing(
-            self._rows, weight, self.order, self._information, min_cases=self.min_cases,
-            merged=self.compressed, free=free,
-        )  # fmt: skip
+        data = (self._rows, weight, self.order, self._information)
+        listing = Listing(*data, min_cases=self.min_cases, merged=self.compressed, free=free)
         if self.algorithm == "closed":
             listing.take_features()
         else:
@@ -834,9 +826,9 @@ class FeatureGroups(Groups):
         lengths = cases[self.members]
         after = np.cumsum(lengths)
         offsets = np.arange(after[-1]) - np.repeat(after - lengths, lengths)
-        found = by_row[np.repeat(begin[self.members], lengths) + offsets]
+        groups = by_row[np.repeat(begin[self.members], lengths) + offsets]
         group = np.repeat(np.arange(self.n_groups), np.diff(self.indptr))
-        return found[np.lexsort((found, group))]
+        return groups[np.lexsort((groups, group))]
 
     # ---- test cases ----
 
@@ -853,17 +845,17 @@ class FeatureGroups(Groups):
                 "make them the same"
             )
         first, case_of = distinct_rows(tests)
-        found = self.listing.match(np.ascontiguousarray(tests[first][:, self._columns]))
-        whole_begin, whole, partial_begin, partial, polynomial, left = found
+        matches = self.listing.match(np.ascontiguousarray(tests[first][:, self._columns]))
+        whole_begin, whole, partial_begin, partial, polynomial, unmatched = matches
         if self.min_cases > 1:
-            left[:] = 0
+            unmatched[:] = 0
         pairs = np.column_stack([self.kind[partial], polynomial])
-        one, partial_kind = distinct_rows(pairs)
-        new, new_kind = distinct_rows(left)
+        first_pair, partial_kind = distinct_rows(pairs)
+        new, new_kind = distinct_rows(unmatched)
         dtype = self.kinds.dtype
-        counts = polynomial[one].astype(dtype)
-        every = self.kinds[self.kind[partial[one]]]
-        rest = every - counts  # counts beyond 2^53 differ by rounding 0
+        counts = polynomial[first_pair].astype(dtype)
+        all_kinds = self.kinds[self.kind[partial[first_pair]]]
+        rest = all_kinds - counts  # counts beyond 2^53 differ by rounding 0
         return Shared(
             case_of=case_of.astype(np.intp),
             whole_begin=whole_begin,
@@ -872,9 +864,9 @@ class FeatureGroups(Groups):
             partial=partial,
             partial_kind=partial_kind,
             shared_counts=counts,
-            other_counts=np.where(rest <= LEAST_PART * every, 0, rest),
+            other_counts=np.where(rest <= LEAST_PART * all_kinds, 0, rest),
             new_kind=new_kind,
-            new_counts=left[new].astype(dtype),
+            new_counts=unmatched[new].astype(dtype),
         )
 
     # ---- for people ----
@@ -882,9 +874,9 @@ class FeatureGroups(Groups):
     def closure(self, g: int) -> Pattern:
         """Return all values that the rows of a group have in common: its longest pattern."""
         rows = self._rows[:, self.members[self.begin[g] : self.end[g]]]
-        same = (rows == rows[:, :1]).all(axis=1) & (rows[:, 0] >= 0)
-        found = [(int(self._columns[t]), int(rows[t, 0])) for t in np.flatnonzero(same)]
-        return tuple(sorted(found))
+        is_constant = (rows == rows[:, :1]).all(axis=1) & (rows[:, 0] >= 0)
+        conditions = [(int(self._columns[t]), int(rows[t, 0])) for t in np.flatnonzero(is_constant)]
+        return tuple(sorted(conditions))
 
     def intervals(self, g: int) -> Iterator[tuple[Pattern, Pattern]]:
         """Yield superpatterns (fixed, free) that have each pattern of a group once.
@@ -901,11 +893,11 @@ class FeatureGroups(Groups):
         rank = {int(t): i for i, t in enumerate(self._columns)}
         items.sort(key=lambda item: rank[item[0]])
         codes = [self._rows[rank[t]] == v for t, v in items]
-        have = [int.from_bytes(np.packbits(one).tobytes()) for one in codes]
+        have = [int.from_bytes(np.packbits(column).tobytes()) for column in codes]
         everything = int.from_bytes(np.packbits(np.ones(self.n_rows, dtype=bool)).tobytes())
         after = [everything]  # rows that have all items from here on
-        for one in reversed(have):
-            after.insert(0, after[0] & one)
+        for column in reversed(have):
+            after.insert(0, after[0] & column)
         goal = after[0]
         stack: list[tuple[int, int, Pattern, Pattern]] = [(0, everything, (), ())]
         while stack:
@@ -924,12 +916,12 @@ class FeatureGroups(Groups):
         """Return a pattern of a group that fixes the smallest number of features."""
         if self.algorithm == "thesis":
             return min((fixed for fixed, _ in self.intervals(g)), key=len)
-        found = []
+        expressions = []
         while (item := int(self.item[g])) >= 0:
             t, v = divmod(item, ITEM_VALUES)
-            found.append((int(self._columns[t]), v))
+            expressions.append((int(self._columns[t]), v))
             g = int(self.parent[g])
-        return tuple(sorted(found))
+        return tuple(sorted(expressions))
 
     def pattern(self, g: int, features: Sequence[str], values: Sequence[Sequence[str]]) -> str:
         """Write a shortest pattern of a group: "size=small, form=round"."""
@@ -939,7 +931,7 @@ class FeatureGroups(Groups):
         self, pattern: str, features: Sequence[str], values: Sequence[Sequence[str]]
     ) -> np.ndarray:
         # names may hold commas: of what is between them, as many parts as make a name
-        known = {
+        places = {
             f"{name}={value}": (t, v)
             for t, name in enumerate(features)
             for v, value in enumerate(values[t])
@@ -947,15 +939,15 @@ class FeatureGroups(Groups):
         x = np.full(self.n_features, MISSING)
         parts = pattern.split(",") if pattern.strip() else []
         while parts:
-            lengths = (n for n in range(len(parts), 0, -1) if ",".join(parts[:n]).strip() in known)
+            lengths = (n for n in range(len(parts), 0, -1) if ",".join(parts[:n]).strip() in places)
             n = next(lengths, 0)
             if not n:
                 name, _, value = (part.strip() for part in parts[0].partition("="))
                 if name not in features:
                     raise UserError(f"there is no feature {name!r}; write feature=value, ...")
-                some = ", ".join(map(repr, values[list(features).index(name)][:9]))
-                raise UserError(f"{name} has no value {value!r}; it has {some}")
-            t, v = known[",".join(parts[:n]).strip()]
+                examples = ", ".join(map(repr, values[list(features).index(name)][:9]))
+                raise UserError(f"{name} has no value {value!r}; it has {examples}")
+            t, v = places[",".join(parts[:n]).strip()]
             if x[t] >= 0:
                 raise UserError(f"{features[t]} is fixed twice in {pattern!r}")
             x[t] = v
@@ -966,14 +958,14 @@ class FeatureGroups(Groups):
         self, g: int, features: Sequence[str], values: Sequence[Sequence[str]], most: int = 3
     ) -> str:
         """Write the superpatterns of a group, the shortest first, with free values in brackets."""
-        found = sorted(self.intervals(g), key=lambda one: (len(one[0]), -len(one[1]), one))
+        intervals = sorted(self.intervals(g), key=lambda pair: (len(pair[0]), -len(pair[1]), pair))
         texts = []
-        for fixed, free in found[:most]:
+        for fixed, free in intervals[:most]:
             text = write_pattern(fixed, features, values)
             if free:
                 text += f" [{write_pattern(free, features, values)}]"
             texts.append(text.strip() or "(any)")
-        more = len(found) - most
+        more = len(intervals) - most
         return " or ".join(texts) + (f" or {more} more" if more > 0 else "")
 
 
@@ -986,12 +978,12 @@ def write_pattern(
 
 def _entropies(codes: np.ndarray) -> np.ndarray:
     """Return the entropy of each column; a missing value counts as one more value."""
-    found = np.zeros(codes.shape[1])
+    entropies = np.zeros(codes.shape[1])
     for t in range(codes.shape[1]):
         share = np.bincount(codes[:, t] + 1) / len(codes)
         share = share[share > 0]
-        found[t] = -(share * np.log(share)).sum()
-    return found.round(12)
+        entropies[t] = -(share * np.log(share)).sum()
+    return entropies.round(12)
 
 
 def compress_features(
@@ -1032,10 +1024,8 @@ def compress_features(
         raise UserError(f"min_cases must be a whole number from 1, got {min_cases!r}")
     if min_cases > len(codes):
         raise UserError(f"min_cases is {min_cases}, but there are {len(codes)} training cases")
-    return FeatureGroups(
-        codes, order, compressed=bool(compress), min_cases=int(min_cases), algorithm=algorithm,
-        arrays=arrays,
-    )  # fmt: skip
+    options: dict[str, Any] = {"compressed": bool(compress), "min_cases": int(min_cases)}
+    return FeatureGroups(codes, order, **options, algorithm=algorithm, arrays=arrays)
 
 
 def check_features(X, name: str, *, unseen: bool = False) -> np.ndarray:
@@ -1088,12 +1078,13 @@ class PatternsOf:
     @classmethod
     def like(cls, table: Any) -> Any:
         """Return what the codes of a table of cases mean, which has the same attributes."""
-        return cls(**{one.name: getattr(table, one.name) for one in fields(cls)})  # type: ignore[arg-type]
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        return cls(**{name: getattr(table, name) for name in names})
 
     @property
-    def names(self) -> tuple[Any, ...]:
+    def names(self) -> tuple:
         """What groups need to write a pattern, or to find a pattern that is written."""
-        return tuple(getattr(self, one.name) for one in fields(self))  # type: ignore[arg-type]
+        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -1153,15 +1144,16 @@ class FeaturePatterns(PatternsOf):
     kept_as, dtype = np.int16, np.int16
     stored: ClassVar[tuple[str, ...]] = FeatureGroups.stored
 
-    def take(self, kept: np.ndarray) -> "FeaturePatterns":
+    def take(self, columns: np.ndarray) -> "FeaturePatterns":
         """Return the patterns of some features."""
-        return FeaturePatterns([self.features[j] for j in kept], [self.values[j] for j in kept])
+        features, values = [self.features[j] for j in columns], [self.values[j] for j in columns]
+        return FeaturePatterns(features, values)
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray]) -> "FeaturePatterns":
         """Return the patterns that `arrays` described."""
         pairs = zip(arrays["values"], arrays["n_values"], strict=True)
-        values = [str(joined).split("\t") if n else [] for joined, n in pairs]
+        values = [str(text).split("\t") if n else [] for text, n in pairs]
         return cls([str(name) for name in arrays["features"]], values)
 
     def arrays(self) -> dict[str, np.ndarray]:

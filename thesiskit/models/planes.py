@@ -7,7 +7,6 @@ features, 0 where there is one; three times 20 bits, and bit 62, for three.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class Planes:
     class_counts: tuple[int, int]
 
     @classmethod
-    def pack(cls, codes: Any, y: np.ndarray, cases: np.ndarray | None = None) -> "Planes":
+    def pack(cls, codes: np.ndarray, y: np.ndarray, cases: np.ndarray | None = None) -> "Planes":
         """Pack a table of codes 0 to 15, in which -1 and NaN are missing.
 
         Parameters
@@ -78,13 +77,13 @@ class Planes:
         if not np.isin(y[rows], (0, 1)).all():
             raise DataError("patterns are selected for a response of 0 and 1; others were found")
         rows = rows[np.argsort(y[rows], kind="stable")]
-        for what, number, most in ("cases", len(rows), MOST_CASES), ("features", p, MOST_FEATURES):
+        for noun, number, most in ("cases", len(rows), MOST_CASES), ("features", p, MOST_FEATURES):
             if number > most:
                 raise DataError(
-                    f"{number:,} {what} are too many for patterns; at most {most:,} can be used"
+                    f"{number:,} {noun} are too many for patterns; at most {most:,} can be used"
                 )
         n1 = int(y[rows].sum())
-        found: dict[tuple[int, bool], list[tuple[np.ndarray, np.ndarray]]] = {}
+        by_kind: dict[tuple[int, bool], list[tuple[np.ndarray, np.ndarray]]] = {}
         step = max(LANES, CHUNK // len(rows))
         for start in range(0, p, step):
             block = _read(codes, rows, slice(start, min(start + step, p)))
@@ -93,32 +92,32 @@ class Planes:
             varies: np.ndarray = smallest < values - 1
             kinds = zip(values[varies].tolist(), missing[varies].tolist(), strict=True)
             for kind in set(kinds):
-                mine = np.flatnonzero(varies & (values == kind[0]) & (missing == kind[1]))
-                parts = found.setdefault(kind, [])
-                parts.append((start + mine, _planes(block[:, mine], *kind, len(rows) - n1)))
-        if not found:
+                columns = np.flatnonzero(varies & (values == kind[0]) & (missing == kind[1]))
+                parts = by_kind.setdefault(kind, [])
+                parts.append((start + columns, _planes(block[:, columns], *kind, len(rows) - n1)))
+        if not by_kind:
             raise DataError("no feature varies within the training cases: nothing can be learned")
-        return cls._of(found, p, (len(rows) - n1, n1))
+        return cls._of(by_kind, p, (len(rows) - n1, n1))
 
     @classmethod
-    def _of(cls, found, p: int, class_counts: tuple[int, int]) -> "Planes":
+    def _of(cls, by_kind, p: int, class_counts: tuple[int, int]) -> "Planes":
         """Put features of each kind, (m, planes, words), into groups."""
-        kinds = sorted(found)
-        groups = [-(-sum(len(names) for names, _ in found[kind]) // LANES) for kind in kinds]
+        kinds = sorted(by_kind)
+        groups = [-(-sum(len(names) for names, _ in by_kind[kind]) // LANES) for kind in kinds]
         stored = [values - 1 + missing for values, missing in kinds]
-        width = found[kinds[0]][0][1].shape[2]
+        width = by_kind[kinds[0]][0][1].shape[2]
         words = _aligned((int(np.dot(groups, stored)), width, LANES))
         feature = np.full(sum(groups) * LANES, -1)
-        done = place = 0
+        row = place = 0
         for kind, size, planes in zip(kinds, groups, stored, strict=True):
-            mine = words[done : done + size * planes].reshape(size, planes, width, LANES)
+            block = words[row : row + size * planes].reshape(size, planes, width, LANES)
             at = 0
-            for names, bits in found.pop(kind):
-                where = np.arange(at, at + len(names))
-                mine[where // LANES, :, :, where % LANES] = bits
-                feature[place + where] = names
+            for names, bits in by_kind.pop(kind):
+                lanes = np.arange(at, at + len(names))
+                block[lanes // LANES, :, :, lanes % LANES] = bits
+                feature[place + lanes] = names
                 at += len(names)
-            done, place = done + size * planes, place + size * LANES
+            row, place = row + size * planes, place + size * LANES
         parts = np.split(words, [-(-class_counts[0] // 64)], axis=1)
         return cls(
             words=words,
@@ -157,18 +156,18 @@ class Planes:
         for group, values in enumerate(self.values.tolist()):
             first = self.first[group]
             planes = self.counts[first : first + values - 1].astype(np.int64)
-            known = np.repeat(np.array(self.class_counts)[:, None], LANES, axis=1)
+            n_known = np.repeat(np.array(self.class_counts)[:, None], LANES, axis=1)
             if not self.complete[group]:
-                known = self.counts[first + values - 1].astype(np.int64)
-            ones = np.concatenate([planes, known[None] - planes.sum(axis=0)])
+                n_known = self.counts[first + values - 1].astype(np.int64)
+            n_present = np.concatenate([planes, n_known[None] - planes.sum(axis=0)])
             feature = self.feature[group * LANES : (group + 1) * LANES]
-            wanted = (ones.sum(axis=1) > 0) & (feature >= 0)  # none has all: features vary
+            varies = (n_present.sum(axis=1) > 0) & (feature >= 0)  # none has all: features vary
             # of two values that occur, the first says what the second says
-            two = np.flatnonzero(wanted.sum(axis=0) == 2)
-            wanted[np.argmax(wanted[:, two], axis=0), two] = False
-            value, lane = np.nonzero(wanted)
+            two = np.flatnonzero(varies.sum(axis=0) == 2)
+            varies[np.argmax(varies[:, two], axis=0), two] = False
+            value, lane = np.nonzero(varies)
             numbers.append(encode(feature[lane, None], value[:, None]))
-            counts.append(np.hstack([ones[value, :, lane], known.T[lane]]))
+            counts.append(np.hstack([n_present[value, :, lane], n_known.T[lane]]))
         return np.concatenate(numbers), np.concatenate(counts)
 
     def number_of_patterns(self, order: int) -> int:
@@ -180,7 +179,7 @@ class Planes:
         return sum(sums[1 : order + 1])
 
 
-def _read(codes: Any, rows: np.ndarray, columns: slice, least: int = -1) -> np.ndarray:
+def _read(codes: np.ndarray, rows: np.ndarray, columns: slice, least: int = -1) -> np.ndarray:
     """Return some codes as int8, -1 where one is missing."""
     block = codes[rows, columns] if mapping(codes) is None else read_columns(codes, columns)[rows]
     release(codes)
@@ -252,8 +251,9 @@ def encode(features: np.ndarray, values: np.ndarray) -> np.ndarray:
 def decode(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return features and values of patterns, (m, 3) each, in order of features; -1: none."""
     numbers = np.asarray(numbers, dtype=np.int64)[:, None]
-    triple, pair = (numbers >> (np.array([2, 1, 0]) * bits) & ((1 << bits) - 1)
-                    for bits in (NARROW, WIDE))  # fmt: skip
+    steps = np.array([2, 1, 0])
+    triple = numbers >> (steps * NARROW) & ((1 << NARROW) - 1)
+    pair = numbers >> (steps * WIDE) & ((1 << WIDE) - 1)
     parts = np.where(numbers >> TRIPLE & 1, triple, pair)
     features, values = np.divmod(parts - 1, MOST_VALUES)
     return features, np.where(parts > 0, values, -1)
@@ -267,22 +267,26 @@ def features_of(numbers: np.ndarray) -> np.ndarray:
 
 def words(numbers: np.ndarray, names: Sequence[str], values: Sequence[Sequence[str]]) -> list[str]:
     """Return patterns as people write them, such as "rs1=2, rs7=0"."""
-    pairs = ([*zip(*one, strict=True)] for one in zip(*decode(numbers), strict=True))
-    return [", ".join(f"{names[f]}={values[f][v]}" for f, v in one if f >= 0) for one in pairs]
+    texts = []
+    for features, codes in zip(*decode(numbers), strict=True):
+        pairs = [(f, v) for f, v in zip(features, codes, strict=True) if f >= 0]
+        texts.append(", ".join(f"{names[f]}={values[f][v]}" for f, v in pairs))
+    return texts
 
 
-def express(numbers: np.ndarray, codes: Any) -> np.ndarray:
+def express(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return the table of patterns as binary features of cases, (T, k) float32, NaN where missing.
 
     codes : as in `Planes.pack`, of any cases; -2 is a value that is in no pattern.
     """
     features, values = decode(numbers)
     rows = np.arange(codes.shape[0])
-    columns = {f: _read(codes, rows, slice(f, f + 1), -2)[:, 0]
-               for f in features_of(numbers).tolist()}  # fmt: skip
+    needed = features_of(numbers).tolist()
+    columns = {f: _read(codes, rows, slice(f, f + 1), -2)[:, 0] for f in needed}
     result = np.ones((len(rows), len(features)), dtype=np.float32)
-    for column, names, wanted in zip(result.T, features.tolist(), values.tolist(), strict=True):
-        for feature, value in zip(names, wanted, strict=True):
+    patterns = zip(features.tolist(), values.tolist(), strict=True)
+    for column, (names, pattern_codes) in zip(result.T, patterns, strict=True):
+        for feature, value in zip(names, pattern_codes, strict=True):
             if feature >= 0:
                 column[:] *= columns[feature] == value
         for feature in names:

@@ -53,7 +53,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import optimize, special
@@ -88,12 +87,11 @@ class Pool(Model):
     rivals = ("gaussian-nb", "nearest-centroids", "l2-logistic", "lasso", "random-forest")
     selects = False
     chains = 1  # one generator, which divides the cases
-    stored = {
-        "mean": (float, "k"), "scale": (float, "k"), "share": (float, "G"), "cases": (int, ""),
-        "coefficient": (float, "S G k"), "intercept": (float, "S G"), "family": (int, "S"),
-        "weight": (float, "S"), "sharpness": (float, "S"), "mixing": (float, "S"),
-        "power": (float, "M"), "damping": (float, "S"), "shrinkage": (float, ""),
-    }  # fmt: skip
+    stored = dict.fromkeys(("mean", "scale"), (float, "k"))
+    stored |= {"share": (float, "G"), "cases": (int, "")}
+    stored |= {"coefficient": (float, "S G k"), "intercept": (float, "S G"), "family": (int, "S")}
+    stored |= dict.fromkeys(("weight", "sharpness", "mixing"), (float, "S"))
+    stored |= {"power": (float, "M"), "damping": (float, "S"), "shrinkage": (float, "")}
     about_methods = (
         "`corrected` and `uncorrected` are the same here, one arm; and methods of others: "
         "`gaussian-nb`, `nearest-centroids`, `l2-logistic`, `lasso` and `random-forest`."
@@ -111,32 +109,32 @@ class Pool(Model):
         """Return log P(class), (T, G), for new cases, (T, k)."""
         return log_probability(posterior, table)
 
-    def pack(self, found: list[Arrays]) -> Arrays:
+    def pack(self, fitted: list[Arrays]) -> Arrays:
         """Return the arrays of result files, with OF_FEATURES of all splits end to end."""
-        each = [(effects(one).T, deviations(one), lasso_share(one)) for one in found]
-        of_features = map(np.concatenate, zip(*each, strict=True))
-        return super().pack(found) | dict(zip(OF_FEATURES, of_features, strict=True))
+        summaries = [(effects(fit).T, deviations(fit), lasso_share(fit)) for fit in fitted]
+        of_features = map(np.concatenate, zip(*summaries, strict=True))
+        return super().pack(fitted) | dict(zip(OF_FEATURES, of_features, strict=True))
 
     @classmethod
-    def join(cls, found: list[Arrays]) -> Arrays:
+    def join(cls, posteriors: list[Arrays]) -> Arrays:
         """Return the arrays of the fit stage; a temperature changes nothing of the features."""
-        return super().join(found) | {name: found[0][name] for name in OF_FEATURES}
+        return super().join(posteriors) | {name: posteriors[0][name] for name in OF_FEATURES}
 
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[Model, Arrays]:
         """Return the model and what it had learnt; ValueError if damaged."""
         arrays = {"shrinkage": np.array(0.0)} | arrays  # older files have none
-        model, learnt = super().restored(about, arrays, selected, classes)
+        model, posterior = super().restored(about, arrays, selected, classes)
         of_values = ("mean", "scale")  # of any size
-        check(all((np.abs(learnt[name]) < (np.inf if name in of_values else LARGEST)).all()
-                  for name in learnt))  # fmt: skip
-        check(learnt["cases"] > 0 and learnt["power"].shape == (len(FAMILIES),))
-        check(set(learnt["family"].tolist()) == set(range(len(FAMILIES))))
+        for name, values in posterior.items():
+            check((np.abs(values) < (np.inf if name in of_values else LARGEST)).all())
+        check(posterior["cases"] > 0 and posterior["power"].shape == (len(FAMILIES),))
+        check(set(posterior["family"].tolist()) == set(range(len(FAMILIES))))
         for name in ("scale", "share", "weight", "sharpness", "mixing", "power", "shrinkage"):
-            check((learnt[name] >= 0).all())
-        check(learnt["shrinkage"] <= 1)
-        check((learnt["mixing"] <= 1).all() and (learnt["weight"] < 1 + 1e-9).all())
-        return model, learnt
+            check((posterior[name] >= 0).all())
+        check(posterior["shrinkage"] <= 1)
+        check((posterior["mixing"] <= 1).all() and (posterior["weight"] < 1 + 1e-9).all())
+        return model, posterior
 
 
 def fit(
@@ -166,15 +164,15 @@ def fit(
     damping = moved / np.maximum(size, np.finfo(float).tiny)
     losses = -np.log(left_out[:, np.arange(n), y]).sum(axis=1)
     for m in range(len(FAMILIES)):
-        mine = family == m
-        chance = special.softmax(-losses[mine])
+        in_family = family == m
+        chance = special.softmax(-losses[in_family])
         chance[chance < NO_WEIGHT] = 0
-        weight[mine] = chance / chance.sum()
-        pooled.append(np.tensordot(weight[mine], left_out[mine], 1))
+        weight[in_family] = chance / chance.sum()
+        pooled.append(np.tensordot(weight[in_family], left_out[in_family], 1))
     power = _powers(np.log(pooled), y)
     shrinkage, slope = _shrunken(np.tensordot(power, np.log(pooled), 1), y, share)
-    used = np.flatnonzero(weight)
-    lines = [lines[s] for s in used]
+    weighted = np.flatnonzero(weight)
+    lines = [lines[s] for s in weighted]
     return {
         "mean": mean,
         "scale": scale,
@@ -182,59 +180,60 @@ def fit(
         "cases": np.array(n),
         "coefficient": np.array([line.coefficient(table.shape[1]) for line in lines]),
         "intercept": np.array([line.intercept for line in lines]).reshape(-1, G),
-        "family": family[used],
-        "weight": weight[used],
-        "sharpness": sharpness[used],
-        "mixing": mixing[used],
+        "family": family[weighted],
+        "weight": weight[weighted],
+        "sharpness": sharpness[weighted],
+        "mixing": mixing[weighted],
         "power": power,
-        "damping": damping[used] * slope,
+        "damping": damping[weighted] * slope,
         "shrinkage": np.array(shrinkage),
     }
 
 
-def log_probability(learnt: Arrays, table: np.ndarray) -> np.ndarray:
+def log_probability(posterior: Arrays, table: np.ndarray) -> np.ndarray:
     """Return log P(class), (T, G), for the features of new cases, (T, p)."""
-    n, (S, G, p) = int(learnt["cases"]), learnt["coefficient"].shape
-    flat, family = learnt["coefficient"].reshape(S * G, p), learnt["family"]
-    shrinkage = float(learnt.get("shrinkage", 0.0))  # older files have none
-    found = np.empty((len(table), G))
+    n, (S, G, p) = int(posterior["cases"]), posterior["coefficient"].shape
+    flat, family = posterior["coefficient"].reshape(S * G, p), posterior["family"]
+    shrinkage = float(posterior.get("shrinkage", 0.0))  # older files have none
+    result = np.empty((len(table), G))
     for start in range(0, len(table), CASES):
-        z = (table[start : start + CASES] - learnt["mean"]) * learnt["scale"]
-        scores = (np.where(np.isnan(z), 0, z) @ flat.T).reshape(-1, S, G) + learnt["intercept"]
+        z = (table[start : start + CASES] - posterior["mean"]) * posterior["scale"]
+        scores = (np.where(np.isnan(z), 0, z) @ flat.T).reshape(-1, S, G) + posterior["intercept"]
         pooled = np.zeros((len(FAMILIES), len(z), G))
         for s, m in enumerate(family.tolist()):
             p_s = _probability(m, scores[:, s])
             if m == DISCRIMINANTS:
-                p_s = _mixed(p_s, learnt["sharpness"][s], learnt["mixing"][s], learnt["share"])
-            pooled[m] += learnt["weight"][s] * _raised(p_s, n)
-        log = np.tensordot(learnt["power"], np.log(pooled), 1)
+                sharpness, mixing = posterior["sharpness"][s], posterior["mixing"][s]
+                p_s = _mixed(p_s, sharpness, mixing, posterior["share"])
+            pooled[m] += posterior["weight"][s] * _raised(p_s, n)
+        log = np.tensordot(posterior["power"], np.log(pooled), 1)
         p_all = special.softmax(log, axis=1)
-        found[start : start + CASES] = np.log(_mixed(p_all, 1.0, shrinkage, learnt["share"]))
-    return found
+        result[start : start + CASES] = np.log(_mixed(p_all, 1.0, shrinkage, posterior["share"]))
+    return result
 
 
-def effects(learnt: Arrays) -> np.ndarray:
+def effects(posterior: Arrays) -> np.ndarray:
     """Return by how much each feature moves the log probability of each class, about, (G, p).
 
     It is for one standard deviation of the feature, the others being as they are: the coefficients
     of all settings, weighted as their predictions are, and damped: scores can be of any size, but
     probabilities of a setting stay away from 0 and 1.  The sum over classes is 0.
     """
-    by = learnt["weight"] * learnt["power"][learnt["family"]] * learnt["damping"]
-    found = np.tensordot(by, learnt["coefficient"], 1)
-    return found - found.mean(axis=0)
+    by = posterior["weight"] * posterior["power"][posterior["family"]] * posterior["damping"]
+    linear = np.tensordot(by, posterior["coefficient"], 1)
+    return linear - linear.mean(axis=0)
 
 
-def deviations(learnt: Arrays) -> np.ndarray:
+def deviations(posterior: Arrays) -> np.ndarray:
     """Return the standard deviations of the features in the training cases, (p,)."""
-    scale = learnt["scale"]
+    scale = posterior["scale"]
     return np.divide(1, scale, out=np.zeros(len(scale)), where=scale > 0)
 
 
-def lasso_share(learnt: Arrays) -> np.ndarray:
+def lasso_share(posterior: Arrays) -> np.ndarray:
     """Return for each feature the weight of those settings of the lasso that use it, (p,)."""
-    mine = learnt["family"] == LASSO
-    return learnt["weight"][mine] @ (learnt["coefficient"][mine] != 0).any(axis=1)
+    is_lasso = posterior["family"] == LASSO
+    return posterior["weight"][is_lasso] @ (posterior["coefficient"][is_lasso] != 0).any(axis=1)
 
 
 # ---- probabilities ----
@@ -270,17 +269,17 @@ def _softened(p: np.ndarray, y: np.ndarray, share: np.ndarray) -> tuple[float, f
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         sharpness, mixing = np.exp(x[0]), special.expit(x[1])
         q = special.softmax(sharpness * log, axis=1)
-        own = q[rows, y]
-        value = (n * ((1 - mixing) * own + mixing * share[y]) + 1 / len(share)) / (n + 1)
+        actual = q[rows, y]
+        value = (n * ((1 - mixing) * actual + mixing * share[y]) + 1 / len(share)) / (n + 1)
         rise = n / (n + 1) / value
-        by_log = (1 - mixing) * sharpness * own * (log[rows, y] - (q * log).sum(axis=1))
-        by_mixing = mixing * (1 - mixing) * (share[y] - own)
+        by_log = (1 - mixing) * sharpness * actual * (log[rows, y] - (q * log).sum(axis=1))
+        by_mixing = mixing * (1 - mixing) * (share[y] - actual)
         return -np.log(value).sum(), -np.array([rise @ by_log, rise @ by_mixing])
 
-    found = optimize.minimize(
+    optimum = optimize.minimize(
         loss, [0.0, -4.0], jac=True, method="L-BFGS-B", bounds=[(-5, 3), (-12, 6)]
     ).x
-    return float(np.exp(found[0])), float(special.expit(found[1]))
+    return float(np.exp(optimum[0])), float(special.expit(optimum[1]))
 
 
 def _powers(log: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -289,10 +288,10 @@ def _powers(log: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     def loss(u: np.ndarray) -> tuple[float, np.ndarray]:
         pooled = np.tensordot(u, log, 1)
-        every = special.logsumexp(pooled, axis=1)
-        q = np.exp(pooled - every[:, None])
+        log_sum = special.logsumexp(pooled, axis=1)
+        q = np.exp(pooled - log_sum[:, None])
         slope = (q * log).sum(axis=(1, 2)) - log[:, rows, y].sum(axis=1) + 2 * M * (u - 1 / M)
-        return (every - pooled[rows, y]).sum() + M * ((u - 1 / M) ** 2).sum(), slope
+        return (log_sum - pooled[rows, y]).sum() + M * ((u - 1 / M) ** 2).sum(), slope
 
     start = np.full(M, 1 / M)
     bounds = [(0, MOST_POWER)] * M
@@ -307,10 +306,10 @@ def _shrunken(log: np.ndarray, y: np.ndarray, share: np.ndarray) -> tuple[float,
     p = special.softmax(log, axis=1)
     gain = np.log(p[np.arange(len(y)), y] / share[y]).sum()
     shrinkage = float(special.expit(np.log(PRIOR_ODDS * (len(share) - 1) ** 2) - gain))
-    before, after = _log_odds(p), _log_odds(_mixed(p, 1.0, shrinkage, share))
-    before -= before.mean(axis=0)  # the shares move all samples alike
-    size = max((before**2).sum(), np.finfo(float).tiny)
-    return shrinkage, float((before * after).sum() / size)
+    plain, mixed = _log_odds(p), _log_odds(_mixed(p, 1.0, shrinkage, share))
+    plain -= plain.mean(axis=0)  # the shares move all samples alike
+    size = max((plain**2).sum(), np.finfo(float).tiny)
+    return shrinkage, float((plain * mixed).sum() / size)
 
 
 # ---- the linear classifiers ----
@@ -326,19 +325,19 @@ class Span:
     columns : which features; weight, cases : of these, (w,) and (n, w).
     """
 
-    columns: Any
+    columns: slice | np.ndarray
     weight: np.ndarray
     cases: np.ndarray
     rows: np.ndarray
     back: np.ndarray
 
     @classmethod
-    def of(cls, z: np.ndarray, columns: Any, weight: np.ndarray) -> Span:
+    def of(cls, z: np.ndarray, columns: slice | np.ndarray, weight: np.ndarray) -> Span:
         """Return that of standardised training cases, (n, p)."""
         cases, weight = z[:, columns], weight / weight.sum()
         square, vectors = np.linalg.eigh((cases * weight) @ cases.T)
-        kept = square > 1e-10 * max(square[-1], np.finfo(float).tiny)
-        length, vectors = np.sqrt(square[kept]), vectors[:, kept]
+        positive = square > 1e-10 * max(square[-1], np.finfo(float).tiny)
+        length, vectors = np.sqrt(square[positive]), vectors[:, positive]
         return cls(columns, weight, cases, vectors * length, vectors / length)
 
     def coordinates(self, z: np.ndarray) -> np.ndarray:
@@ -376,9 +375,9 @@ class Line:
 
     def coefficient(self, p: int) -> np.ndarray:
         """Return the coefficients of all features, (G, p)."""
-        found = np.zeros((len(self.slope), p))
-        found[:, self.space.columns] = self.space.in_features(self.slope)
-        return found
+        coefficients = np.zeros((len(self.slope), p))
+        coefficients[:, self.space.columns] = self.space.in_features(self.slope)
+        return coefficients
 
 
 def _learn(table: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[Line]]:
@@ -386,13 +385,13 @@ def _learn(table: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, li
 
     Return also by what features are standardised: their mean, and what they are multiplied by.
     """
-    some, unit, (_, mean, within, origin) = moments_of(table, [np.arange(len(table))])
+    measured, unit, (_, mean, within, origin) = moments_of(table, [np.arange(len(table))])
     deviation = np.sqrt(within / len(table)) / unit
     mean = mean[:, 0] / unit + origin
     varies = deviation > np.where(origin, ROUNDING, RELATIVE) * np.abs(mean)
     scale = np.divide(1, deviation, out=np.zeros_like(mean), where=varies)
     z = (table - mean) * scale
-    if some:
+    if measured:
         z[np.isnan(z)] = 0
     return mean, scale, [*_lines(z, y)] if y.max() else []
 
@@ -401,14 +400,14 @@ def _lines(z: np.ndarray, y: np.ndarray) -> Iterator[Line]:
     """Yield the fits with all settings, the same ones for every table of as many columns."""
     f = _f_statistics(z, y)
     p, order = z.shape[1], np.argsort(-f, kind="stable")
-    spans = {name: Span.of(z, order[: int(name)], np.ones(int(name)))
-             for name in KERNELS[:3] if int(name) < p}  # fmt: skip
+    sizes = {name: int(name) for name in KERNELS[:3] if int(name) < p}
+    spans = {name: Span.of(z, order[:size], np.ones(size)) for name, size in sizes.items()}
     weight = np.minimum(f / max(np.median(f), np.finfo(float).tiny), MOST_WEIGHT)
     spans["all"] = Span.of(z, slice(None), np.ones(p))
     spans["weighted"] = Span.of(z, slice(None), weight) if weight.any() else spans["all"]
     for span in (spans[name] for name in OF_RIDGE if name in spans):
-        for found in _ridges(span.rows, y):
-            yield Line(RIDGE, span, found[:, :-1], found[:, -1])
+        for coefficients in _ridges(span.rows, y):
+            yield Line(RIDGE, span, coefficients[:, :-1], coefficients[:, -1])
     yield from _lassos(z, y, np.sort(order[:SCREENED]))
     for span in (spans[name] for name in OF_DISCRIMINANTS if name in spans):
         yield from _discriminants(span, y)
@@ -431,12 +430,12 @@ def _lassos(z: np.ndarray, y: np.ndarray, best: np.ndarray) -> Iterator[Line]:
     # what its checks of parameters and numbers cost would be half of the time
     with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
         path = [*lasso_path(z[:, best], y, PENALTIES, 0)]
-    for found in path:
-        slope = found["coef_"] / found["deviation"]
-        intercept = found["intercept_"] - slope @ found["mean"]
+    for coefficients in path:
+        slope = coefficients["coef_"] / coefficients["deviation"]
+        intercept = coefficients["intercept_"] - slope @ coefficients["mean"]
         if len(slope) == 1:
             slope, intercept = np.vstack([-slope, slope]), np.append(-intercept, intercept)
-        yield Line(LASSO, Best(best[found["best"]]), slope, intercept)
+        yield Line(LASSO, Best(best[coefficients["best"]]), slope, intercept)
 
 
 def _discriminants(span: Span, y: np.ndarray) -> Iterator[Line]:
@@ -460,8 +459,8 @@ def _ridges(rows: np.ndarray, y: np.ndarray) -> np.ndarray:
     precision = np.tile(1 / INTERCEPT, (len(VARIANCES), columns.shape[1]))
     precision[:, :-1] = 1 / VARIANCES[:, None]
     if len(counts) == 2:
-        found = _newton(columns, y, precision)
-        return np.stack([np.zeros_like(found), found], axis=1)
+        coefficients = _newton(columns, y, precision)
+        return np.stack([np.zeros_like(coefficients), coefficients], axis=1)
     return _softmax_path(columns, y, precision)
 
 
@@ -470,33 +469,33 @@ def _newton(columns: np.ndarray, y: np.ndarray, precision: np.ndarray) -> np.nda
 
     They minimise  sum_i [log(1 + exp(e_i)) - y_i e_i] + sum_j precision_j b_j^2 / 2,  e = X b.
     """
-    found = np.zeros(precision.shape)
-    found[:, -1] = special.logit(y.mean())
+    solution = np.zeros(precision.shape)
+    solution[:, -1] = special.logit(y.mean())
     diagonal = np.arange(len(columns.T))
 
     def loss(b: np.ndarray, at: np.ndarray) -> np.ndarray:
         e = b @ columns.T
         return (np.logaddexp(0, e) - y * e).sum(axis=1) + (precision[at] * b * b).sum(axis=1) / 2
 
-    left, value = np.arange(len(found)), loss(found, np.arange(len(found)))
+    active, value = np.arange(len(solution)), loss(solution, np.arange(len(solution)))
     for _ in range(100):
-        b = found[left]
+        b = solution[active]
         p = special.expit(b @ columns.T)
-        slope = (p - y) @ columns + precision[left] * b
+        slope = (p - y) @ columns + precision[active] * b
         curvature = (columns.T * (p * (1 - p))[:, None]) @ columns
-        curvature[:, diagonal, diagonal] += precision[left]
+        curvature[:, diagonal, diagonal] += precision[active]
         step = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
         going = (slope * step).sum(axis=1) > 1e-6
-        left, b, step = left[going], b[going], step[going]
-        if not len(left):
+        active, b, step = active[going], b[going], step[going]
+        if not len(active):
             break
-        length = np.ones(len(left))
-        new = loss(b - step, left)
-        while (worse := (new > value[left] * (1 + 1e-12)) & (length > 1e-6)).any():
+        length = np.ones(len(active))
+        new = loss(b - step, active)
+        while (worse := (new > value[active] * (1 + 1e-12)) & (length > 1e-6)).any():
             length[worse] /= 2
-            new = loss(b - length[:, None] * step, left)
-        found[left], value[left] = b - length[:, None] * step, new
-    return found
+            new = loss(b - length[:, None] * step, active)
+        solution[active], value[active] = b - length[:, None] * step, new
+    return solution
 
 
 def _softmax_path(columns: np.ndarray, y: np.ndarray, precision: np.ndarray) -> np.ndarray:
@@ -509,27 +508,27 @@ def _softmax_path(columns: np.ndarray, y: np.ndarray, precision: np.ndarray) -> 
     rows, counts = np.arange(len(y)), np.bincount(y)
     indicator = np.zeros((len(y), len(counts)))
     indicator[rows, y] = 1
-    found = np.zeros((len(precision), len(counts), columns.shape[1]))
-    shape = found.shape[1:]
+    path = np.zeros((len(precision), len(counts), columns.shape[1]))
+    shape = path.shape[1:]
     last = np.zeros(shape)
     last[:, -1] = np.log(counts / len(y))
-    for place, each in enumerate(precision):
-        scale = np.sqrt((columns**2).sum(axis=0) / 2 + each)
+    for place, l1 in enumerate(precision):
+        scale = np.sqrt((columns**2).sum(axis=0) / 2 + l1)
 
-        def loss(x: np.ndarray, each=each, scale=scale) -> tuple[float, np.ndarray]:
+        def loss(x: np.ndarray, l1=l1, scale=scale) -> tuple[float, np.ndarray]:
             b = x.reshape(shape) / scale
             e = columns @ b.T
             every = special.logsumexp(e, axis=1)
             p = np.exp(e - every[:, None])
-            value = (every - e[rows, y]).sum() + (each * b * b).sum() / 2
-            return value, (((p - indicator).T @ columns + each * b) / scale).ravel()
+            value = (every - e[rows, y]).sum() + (l1 * b * b).sum() / 2
+            return value, (((p - indicator).T @ columns + l1 * b) / scale).ravel()
 
         options = {"maxiter": 200, "gtol": 1e-3, "ftol": 1e-8}
         x = optimize.minimize(
             loss, (last * scale).ravel(), jac=True, method="L-BFGS-B", options=options
         ).x
-        last = found[place] = x.reshape(shape) / scale
-    return found
+        last = path[place] = x.reshape(shape) / scale
+    return path
 
 
 def _left_out(table: np.ndarray, y: np.ndarray, fold: np.ndarray, settings: int) -> np.ndarray:
@@ -538,22 +537,22 @@ def _left_out(table: np.ndarray, y: np.ndarray, fold: np.ndarray, settings: int)
     A class without a case in the other folds has probability 0.
     """
     n, G = len(y), int(y.max()) + 1
-    found = np.zeros((settings, n, G))
+    log_odds = np.zeros((settings, n, G))
     if fold.max() == 0:  # one case of each class
-        return np.full_like(found, 1 / G)
+        return np.full_like(log_odds, 1 / G)
     for f in range(int(fold.max()) + 1):
         train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
-        seen, codes = np.unique(y[train], return_inverse=True)
+        present, codes = np.unique(y[train], return_inverse=True)
         mean, scale, lines = _learn(table[train], codes)
         z = (table[test] - mean) * scale
         z[np.isnan(z)] = 0
         if not lines:
-            found[:, test[:, None], seen] = 1
-        known: dict[int, np.ndarray] = {}
+            log_odds[:, test[:, None], present] = 1
+        by_columns: dict[int, np.ndarray] = {}
         for s, line in enumerate(lines):
             key = id(line.space)
-            if key not in known:
-                known[key] = line.space.coordinates(z)
-            p = _probability(line.family, known[key] @ line.slope.T + line.intercept)
-            found[s, test[:, None], seen] = p
-    return found
+            if key not in by_columns:
+                by_columns[key] = line.space.coordinates(z)
+            p = _probability(line.family, by_columns[key] @ line.slope.T + line.intercept)
+            log_odds[s, test[:, None], present] = p
+    return log_odds

@@ -228,10 +228,10 @@ def distinct_counts(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     code = counts[:, 0] * width + counts[:, 1]
     if counts.shape[1] == 4:
         code = code + 1j * (counts[:, 2] * width + counts[:, 3])  # exact below 2^53
-    code, which, copies = np.unique(code, return_inverse=True, return_counts=True)
+    code, place, copies = np.unique(code, return_inverse=True, return_counts=True)
     parts = (code.real, code.imag)[: counts.shape[1] // 2]
     rows = np.column_stack([digit for part in parts for digit in np.divmod(part, width)])
-    return rows.astype(counts.dtype), which, copies
+    return rows.astype(counts.dtype), place, copies
 
 
 def correlation_lattice(n0: int, n1: int, gamma: Fraction | str) -> tuple[np.ndarray, np.ndarray]:
@@ -269,8 +269,8 @@ def reach(n0: int, n1: int, gamma_squared: Fraction, *, attained: bool = False) 
             d = n * i1 - n1 * s
             if d <= 0:
                 break
-            ours, bound = bottom * d * d, top * n0 * n1 * s * (n - s)
-            if ours < bound or (ours == bound and not attained):
+            deviation, bound = bottom * d * d, top * n0 * n1 * s * (n - s)
+            if deviation < bound or (deviation == bound and not attained):
                 break
             i0 += 1
         result[i1] = i0
@@ -282,9 +282,9 @@ def tied_pairs(n0: int, n1: int, gamma_squared: Fraction) -> np.ndarray:
     """Return the pairs (I0, I1) with COR^2 = gamma^2 > 0, (., 2)."""
     most = reach(n0, n1, gamma_squared, attained=True)
     positive = np.flatnonzero(most > reach(n0, n1, gamma_squared))
-    found = np.column_stack([most[positive], positive])
+    pairs = np.column_stack([most[positive], positive])
     # zeros and ones exchanged
-    return np.concatenate([found, (n0, n1) - found]).astype(np.intp)
+    return np.concatenate([pairs, (n0, n1) - pairs]).astype(np.intp)
 
 
 def as_gamma_squared(value) -> Fraction:
@@ -349,8 +349,10 @@ def select_features(
     if not (binary and isinstance(X, PackedFeatures)):
         raise UserError("the naive Bayes model needs binary features and a response of 0 and 1")
     rule = ties if cut is None else THRESHOLD
-    found = _select_binary(X, y, cases, k, cut, rng, rule)
-    return found if screened is None else _leave_out_unseen(found, X, y, cases, rule, screened)
+    selection = _select_binary(X, y, cases, k, cut, rng, rule)
+    if screened is None:
+        return selection
+    return _leave_out_unseen(selection, X, y, cases, rule, screened)
 
 
 def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
@@ -359,49 +361,49 @@ def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
     columns, counts, score = count_features(packed, y, cases, *bound)
 
     class_counts = _class_counts(y, cases)
-    kept, cut, tied, tied_kept = keep(
+    selected, cut, tied, tied_kept = keep(
         score, lambda places: exact_squares(counts[places], class_counts), k, cut, by_lot(rng)
     )
-    tied_out, out = len(tied) - tied_kept, len(packed) - len(kept)
+    tied_out, out = len(tied) - tied_kept, len(packed) - len(selected)
     if packed.known is None:
         events = {BELOW: out - tied_out, AT: tied_out} if rule == "exact" else {WITHIN: out}
         left_out = LeftOut.of(events, class_counts, cut)
     else:
         event = np.full((len(packed), 1), BELOW if rule == "exact" else WITHIN)
         if rule == "exact":
-            event[np.setdiff1d(tied, kept)] = AT
-        rows = np.delete(np.hstack([counts[:, 2:], event]), kept, axis=0)
+            event[np.setdiff1d(tied, selected)] = AT
+        rows = np.delete(np.hstack([counts[:, 2:], event]), selected, axis=0)
         left_out = LeftOut(added_up(rows), cut)
     return Selection(
-        selected=columns[kept],
+        selected=columns[selected],
         gamma_squared=cut,
-        ones=counts[kept, :2],
+        ones=counts[selected, :2],
         class_counts=class_counts,
         n_features=len(packed),
         tied=len(tied),
         tied_kept=tied_kept,
-        correlation=np.sqrt(score[kept]),
+        correlation=np.sqrt(score[selected]),
         left_out=left_out,
-        present=None if packed.known is None else counts[kept, 2:],
+        present=None if packed.known is None else counts[selected, 2:],
     )
 
 
 def _class_counts(y: np.ndarray, cases: np.ndarray | None) -> tuple[int, int]:
-    used = y if cases is None else y[cases]
-    n1 = int(used.sum())
-    return len(used) - n1, n1
+    codes = y if cases is None else y[cases]
+    n1 = int(codes.sum())
+    return len(codes) - n1, n1
 
 
 def exact_squares(
     counts: np.ndarray, class_counts: tuple[int, int]
 ) -> tuple[list[Fraction], np.ndarray]:
     """Return COR^2 of the distinct rows of counts (m, 2) or (m, 4), and the row of each."""
-    rows, which, _ = distinct_counts(counts)
-    return [squared_correlation(*(*row, *class_counts)[:4]) for row in rows.tolist()], which
+    rows, place, _ = distinct_counts(counts)
+    return [squared_correlation(*(*row, *class_counts)[:4]) for row in rows.tolist()], place
 
 
 def _leave_out_unseen(
-    found: Selection, packed: PackedFeatures, y, cases, rule: str, screened: Screened
+    selection: Selection, packed: PackedFeatures, y, cases, rule: str, screened: Screened
 ) -> Selection:
     """Return a selection from a screened table: features that are not in it are left out as well.
 
@@ -409,35 +411,36 @@ def _leave_out_unseen(
     whole table were there.  Where all are kept, the cut is that of the screening.  Nobody has seen
     in which cases they are missing: `_unseen` says.
     """
-    assert found.left_out is not None
+    assert selection.left_out is not None
     weakest, columns = weakest_features(packed, y, cases)
-    p, of = found.n_features, screened.of
+    p, of = selection.n_features, screened.of
     cut = weakest if screened.threshold is None else Fraction(screened.threshold)
-    _check_screening(screened, p, columns[0], "|COR|", float(weakest) ** 0.5,
-                     float(cut) ** 0.5 if cut > weakest else 0.0)  # fmt: skip
-    everything = len(found.selected) == p
-    gamma_squared = cut if everything else found.gamma_squared
+    limit = float(cut) ** 0.5 if cut > weakest else 0.0
+    _check_screening(screened, p, columns[0], "|COR|", float(weakest) ** 0.5, limit)
+    everything = len(selection.selected) == p
+    gamma_squared = cut if everything else selection.gamma_squared
     if rule == THRESHOLD:
-        gamma_squared = max(found.gamma_squared, cut)
+        gamma_squared = max(selection.gamma_squared, cut)
     event = BELOW if rule == "exact" and not everything else WITHIN
     # how many of those that tie with the weakest were not kept by the screening, is not known
     if rule != "as-printed" and cut == weakest == gamma_squared:
         event = LOT if everything or rule == "exact" else WITHIN
-    rows = found.left_out.rows
-    present = np.broadcast_to(found.class_counts, found.ones.shape)
-    present = np.concatenate([present if found.present is None else found.present, rows[:, :2]])
-    seen = added_up(present, np.append(np.ones(len(found.selected)), rows[:, 3]))
-    unseen = np.insert(_unseen(seen, of - p, cut), 2, event, axis=1)
+    rows = selection.left_out.rows
+    present = np.broadcast_to(selection.class_counts, selection.ones.shape)
+    present = present if selection.present is None else selection.present
+    present = np.concatenate([present, rows[:, :2]])
+    totals = added_up(present, np.append(np.ones(len(selection.selected)), rows[:, 3]))
+    unseen = np.insert(_unseen(totals, of - p, cut), 2, event, axis=1)
     rows = np.concatenate([rows, unseen])
     rows = added_up(rows[:, :-1], rows[:, -1])
     left_out = LeftOut(rows, gamma_squared, len(columns) if event == LOT else 0)
-    return replace(found, n_features=of, gamma_squared=gamma_squared, left_out=left_out)
+    return replace(selection, n_features=of, gamma_squared=gamma_squared, left_out=left_out)
 
 
 def added_up(rows: np.ndarray, copies: np.ndarray | None = None) -> np.ndarray:
     """Return the distinct rows, and in one more column how many features each is of."""
-    groups, which = np.unique(rows, axis=0, return_inverse=True)
-    numbers = np.bincount(which.reshape(-1), copies, len(groups))
+    groups, place = np.unique(rows, axis=0, return_inverse=True)
+    numbers = np.bincount(place.reshape(-1), copies, len(groups))
     return np.column_stack([groups, numbers]).astype(np.int64)
 
 
@@ -468,10 +471,10 @@ def weakest_features(
 ) -> tuple[Fraction, np.ndarray]:
     """Return the smallest COR^2 among features, and the columns that have it."""
     _, counts, _ = count_features(packed, y, cases)
-    squares, which = exact_squares(counts, _class_counts(y, cases))
+    squares, place = exact_squares(counts, _class_counts(y, cases))
     weakest = min(squares)
     smallest = np.array([square == weakest for square in squares])
-    return weakest, np.flatnonzero(smallest[which])
+    return weakest, np.flatnonzero(smallest[place])
 
 
 def count_features(
@@ -513,18 +516,19 @@ def count_features(
     return place, counts, score
 
 
-def squares(ones: np.ndarray, present: np.ndarray) -> np.ndarray:
+def squares(n_present: np.ndarray, present: np.ndarray) -> np.ndarray:
     """Return COR^2 of each feature over its present cases, 0 for 0 / 0, (p,)."""
     n0, n1 = present.T.astype(float)
-    n, s = n0 + n1, ones.sum(axis=1).astype(float)
+    n, s = n0 + n1, n_present.sum(axis=1).astype(float)
     denominator = n0 * n1 * s * (n - s)
-    difference = n * ones[:, 1] - n1 * s
-    return np.divide(difference**2, denominator, out=np.zeros(len(ones)), where=denominator > 0)
+    difference = n * n_present[:, 1] - n1 * s
+    zeros = np.zeros(len(difference))
+    return np.divide(difference**2, denominator, out=zeros, where=denominator > 0)
 
 
 def by_lot(rng: np.random.Generator) -> Callable[[np.ndarray, int], np.ndarray]:
     """Return a function that draws so many of those that tie."""
-    return lambda tied, wanted: rng.choice(tied, wanted, replace=False)
+    return lambda tied, size: rng.choice(tied, size, replace=False)
 
 
 def keep(score, exact, k, cut, lot):
@@ -539,21 +543,21 @@ def keep(score, exact, k, cut, lot):
     near = np.abs(score - edge) <= NEARLY * edge
     sure = np.flatnonzero((score > edge) & ~near)
     near = np.flatnonzero(near)
-    squares, which = exact(near)
+    squares, place = exact(near)
     if k is not None:
         # the square at which the k-th strongest is reached
         room = k - len(sure)
         order = sorted(range(len(squares)), key=squares.__getitem__, reverse=True)
-        reached = np.cumsum(np.bincount(which, minlength=len(squares))[order])
+        reached = np.cumsum(np.bincount(place, minlength=len(squares))[order])
         cut = squares[order[int(np.searchsorted(reached, room))]]
-    above = near[np.array([square > cut for square in squares], dtype=bool)[which]]
-    tied = near[np.array([square == cut for square in squares], dtype=bool)[which]]
-    kept = tied[:0]
+    above = near[np.array([square > cut for square in squares], dtype=bool)[place]]
+    tied = near[np.array([square == cut for square in squares], dtype=bool)[place]]
+    tied_selected = tied[:0]
     if k is not None:
-        wanted = k - len(sure) - len(above)
-        kept = tied if wanted == len(tied) else lot(tied, wanted)
-    positions = np.concatenate([sure, above, kept])
-    return positions[np.lexsort((positions, -score[positions]))], cut, tied, len(kept)
+        n_missing = k - len(sure) - len(above)
+        tied_selected = tied if n_missing == len(tied) else lot(tied, n_missing)
+    positions = np.concatenate([sure, above, tied_selected])
+    return positions[np.lexsort((positions, -score[positions]))], cut, tied, len(tied_selected)
 
 
 def check_response(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray:
@@ -572,10 +576,10 @@ def check_response(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray
         raise DataError(f"the response is missing in case {case + 1}; leave such cases out")
     if cases is not None and (len(cases) == 0 or len(np.unique(cases)) < len(cases)):
         raise UserError("cases must be row numbers, each at most once, and not none")
-    used = y if cases is None else y[cases]
-    if (used == used[0]).all():
+    codes = y if cases is None else y[cases]
+    if (codes == codes[0]).all():
         raise DataError(
-            f"the response has one class only (every value is {used[0]:g}); both are needed"
+            f"the response has one class only (every value is {codes[0]:g}); both are needed"
         )
     return y
 
@@ -666,8 +670,8 @@ def select_by_f(
     """
     n, _ = check_table(X)
     y, counts = _check_classes(y, n, cases)
-    used = np.arange(n) if cases is None else np.asarray(cases)
-    cases_of = [used[y[used] == g] for g in range(len(counts))]
+    all_rows = np.arange(n) if cases is None else np.asarray(cases)
+    cases_of = [all_rows[y[all_rows] == g] for g in range(len(counts))]
     f, present = _statistics(X, cases_of)
     varies = np.flatnonzero(f >= 0)
     if not len(varies):
@@ -687,10 +691,10 @@ def select_by_f(
     have = np.broadcast_to(counts, (len(f), len(counts))) if present is None else present
     if threshold is None:
         # F of equal columns can differ in the last digit, so near ones count as equal
-        place, cut, ties, tied_kept = keep(
-            score, lambda at: ([float(score[at].max())], np.zeros(len(at), dtype=np.intp)),
-            k, None, by_lot(rng),
-        )  # fmt: skip
+        def largest(at: np.ndarray) -> tuple[list[float], np.ndarray]:
+            return [float(score[at].max())], np.zeros(len(at), dtype=np.intp)
+
+        place, cut, ties, tied_kept = keep(score, largest, k, None, by_lot(rng))
     else:
         place = np.flatnonzero(score > f_limits(threshold, have[varies]))
         place = place[np.argsort(-score[place], kind="stable")]
@@ -707,10 +711,10 @@ def select_by_f(
         unseen = _unseen(_alike(have, varies), p - len(varies), bounds[-1])
         rows = np.concatenate([left_out, unseen])
         left_out = added_up(rows[:, :-1], rows[:, -1])
-    limits = np.max([f_limits(one, left_out[:, :-1]) for one in bounds], axis=0)
+    limits = np.max([f_limits(bound, left_out[:, :-1]) for bound in bounds], axis=0)
     return FSelection(
         selected=selected,
-        threshold=max(float(f_limits(one, counts[None])[0]) for one in bounds),
+        threshold=max(float(f_limits(bound, counts[None])[0]) for bound in bounds),
         f=f[selected],
         counts=moments[0],
         means=moments[1] / units[:, None] + moments[3][:, None],
@@ -750,7 +754,7 @@ def _statistics(X: np.ndarray, rows: list[np.ndarray]) -> tuple[np.ndarray, np.n
     """Return F of every column, -1 where it does not vary, and its class counts if they differ."""
     f = np.empty(X.shape[1])
     present: np.ndarray | None = None
-    everywhere = [len(one) for one in rows]
+    everywhere = [len(members) for members in rows]
     for columns in chunks(X):
         block = read_columns(X, columns)
         width = max(1, BLOCK // max(1, len(block)))
@@ -774,8 +778,8 @@ def moments_of(
     means and W are of values less their origin (w,), times their unit, a power of two.  These are 0
     and 1, unless values are not ORDINARY, or vary by less than RELATIVE of their mean.
     """
-    used = np.concatenate(rows)
-    values = block[used].astype(float)
+    training = np.concatenate(rows)
+    values = block[training].astype(float)
     try:
         missing = find_missing(values, first)
     except DataError:
@@ -794,9 +798,9 @@ def moments_of(
     counts = np.empty((width, len(rows)), dtype=np.int64)
     means = np.empty((width, len(rows)))
     for g, part in enumerate(parts):
-        mine = values[part]
-        counts[:, g] = len(mine) if missing is None else len(mine) - missing[part].sum(axis=0)
-        means[:, g] = mine.sum(axis=0) / np.maximum(1, counts[:, g])
+        window = values[part]
+        counts[:, g] = len(window) if missing is None else len(window) - missing[part].sum(axis=0)
+        means[:, g] = window.sum(axis=0) / np.maximum(1, counts[:, g])
     within, origin = np.zeros(width), np.zeros(width)
     for g, part in enumerate(parts):
         away = values[part] - means[:, g]
@@ -805,11 +809,11 @@ def moments_of(
         within += np.square(away, out=away).sum(axis=0)
     size = RELATIVE * np.abs(means).max(axis=1)
     flat = np.flatnonzero(
-        (size > 0) & (within <= len(used) * size**2) & (np.ptp(means, axis=1) <= size)
+        (size > 0) & (within <= len(training) * size**2) & (np.ptp(means, axis=1) <= size)
     )
     if len(flat):
         near = block[:, flat].astype(float)
-        origin[flat] = np.fmin.reduce(near[used], axis=0)
+        origin[flat] = np.fmin.reduce(near[training], axis=0)
         _, units[flat], again = moments_of(near - origin[flat], rows)
         means[flat], within[flat] = again[1:3]
     return missing is not None, units, (counts, means, within, origin)
@@ -840,17 +844,17 @@ def _screening_bound(
     screened: Screened, score: np.ndarray, varies: np.ndarray, counts: np.ndarray
 ) -> Fraction | float:
     """Return what F or COR^2 of the features of a screened table is above; F (., ) is `score`."""
-    bound, what = screened.threshold, "an F of"
+    bound, statistic = screened.threshold, "an F of"
     limit = 0.0 if bound is None else float(bound)
     if isinstance(bound, Fraction):
-        what, limit, score = "|COR|", limit**0.5, correlation_of_f(score, counts[varies])
+        statistic, limit, score = "|COR|", limit**0.5, correlation_of_f(score, counts[varies])
     weakest = int(score.argmin())
-    _check_screening(screened, len(varies), varies[weakest], what, score[weakest], limit)
+    _check_screening(screened, len(varies), varies[weakest], statistic, score[weakest], limit)
     return float(score[weakest]) if bound is None else bound
 
 
 def _check_screening(
-    screened: Screened, p: int, feature: int, what: str, weakest: float, limit: float
+    screened: Screened, p: int, feature: int, statistic: str, weakest: float, limit: float
 ) -> None:
     """Raise UserError for a table that cannot have been screened so; `feature` is its weakest."""
     if screened.of < p:
@@ -860,7 +864,7 @@ def _check_screening(
         )
     if limit > weakest * (1 + NEARLY):
         raise UserError(
-            f"feature {feature + 1} has {what} {weakest:.6g}, which is less than the threshold "
-            f"{limit:.6g} of the screening; give a smaller threshold, or none if the best features "
-            "were kept"
+            f"feature {feature + 1} has {statistic} {weakest:.6g}, which is less than the "
+            f"threshold {limit:.6g} of the screening; give a smaller threshold, or none if the "
+            "best features were kept"
         )

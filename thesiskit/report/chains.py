@@ -1,7 +1,5 @@
 """Chains, whether they mix and agree, the exact posterior, and coefficients of logistic models."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -27,14 +25,18 @@ def diagnostics_table(record: Record) -> list[Table]:
     """R-hat, effective draws, exchanges and table use of every sampled arm."""
     fits, rows = record.fits, []
     for j, arm in record.sampled:
-        row: dict[str, Any] = {"features": arm.label, "method": arm.words, "sampler": arm.variant}
+        row: dict[str, object] = {
+            "features": arm.label,
+            "method": arm.words,
+            "sampler": arm.variant,
+        }
         for q, name in enumerate(QUANTITIES):
             row[f"R-hat: {name}"] = np.quantile(fits["rhat"][:, j, q], 0.99)
         for q, name in enumerate(QUANTITIES):
             row[f"effective draws: {name}"] = np.rint(np.quantile(fits["ess"][:, j, q], 0.01))
         exchanged = fits["exchanged"][:, j]
-        none = np.isnan(exchanged).all()
-        row["exchanges"] = np.nan if none else np.nanmin(np.nanmean(exchanged, axis=0))
+        never_exchanged = np.isnan(exchanged).all()
+        row["exchanges"] = np.nan if never_exchanged else np.nanmin(np.nanmean(exchanged, axis=0))
         low, high = fits["at_end"][:, j].mean(axis=0)
         row |= {"alpha at grid's: low end": low, "alpha at grid's: high end": high}
         hits, misses = np.nansum(fits["table"][:, j], axis=0)
@@ -80,9 +82,9 @@ def trace_figure(record: Record) -> list[Figure]:
 def _draw_traces(record: Record, variant: str):
     rows: list[list[Arm | None]] = []
     for method in dict.fromkeys(way.method for way in record.ways(("corrected", "uncorrected"))):
-        shown = {arm for row in rows for arm in row}
-        found = [record.find(label, method, variant) for label in record.labels]
-        rows.append([None if arm in shown else arm for arm in found])
+        drawn_arms = {arm for row in rows for arm in row}
+        arms_by_label = [record.find(label, method, variant) for label in record.labels]
+        rows.append([None if arm in drawn_arms else arm for arm in arms_by_label])
     columns = [column for column in zip(*rows, strict=True) if any(column)]
     figure, axes = canvas(
         2 * len(rows), len(columns), height=2.9 * len(rows) + 0.4, width=2.2 * len(columns) + 1.2
@@ -99,8 +101,8 @@ def _draw_traces(record: Record, variant: str):
             for axis, q in zip(pair, (2, 0), strict=True):
                 for chain, values in enumerate(traces[..., q]):
                     colour = INK if chain == 0 else GREY
-                    known = values[np.isfinite(values)]
-                    axis.plot(known, color=colour, linewidth=0.7, zorder=2 - 0.1 * chain)
+                    finite = values[np.isfinite(values)]
+                    axis.plot(finite, color=colour, linewidth=0.7, zorder=2 - 0.1 * chain)
             pair[0].set_title(f"{kept_words(arm.label)}, {arm.words}", fontsize=9)
             pair[0].set_ylim(cases * 0.49, cases * 1.02)
             pair[1].set_xlabel("iteration", fontsize=8)
@@ -119,7 +121,7 @@ def exact_table(record: Record) -> list[Table]:
     )
     for j, arm in record.sampled:
         true = exact[arm.method]
-        row: dict[str, Any] = {"method": arm.words, "sampler": arm.variant}
+        row: dict[str, object] = {"method": arm.words, "sampler": arm.variant}
         for q, name in enumerate(("mean log alpha", "mean agreement")):
             mean, error = fits["means"][0, j, q], fits["errors"][0, j, q]
             off = mean - fits["means"][0, true, q]
@@ -130,8 +132,8 @@ def exact_table(record: Record) -> list[Table]:
                 if error > 1e-9 * abs(mean)
                 else np.nan,
             }
-        p, truth = (record.probability(one)[first] for one in (arm, record.own[true]))
-        row["P(class 1): exact"] = " and ".join(f"{one:.4f}" for one in np.unique(truth))
+        p, truth = (record.probability(member)[first] for member in (arm, record.own[true]))
+        row["P(class 1): exact"] = " and ".join(f"{member:.4f}" for member in np.unique(truth))
         row["P(class 1): largest difference"] = np.abs(p - truth).max()
         rows.append(row)
     caption = (
@@ -152,7 +154,7 @@ def sampler_table(record: Record) -> list[Table]:
     model = record.config["model"]
     chains, ran = model["chains"], np.full(len(record.own), model["iterations"])
     if model["until"] is not None:  # how many iterations a chain had, means over divisions
-        ran = np.array([found["iterations"].mean() for _, found in record.reached()])
+        ran = np.array([fit["iterations"].mean() for _, fit in record.reached()])
     for j, arm in enumerate(record.own):
         if arm.engine != "slice":
             continue
@@ -207,19 +209,19 @@ def autocorrelation(x: np.ndarray, lags: int = LAGS) -> np.ndarray:
 
 def autocorrelation_figure(record: Record) -> list[Figure]:
     """Autocorrelations of the sigmas at a large order (fig-hmm500-acf, fig-text-acf)."""
-    largest, wanted = record.widest_order, record.shown_sigmas
+    largest, sigmas = record.widest_order, record.shown_sigmas
     arms = [arm for arm in record.own if arm.order == largest and arm.engine == "slice"]
     own_scale = {arm for arm in arms if arm.scale == "natural"}  # as the chain moves
     traces = {arm: record.log_sigma_trace(arm) for arm in arms}
     traces |= {arm: np.exp(traces[arm]) for arm in own_scale}
     figure, axes = canvas(
-        len(arms), len(wanted), height=1.5 * len(arms) + 0.6, sharex=True, sharey=True
+        len(arms), len(sigmas), height=1.5 * len(arms) + 0.6, sharex=True, sharey=True
     )
     rhat = max(np.nanmax(_of_sigmas(record, "rhat", arm)) for arm in arms)
     ess = min(np.nanmin(_of_sigmas(record, "ess", arm)) for arm in arms)
     for row, arm in enumerate(arms):
         lags = min(LAGS, traces[arm].shape[1] - 1)
-        for column, o in enumerate(wanted):
+        for column, o in enumerate(sigmas):
             axis = axes[row, column]
             axis.vlines(
                 range(lags + 1), 0, autocorrelation(traces[arm][:, :, o], lags), color=INK, lw=0.9
@@ -269,8 +271,8 @@ def median_scatter(record: Record) -> list[Figure]:
         if limit == far:  # few coefficients are huge: on a linear scale all others are one dot
             for scaled in (axis.set_xscale, axis.set_yscale):
                 scaled("symlog", linthresh=near)
-            for drawn in (axis.xaxis, axis.yaxis):
-                drawn.set_major_formatter("{x:g}")
+            for axis_ticks in (axis.xaxis, axis.yaxis):
+                axis_ticks.set_major_formatter("{x:g}")
         axis.set(
             xlim=(-limit, limit),
             ylim=(-limit, limit),
@@ -290,15 +292,15 @@ def median_scatter(record: Record) -> list[Figure]:
 def traced_places(record: Record, draws: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
     """Return set and group of the coefficients that are traced, by name."""
     classes = record.classes[-draws["coefficient"].shape[2] :] or [""]
-    found = {}
-    patterns = [str(one) for one in draws["pattern"]]
+    places = {}
+    patterns = draws["pattern"].astype(str).tolist()
     single = all(len(str(state)) == 1 for state in draws.get("states", ()))
 
     def group(text: str) -> int | None:  # of features by its name, of sequences by its longest
         if "states" not in draws:
-            wanted = sorted(item.strip() for item in text.split(",") if item.strip())
+            features = sorted(item.strip() for item in text.split(",") if item.strip())
             names = [sorted(filter(None, pattern.split(", "))) for pattern in patterns]
-            return names.index(wanted) if wanted in names else None
+            return names.index(features) if features in names else None
         history = list(text) if single else text.split()
         for g, pattern in enumerate(patterns):
             longest = list(pattern) if single else pattern.split()
@@ -311,11 +313,11 @@ def traced_places(record: Record, draws: dict[str, np.ndarray]) -> dict[str, tup
         text, _, response = name.rpartition(":") if record.classes else (name, "", "")
         g = group("" if text == "(any)" else text)
         if g is not None and response in classes:
-            found[name] = (classes.index(response), g)
+            places[name] = (classes.index(response), g)
     medians = np.median(draws["coefficient"], axis=(0, 1))
     k, g = np.unravel_index(medians.argmax(), medians.shape)
-    found[(patterns[g] or "(any)") + (f":{classes[k]}" if classes[k] else "")] = int(k), int(g)
-    return found
+    places[(patterns[g] or "(any)") + (f":{classes[k]}" if classes[k] else "")] = int(k), int(g)
+    return places
 
 
 def coefficient_traces(record: Record) -> list[Figure]:
@@ -335,8 +337,8 @@ def coefficient_traces(record: Record) -> list[Figure]:
                 axis.plot(values, color=shade, lw=0.8, zorder=under, label=f"chain {chain + 1}")
             axis.set_title(f"{name}, {prior.capitalize()}", fontsize=9)
             axis.set_ylabel("coefficient")
-        shown = [draws[prior]["coefficient"][:, :, k, g] for prior in priors]
-        low, high = np.quantile(np.concatenate([one.ravel() for one in shown]), (0.002, 0.998))
+        traces = [draws[prior]["coefficient"][:, :, k, g] for prior in priors]
+        low, high = np.quantile(np.concatenate([trace.ravel() for trace in traces]), (0.002, 0.998))
         axes[row, 0].set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
     for axis in axes[-1]:
         axis.set_xlabel("draw")
@@ -344,14 +346,14 @@ def coefficient_traces(record: Record) -> list[Figure]:
     if chains > 1:
         handles = axes[0, 0].get_lines()
         figure.legend(handles=handles, loc="outside upper right", ncols=chains, frameon=False)
-    named = (
+    names = (
         "Coefficients are in the units of the response, and the intercept is relative to its mean."
         if record.continuous
         else "The name of a coefficient is its pattern (the most recent state is last), and after "
         "the colon its class."
     )
     caption = (
-        f"The draws kept of {chains} chain{'s' if chains > 1 else ''}. {named} "
+        f"The draws kept of {chains} chain{'s' if chains > 1 else ''}. {names} "
         "The last row is the coefficient with the largest posterior median under "
         f"{priors[0].capitalize()} priors. 0.4 % of the draws are outside the axes."
     )
@@ -376,7 +378,7 @@ def sampler_figure(record: Record) -> list[Figure]:
                 range(1, order + 1), rates[sampler], style, c=INK, mfc="w", label=sampler
             )
         pair = [record.of_order(order, prior, sampler=sampler) for sampler in (first, last)]
-        x, y = (record.of_one(arm)[0] for arm in pair)
+        x, y = (record.probability_and_hit(arm)[0] for arm in pair)
         column[0].axline((0, 0), slope=1, color=GREY, linewidth=0.8)
         column[0].plot(x, y, ".", color=INK, markersize=2, alpha=0.5, rasterized=True)
         column[0].set(xlabel=first, xlim=(0, 1), ylim=(0, 1))
@@ -396,8 +398,8 @@ def sampler_figure(record: Record) -> list[Figure]:
     handles = axes[1, 0].get_lines()
     figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
     caption = (
-        f"Above, the probability of {record.one_words} for each test case by two samplers of the "
-        "same posterior; below, effective draws of log sigma."
+        f"Above, the probability of {record.positive_class_name} for each test case by two "
+        "samplers of the same posterior; below, effective draws of log sigma."
         + "".join(sentences)
         + " Where R-hat is large, effective draws are overestimated."
     )
@@ -412,10 +414,10 @@ def coefficient_table(record: Record) -> list[Table]:
     order, priors = record.drawn_order, record.config["model"]["priors"]
     arm = next(arm for prior in priors if (arm := record.of_order(order, prior)))
     # patterns can be compared in divisions of the same cases
-    same = record.folded and not record.config["drawn"]
-    divisions = record.n_blocks if same else record.folds
-    every = pd.concat([_coefficients(record, arm, division) for division in range(divisions)])
-    frame = every.groupby(["pattern", "class"], sort=False, as_index=False).agg(
+    same_cases = record.folded and not record.config["drawn"]
+    divisions = record.n_blocks if same_cases else record.folds
+    coefficients = pd.concat([_coefficients(record, arm, i) for i in range(divisions)])
+    frame = coefficients.groupby(["pattern", "class"], sort=False, as_index=False).agg(
         **{
             "patterns in its group": ("patterns", "mean"),
             "training cases": ("cases", "mean"),
@@ -429,14 +431,14 @@ def coefficient_table(record: Record) -> list[Table]:
     size = frame["median"].abs() * frame["divisions"]
     frame = frame.loc[size.sort_values(ascending=False, kind="stable").index[:MOST_GROUPS]]
     # two classes share a coefficient, that of the last
-    classes = record.classes[-1 - int(every["class"].max()) :]
+    classes = record.classes[-1 - int(coefficients["class"].max()) :]
     frame["class"] = [classes[k] for k in frame["class"]] if classes else np.nan
     if divisions == 1:
         frame["divisions"] = np.nan
     frame = frame.dropna(axis="columns", how="all").reset_index(drop=True)
     for name in frame.columns.intersection(["patterns in its group", "training cases"]):
         frame[name] = frame[name].round().astype(int)
-    shown = min(SHOWN_GROUPS, len(frame))
+    n_shown = min(SHOWN_GROUPS, len(frame))
     zero = (frame["5 %"] <= 0) & (frame["95 %"] >= 0)
     several_words = (
         "Medians and ends of the intervals of 90 % are medians over those of the "
@@ -452,8 +454,8 @@ def coefficient_table(record: Record) -> list[Table]:
             "A row is grey if its interval contains 0. Each group is shown as one of its "
             "shortest patterns, and its coefficient is the sum of the coefficients of its patterns"
             + (", in the units of the response." if record.continuous else "."),
-            shown=tuple(range(shown)),
-            quiet=tuple(int(row) for row in np.flatnonzero(zero[:shown])),
+            shown=tuple(range(n_shown)),
+            quiet=tuple(int(row) for row in np.flatnonzero(zero[:n_shown])),
         )
     ]
 

@@ -45,6 +45,9 @@ CRITERIA: dict[str, tuple[str, Callable[[float, float], bool]]] = {
 }
 
 
+Arguments = dict[str, Any]  # of a test, as claims.yaml has them
+
+
 class Estimate(NamedTuple):
     """A number and its 99 % interval, whose ends are NaN where there is none.
 
@@ -86,7 +89,7 @@ class Claim:
     measures: str = ""
     experiments: tuple[str, ...] = ()
     test: str = "compare"
-    arguments: dict[str, Any] = field(default_factory=dict)
+    arguments: Arguments = field(default_factory=dict)
     criterion: dict[str, float] = field(default_factory=dict)
     numbers: tuple[str, ...] = ()
     untested: str = ""
@@ -133,10 +136,10 @@ def interval(
 
     Without units, each value is independent.  NaN is left out.  A single unit has no interval.
     """
-    known = ~np.isnan(values)
+    valid = ~np.isnan(values)
     units = np.arange(len(values)) if unit is None else unit
-    _, place = np.unique(units[known], return_inverse=True)
-    means = np.bincount(place, values[known]) / np.bincount(place)
+    _, place = np.unique(units[valid], return_inverse=True)
+    means = np.bincount(place, values[valid]) / np.bincount(place)
     n, mean = len(means), float(np.mean(means)) if len(means) else np.nan
     if n < 2:
         return Estimate(words, mean, np.nan, np.nan, sure)
@@ -199,8 +202,8 @@ def _quantity(record: Record, name: str, arm: Arm) -> np.ndarray:
     if kind == "autocorrelation":
         trace = record.log_sigma_trace(arm)
         lags = min(LAGS, trace.shape[1] - 1)
-        sums = [1 + 2 * autocorrelation(trace[:, :, o], lags)[1:].sum()
-                for o in record.shown_sigmas]  # fmt: skip
+        curves = [autocorrelation(trace[:, :, o], lags) for o in record.shown_sigmas]
+        sums = [1 + 2 * curve[1:].sum() for curve in curves]
         seconds = _quantity(record, "seconds: train", arm) if detail else 1
         return np.maximum(sums, 1) * seconds  # noise can make the sum less than 1
     if record.logistic:
@@ -226,40 +229,39 @@ def _sure(record: Record, quantity: str, arms: list[Arm]) -> bool:
     """Return whether the chains of models of chapter 3 have converged, for this quantity."""
     if not record.logistic or quantity.startswith("seconds"):
         return True
-    own = [record.own.index(arm) for arm in arms]
+    rows = [record.own.index(arm) for arm in arms]
     if not quantity.startswith("autocorrelation"):
-        return all(record.reliable[own])
+        return all(record.reliable[rows])
     sigmas = [1 + o for o in record.shown_sigmas]
-    return bool((record.worst["rhat"][np.ix_(own, sigmas)] <= RELIABLE_RHAT).all())
+    return bool((record.worst["rhat"][np.ix_(rows, sigmas)] <= RELIABLE_RHAT).all())
 
 
-def _arm(
-    record: Record, size: Any = "", method: str = "corrected", variant: str | None = None,
-    order: Any = "widest", prior: str = "", compress: bool = True,
-) -> Arm | None:  # fmt: skip
+def _arm(record: Record, place: Arguments) -> Arm | None:
     """Return the model of a place in a comparison, None where it was not fitted."""
     if not record.logistic:
-        return record.find(str(size), method, variant)
+        size, method = str(place.get("size", "")), place.get("method", "corrected")
+        return record.find(size, method, place.get("variant"))
+    order: Any = place.get("order", "widest")
     order = {"widest": record.widest_order, "shown": record.drawn_order}.get(order, order)
-    return record.of_order(order, prior, compress=compress)
+    return record.of_order(order, place.get("prior", ""), compress=place.get("compress", True))
 
 
 def compare(
-    record: Record, quantity: str, over: dict[str, Any], first: dict[str, Any],
-    second: dict[str, Any] | None = None, scale: str = "difference", combine: str = "each",
+    record: Record, quantity: str, over: Arguments, first: Arguments,
+    second: Arguments | None = None, scale: str = "difference", combine: str = "each",
 ) -> Iterator[Estimate]:  # fmt: skip
     """Yield a quantity of the first model, or its difference from that of the second.
 
-    over : names of arguments of `_arm` and the values that they take, in turn.
-    first, second : further arguments of `_arm`; scale : of SCALES.
+    over : keys of a place of `_arm` and the values that they take, in turn.
+    first, second : further keys of the place; scale : of SCALES.
     combine : `each`; `mean` over all; `farthest` from 0; or the `number` of values below 0.
     """
     rows: list[tuple[str, np.ndarray, bool]] = []
     values = [record.orders if value == "all" else value for value in over.values()]
-    for chosen in product(*values):
-        place = dict(zip(over, chosen, strict=True))
+    for combination in product(*values):
+        place = dict(zip(over, combination, strict=True))
         models = [first] if second is None else [first, second]
-        arms = [arm for model in models if (arm := _arm(record, **place | model))]
+        arms = [arm for model in models if (arm := _arm(record, place | model))]
         if len(arms) < len(models):
             continue
         quantities = [_quantity(record, quantity, arm) for arm in arms]
@@ -275,21 +277,21 @@ def compare(
         below = int(np.sum(np.array(changes) < 0))
         yield Estimate("", below, below, below, all(sure))
     else:
-        each = [interval(*row[:2], unit, sure=row[2]) for row in rows]
+        estimates = [interval(*row[:2], unit, sure=row[2]) for row in rows]
         if quantity.startswith("seconds"):  # a number without an error of sampling
-            each = [e._replace(low=e.value, high=e.value) for e in each]
+            estimates = [e._replace(low=e.value, high=e.value) for e in estimates]
         if combine == "farthest":  # if these are within a margin, all others are
-            value = max(each, key=lambda e: abs(e.value))
-            end = max(each, key=lambda e: np.nan_to_num(max(-e.low, e.high)))
-            each = [value, end] if end is not value else [value]
-        yield from each
+            value = max(estimates, key=lambda e: abs(e.value))
+            end = max(estimates, key=lambda e: np.nan_to_num(max(-e.low, e.high)))
+            estimates = [value, end] if end is not value else [value]
+        yield from estimates
 
 
-def _words(place: dict[str, Any]) -> str:
+def _words(place: Arguments) -> str:
     """Return what tells an estimate from others, such as "Cauchy prior, order 5"."""
     size, prior, order = (place.get(name) for name in ("size", "prior", "order"))
-    written = f"{size:,}" if type(size) is int else size
-    parts = [f"{written} feature{'s' * (size != 1)}"] if size else []
+    size_text = f"{size:,}" if type(size) is int else size
+    parts = [f"{size_text} feature{'s' * (size != 1)}"] if size else []
     parts += [f"{prior.capitalize()} prior"] if prior else []
     return ", ".join(parts + ([f"order {order}"] if order not in (None, "shown") else []))
 
@@ -297,17 +299,17 @@ def _words(place: dict[str, Any]) -> str:
 def _units(record: Record) -> np.ndarray:
     """Return the independent unit of each prediction, (N,): the data set or, of one, the sample."""
     predicted = record.predictions
-    several = record.config["drawn"] and record.config["replicates"] > 1
-    name = "replicate" if several else "case"
+    over_data_sets = record.config["drawn"] and record.config["replicates"] > 1
+    name = "replicate" if over_data_sets else "case"
     return predicted.get(name, np.arange(len(record.response)))
 
 
 def best(record: Record, order: int, prior: str) -> Iterator[Estimate]:
     """Yield the log loss of a model less that of the best other model, with compression."""
     claimed = record.of_order(order, prior)
-    others = [arm for arm in record.own if arm.compress and arm != claimed]
-    if claimed and others:
-        rival = min(others, key=lambda arm: float(record.losses(arm).mean()))
+    rivals = [arm for arm in record.own if arm.compress and arm != claimed]
+    if claimed and rivals:
+        rival = min(rivals, key=lambda arm: float(record.losses(arm).mean()))
         words = f"less {rival.prior.capitalize()}, order {rival.order}"
         values = record.losses(claimed) - record.losses(rival)
         sure = _sure(record, "log loss", [claimed, rival])
@@ -391,7 +393,7 @@ def unselected(record: Record, size: int) -> Iterator[Estimate]:
     yield interval("", np.array([np.sum(train > train[np.argmax(test)]) >= size]))
 
 
-def overlap(record: Record, sizes: list[Any]) -> Iterator[Estimate]:
+def overlap(record: Record, sizes: list[int | str]) -> Iterator[Estimate]:
     """Yield the overlap of the corrected posterior of alpha with that of all features."""
     for size in sizes:
         pair = [record.find(label, "corrected") for label in (str(size), "all")]
@@ -409,16 +411,16 @@ TESTS: dict[str, Callable[..., Iterator[Estimate]]] = {
 # ---- verdicts and tables ----
 
 
-def evaluate(claim: Claim, records: Iterable[Record]) -> dict[str, Any]:
+def evaluate(claim: Claim, records: Iterable[Record]) -> dict[str, object]:
     """Return the row of a claim, tested on the first record that can test it."""
     limits = [CRITERIA[name][0].format(limit) for name, limit in claim.criterion.items()]
-    row = {
-        "id": claim.id, "section": claim.section, "exhibit": claim.exhibit, "claim": claim.claim,
-        "criterion": f"{claim.measures}: {' and '.join(limits)}" if limits else "",
-        ESTIMATES: claim.untested or f"needs {' or '.join(claim.experiments)}",
-        "verdict": UNTESTED, "experiment": "", "data sets": 0, "part": claim.of,
-        "numbers": " ".join(claim.numbers),
-    }  # fmt: skip
+    row: dict[str, object] = {
+        name: getattr(claim, name) for name in ("id", "section", "exhibit", "claim")
+    }
+    row["criterion"] = f"{claim.measures}: {' and '.join(limits)}" if limits else ""
+    row[ESTIMATES] = claim.untested or f"needs {' or '.join(claim.experiments)}"
+    row |= {"verdict": UNTESTED, "experiment": "", "data sets": 0, "part": claim.of}
+    row["numbers"] = " ".join(claim.numbers)
     for record in records if not claim.untested else ():
         estimates = list(TESTS[claim.test](record, **claim.arguments))
         if estimates:
@@ -441,13 +443,13 @@ def evaluate_all(records: list[Record]) -> pd.DataFrame:
     """Return a row for every claim, each tested on the best experiment of those given."""
     rows = []
     for claim in claims():
-        named = {
+        by_name = {
             record.config["experiment"].removesuffix("-smoke"): record
             for record in records
             if record.config["report"].get("thesis") == claim.of
         }
-        order = list(dict.fromkeys([*claim.experiments, *named]))
-        rows.append(evaluate(claim, [named[name] for name in order if name in named]))
+        order = list(dict.fromkeys([*claim.experiments, *by_name]))
+        rows.append(evaluate(claim, [by_name[name] for name in order if name in by_name]))
     return pd.DataFrame(rows)
 
 

@@ -1,7 +1,6 @@
 """Tables and figures of random divisions of the features into groups (the colon experiment)."""
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,24 +14,26 @@ SQUARE = 0.05  # of probabilities: samples in it share a circle
 STATISTICS = {  # of a division: key of numbers.yaml, and words
     "AMLP better": ("amlp_better", "groups where correction improves AMLP"),
     "squared error better": (
-        "squared_error_better", "groups where correction improves squared error"
+        "squared_error_better",
+        "groups where correction improves squared error",
     ),
     "AMLP p-value": ("amlp_p_value", "paired t test of AMLP, p-value"),
-    "squared error p-value": (
-        "squared_error_p_value", "paired t test of squared error, p-value"
-    ),
+    "squared error p-value": ("squared_error_p_value", "paired t test of squared error, p-value"),
     "optimistic": (
-        "optimistic", "groups where the uncorrected expected error is below the actual error"
+        "optimistic",
+        "groups where the uncorrected expected error is below the actual error",
     ),
     "mean gamma": ("gamma_about", "correlation of the last feature selected"),
-}  # fmt: skip
+}
 
 
 def _which_shown(record: Record) -> str:
     """Say which arms are shown, where others differ in what may be relevant, or are tempered."""
-    first, several = record.manners[0], record.manners
-    keys = [f"model.relevant: {first.relevant}"] * (len({one.relevant for one in several}) > 1)
-    if len({one.temperature for one in several}) > 1:
+    first, manners = record.manners[0], record.manners
+    keys = []
+    if len({manner.relevant for manner in manners}) > 1:
+        keys.append(f"model.relevant: {first.relevant}")
+    if len({manner.temperature for manner in manners}) > 1:
         keys.append(f"model.temperature: {first.temperature}")
     return f" The arms shown are those with {' and '.join(keys)}." if keys else ""
 
@@ -40,17 +41,17 @@ def _which_shown(record: Record) -> str:
 @lru_cache(maxsize=2)
 def _group_frame(record: Record, replicate: int | None = None) -> pd.DataFrame:
     """Scores of the two methods in each group of features of each replicate."""
-    found = record.predictions
+    arrays = record.predictions
     arms = {method: record.find(record.labels[0], method) for method in METHODS}
     rows = []
-    for r in np.unique(found["replicate"]) if replicate is None else [replicate]:
-        mine = np.flatnonzero(found["replicate"] == r)
-        for g in np.unique(found["group"][mine]):
-            cases = mine[found["group"][mine] == g]
+    for r in np.unique(arrays["replicate"]) if replicate is None else [replicate]:
+        cases_of_division = np.flatnonzero(arrays["replicate"] == r)
+        for g in np.unique(arrays["group"][cases_of_division]):
+            cases = cases_of_division[arrays["group"][cases_of_division] == g]
             row: dict[str, float] = {"division": int(r) + 1, "group": int(g) + 1}
             for method, arm in arms.items():
                 assert arm is not None
-                values = metrics.scores(record.probability(arm)[cases], found["response"][cases])
+                values = metrics.scores(record.probability(arm)[cases], arrays["response"][cases])
                 row |= {f"{method}: {name}": value for name, value in values.items()}
             rows.append(row)
     return pd.DataFrame(rows)
@@ -76,7 +77,7 @@ def group_scores(record: Record) -> list[Table]:
     rows = []
     first = record.arms[0]
     for arm, frame in frames.items():
-        row: dict[str, Any] = {"features": arm.label, "method": arm.words}
+        row: dict[str, object] = {"features": arm.label, "method": arm.words}
         row[record.variant_name] = arm.variant
         row |= {f"mean over groups: {name}": frame[name].mean() for name in frame}
         for name in ("AMLP", "squared error"):
@@ -151,10 +152,10 @@ def division_table(record: Record) -> list[Table]:
 
 def probability_scatter(record: Record) -> list[Figure]:
     """Corrected against uncorrected predictions in each group of the first division."""
-    found = record.predictions
+    arrays = record.predictions
     arms = [record.find(record.labels[0], method) for method in METHODS]
     corrected, uncorrected = (record.probability(arm) for arm in arms if arm)
-    groups = np.unique(found["group"])
+    groups = np.unique(arrays["group"])
     figure, axes = grid(
         len(groups), 5, height=lambda rows: 1.75 * rows + 0.6, sharex=True, sharey=True, framed=True
     )
@@ -162,13 +163,11 @@ def probability_scatter(record: Record) -> list[Figure]:
     most = 0
     for g, axis in zip(groups, axes.flat, strict=False):
         for y, face in ((1, INK), (0, "none")):
-            cases = (found["replicate"] == 0) & (found["group"] == g) & (found["response"] == y)
+            cases = (arrays["replicate"] == 0) & (arrays["group"] == g) & (arrays["response"] == y)
             points, counts = _binned(uncorrected[cases], corrected[cases])
             most = max(most, *counts)
-            axis.scatter(
-                *points, s=7 * counts, label=names[y], facecolors=face, edgecolors=INK,
-                linewidths=0.7, alpha=0.7, zorder=3 - y,
-            )  # fmt: skip
+            look = {"facecolors": face, "edgecolors": INK, "linewidths": 0.7, "alpha": 0.7}
+            axis.scatter(*points, s=7 * counts, label=names[y], zorder=3 - y, **look)
         axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.7, zorder=0)
         axis.set_title(f"group {g + 1}", fontsize=9)
         axis.set(xlim=(-0.14, 1.14), ylim=(-0.14, 1.14), aspect="equal")
@@ -198,10 +197,10 @@ def _binned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def error_scatter(record: Record) -> list[Figure]:
     """Expected against actual error in each group of the first division."""
     frame = _group_frame(record, 0)
-    every = frame[[f"{m}: {e}" for e in ("error", "expected error") for m in METHODS]]
+    all_rates = frame[[f"{m}: {e}" for e in ("error", "expected error") for m in METHODS]]
     figure, axes = canvas(1, 2, height=3.6, sharex=True, sharey=True, framed=True)
     for method, axis in zip(("uncorrected", "corrected"), axes.flat, strict=True):
-        _scatter(axis, frame[[f"{method}: error", f"{method}: expected error"]], every)
+        _scatter(axis, frame[[f"{method}: error", f"{method}: expected error"]], all_rates)
         axis.set(title=method, xlabel="actual error rate")
     axes.flat[0].set_ylabel("expected error rate")
     caption = (
@@ -217,8 +216,8 @@ def performance_scatter(record: Record) -> list[Figure]:
     figure, axes = canvas(1, 2, height=3.6, framed=True)
     pairs = (("AMLP", "average minus log probability"), ("squared error", "average squared error"))
     for (name, words), axis in zip(pairs, axes.flat, strict=True):
-        both = frame[[f"uncorrected: {name}", f"corrected: {name}"]]
-        _scatter(axis, both, both)
+        pair = frame[[f"uncorrected: {name}", f"corrected: {name}"]]
+        _scatter(axis, pair, pair)
         axis.set(title=words, xlabel="uncorrected", ylabel="corrected")
     title = "Average minus log probability and squared error"
     caption = (
@@ -228,9 +227,9 @@ def performance_scatter(record: Record) -> list[Figure]:
     return [Figure("performance-scatter", title, figure, caption)]
 
 
-def _scatter(axis, pairs: pd.DataFrame, every: pd.DataFrame) -> None:
+def _scatter(axis, pairs: pd.DataFrame, limits: pd.DataFrame) -> None:
     """Draw pairs of numbers and the diagonal, on axes that have room for every number."""
-    low, high = every.min().min(), every.max().max()
+    low, high = limits.min().min(), limits.max().max()
     margin = 0.06 * (high - low)
     ends = [low - margin, high + margin]
     axis.plot(ends, ends, color=GREY, linewidth=0.7, zorder=0)
@@ -242,8 +241,8 @@ def division_figure(record: Record) -> list[Figure]:
     """The spread of the four statistics over divisions, the thesis's values marked."""
     frame = divisions(record)
     figure, axes = canvas(2, 2, height=5.0)
-    shown = [name for name in frame if name.endswith((" better", " p-value"))]
-    for name, axis in zip(shown, axes.flat, strict=True):
+    names = [name for name in frame if name.endswith((" better", " p-value"))]
+    for name, axis in zip(names, axes.flat, strict=True):
         printed = record.thesis.get(STATISTICS[name][0])
         if name.endswith(" better"):
             bins = np.arange(-0.5, record.config["evaluation"]["groups"] + 1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jinja2
 import numpy as np
@@ -37,12 +37,25 @@ LOSSY = {"quality": 55, "method": 6}
 PAGE_DPI = 150
 MOST_SVG = 300_000  # bytes of a drawing in a page; clouds of more points are pixels there
 RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
-# of LaTeX's class article: the size of letters, and in points the width of a digit, the space
-# between columns, and the width of the text, upright or turned
-UPRIGHT, TURNED = 345, 550
-PAGES = (("normalsize", 5.0, 12, UPRIGHT), ("small", 4.63, 12, TURNED),
-         ("footnotesize", 4.25, 8, TURNED), ("scriptsize", 3.98, 6, TURNED),
-         ("tiny", 3.65, 4, TURNED))  # fmt: skip
+UPRIGHT, TURNED = 345, 550  # points: the text width of LaTeX's class article, upright or turned
+
+
+class PageStyle(NamedTuple):
+    """The size of letters; in points the widths of a digit, a gap between columns, and the text."""
+
+    size: str
+    digit: float
+    gap: float
+    width: float
+
+
+PAGES = (
+    PageStyle("normalsize", 5.0, 12, UPRIGHT),
+    PageStyle("small", 4.63, 12, TURNED),
+    PageStyle("footnotesize", 4.25, 8, TURNED),
+    PageStyle("scriptsize", 3.98, 6, TURNED),
+    PageStyle("tiny", 3.65, 4, TURNED),
+)
 BROKEN = (60, 40, 30, 20, 12, 6)  # characters of a line in a column whose texts are broken
 MOST_LINES = 40  # of a table on one page
 INK, GREY, PALE, SHADE = "#1f1f1f", "#b4b4b4", "#e6e6e6", "#f6ede4"
@@ -77,16 +90,16 @@ class Table:
         """The cells of the rows that are not shown, as people read them."""
         if self.shown is None:
             return []
-        left = np.setdiff1d(np.arange(len(self.frame)), self.shown)
-        return display(self.frame.iloc[left])
+        rows = np.setdiff1d(np.arange(len(self.frame)), self.shown)
+        return display(self.frame.iloc[rows])
 
     @property
     def whole_caption(self) -> str:
         """The caption, and how many rows are left out."""
-        visible, every = len(self.visible), len(self.frame)
-        if visible == every:
+        visible, count = len(self.visible), len(self.frame)
+        if visible == count:
             return self.caption
-        return f"{self.caption} Shown are {visible:,} of {every:,} rows; the CSV file has all."
+        return f"{self.caption} Shown are {visible:,} of {count:,} rows; the CSV file has all."
 
     @property
     def files(self) -> list[str]:
@@ -111,9 +124,9 @@ class Table:
             [name, "x" * -(-len(group) // width), *column]
             for name, (group, width), *column in zip(short, above, *cells, strict=True)
         ]
-        (size, letter, gap, page), widths = page_of(texts)
+        page, widths = page_of(texts)
         columns = [
-            "l" if max(map(len, text)) <= width else f"p{{{letter * width:.0f}pt}}"
+            "l" if max(map(len, text)) <= width else f"p{{{page.digit * width:.0f}pt}}"
             for text, width in zip(texts, widths, strict=True)
         ]
         lines = sum(
@@ -121,7 +134,7 @@ class Table:
             for row in cells
         )
         heads = pd.MultiIndex.from_arrays([[group for group, _ in above], short])
-        turned = page > UPRIGHT
+        landscape = page.width > UPRIGHT
         caption = re.sub("[#%&_$]", r"\\\g<0>", self.whole_caption)
         latex = pd.DataFrame(cells, columns=heads if any(heads.get_level_values(0)) else names)
         text = latex.to_latex(
@@ -131,15 +144,15 @@ class Table:
             label=f"tab:{self.name}",
             column_format="".join(columns),
             multicolumn_format="l",
-            longtable=turned or lines > MOST_LINES,
+            longtable=landscape or lines > MOST_LINES,
         )
-        if turned:
-            spaces = f"\\{size}\\setlength{{\\tabcolsep}}{{{gap / 2:g}pt}}"
+        if landscape:
+            spaces = f"\\{page.size}\\setlength{{\\tabcolsep}}{{{page.gap / 2:g}pt}}"
             text = f"\\begin{{landscape}}{spaces}\n{text}\\end{{landscape}}\n"
-        packages = "booktabs, longtable" + (", pdflscape" if turned else "")
+        packages = "booktabs, longtable" + (", pdflscape" if landscape else "")
         return f"% packages: {packages}\n" + text.replace("–", "--")
 
-    def item(self) -> dict[str, Any]:
+    def item(self) -> dict:
         """Return what the templates need to show it."""
         names = [str(name) for name in self.frame.columns]
         groups, short = header(names)
@@ -164,7 +177,7 @@ class Table:
                 and not all(NUMBER.fullmatch(str(cell)) for cell in column)
                 for _, column in self.frame.items()
             ],
-            "beside": beside(names),
+            "beside": column_pairs(names),
         }
 
 
@@ -207,7 +220,7 @@ class Figure:
             warnings.filterwarnings("ignore", "Glyph", UserWarning)
             self.canvas.savefig(path, format="webp", dpi=dpi, pil_kwargs=LOSSY, bbox_inches=part)
 
-    def item(self) -> dict[str, Any]:
+    def item(self) -> dict:
         """Return what the templates need to show it, once it is written."""
         return {
             "name": self.name,
@@ -221,17 +234,17 @@ class Figure:
         """Return the drawing as the address of an image: SVG, or PNG where that is too large."""
         from matplotlib import rc_context
 
-        kind, drawn = "svg+xml", io.BytesIO()
-        metadata: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        kind, picture = "svg+xml", io.BytesIO()
+        metadata: dict[str, str | None] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         settings: Any = {"svg.fonttype": "none", "svg.hashsalt": self.name}
         with rc_context(settings), warnings.catch_warnings():
             # the browser has letters that matplotlib's font does not have
             warnings.filterwarnings("ignore", "Glyph", UserWarning)
-            self.canvas.savefig(drawn, format="svg", metadata=metadata)
-            if drawn.tell() > MOST_SVG:
-                kind, drawn = "png", io.BytesIO()
-                self.canvas.savefig(drawn, format="png", dpi=PAGE_DPI)
-        return f"data:image/{kind};base64,{base64.b64encode(drawn.getvalue()).decode()}"
+            self.canvas.savefig(picture, format="svg", metadata=metadata)
+            if picture.tell() > MOST_SVG:
+                kind, picture = "png", io.BytesIO()
+                self.canvas.savefig(picture, format="png", dpi=PAGE_DPI)
+        return f"data:image/{kind};base64,{base64.b64encode(picture.getvalue()).decode()}"
 
 
 # ---- tables as text ----
@@ -246,9 +259,9 @@ def csv_text(frame: pd.DataFrame) -> str:
     for place, dtype in enumerate(frame.dtypes):
         if dtype.kind == "f":
             column = frame.iloc[:, place]
-            known = column.dropna()
-            whole = ((known % 1 == 0) & (abs(known) < MOST_WHOLE)).all()
-            if whole and len(known) < len(column):
+            filled = column.dropna()
+            whole = ((filled % 1 == 0) & (abs(filled) < MOST_WHOLE)).all()
+            if whole and len(filled) < len(column):
                 inert.isetitem(place, column.astype("Int64"))
         elif not pd.api.types.is_numeric_dtype(dtype):
             cells = [_inert(value) for value in frame.iloc[:, place]]
@@ -267,7 +280,7 @@ def _inert(value: object) -> object:
     return value
 
 
-def page_of(columns: list[list[str]]) -> tuple[tuple[str, float, float, float], list[int]]:
+def page_of(columns: list[list[str]]) -> tuple[PageStyle, list[int]]:
     """Return the first of PAGES that a table fits, and widths of its columns in characters.
 
     columns : the header and the cells of each; a text that is longer than the width of its column
@@ -278,9 +291,8 @@ def page_of(columns: list[list[str]]) -> tuple[tuple[str, float, float, float], 
     natural = [max(map(len, texts)) for texts in columns]
     word = [max(len(part) for text in texts for part in text.split(" ")) for texts in columns]
     for page in PAGES:
-        _, letter, gap, width = page
-        room = (width - gap * len(columns)) / letter
-        for most in (max(natural), *BROKEN) if width > UPRIGHT else (max(natural),):
+        room = (page.width - page.gap * len(columns)) / page.digit
+        for most in (max(natural), *BROKEN) if page.width > UPRIGHT else (max(natural),):
             widths = [min(n, max(w, most)) for n, w in zip(natural, word, strict=True)]
             if sum(widths) <= room:
                 return page, widths
@@ -310,7 +322,7 @@ def display(frame: pd.DataFrame) -> list[list[str]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None or value != value:
         return "–"
     match value:
@@ -336,15 +348,16 @@ def explain(name: str) -> str:
     return terms.get(name.rpartition(": ")[2].partition(",")[0], "")
 
 
-def beside(names: list[str]) -> list[int | None]:
+def column_pairs(names: list[str]) -> list[int | None]:
     """Return, for each column with the thesis's numbers, the place of the column with ours."""
-    found: list[int | None] = []
+    places: list[int | None] = []
     for name in names:
-        ours = [name.replace(", thesis", "")] if ", thesis" in name else []
+        candidates = [name.replace(", thesis", "")] if ", thesis" in name else []
         if re.fullmatch("(the )?thesis", name.rpartition(": ")[2]):
-            ours = [name.replace("the thesis", "here").replace("thesis", "here"), *OURS]
-        found.append(next((names.index(one) for one in ours if one in names), None))
-    return found
+            candidates = [name.replace("the thesis", "here").replace("thesis", "here"), *OURS]
+        present = [column for column in candidates if column in names]
+        places.append(names.index(present[0]) if present else None)
+    return places
 
 
 def header(names: list[str]) -> tuple[list[tuple[str, int]], list[str]]:
@@ -376,10 +389,7 @@ def template(name: str) -> jinja2.Template:
 # ---- figures ----
 
 
-def canvas(
-    rows: int = 1, columns: int = 1, *, width: float = 7.6, height: float = 3.4, framed=False,
-    **options,
-):  # fmt: skip
+def canvas(rows=1, columns=1, *, width: float = 7.6, height: float = 3.4, framed=False, **options):
     """Return a figure and its (rows, columns) axes, without upper and right lines unless framed."""
     from matplotlib.figure import Figure as Canvas  # half a second: only where one draws
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -109,7 +108,7 @@ def exact_band(p: np.ndarray, level: float) -> tuple[float, float]:
     If each case is class 1 with its own probability p, independently, their number has the
     Poisson-binomial distribution, which is computed exactly by convolution.
     """
-    mass = _number_of_ones(np.asarray(p, dtype=float))
+    mass = _count_distribution(np.asarray(p, dtype=float))
     below = np.cumsum(mass)
     tail = (1 - level) / 2
     low = int(np.searchsorted(below, tail, side="right"))
@@ -117,15 +116,15 @@ def exact_band(p: np.ndarray, level: float) -> tuple[float, float]:
     return low / len(p), min(high, len(p)) / len(p)
 
 
-def _number_of_ones(p: np.ndarray) -> np.ndarray:
+def _count_distribution(p: np.ndarray) -> np.ndarray:
     """Probabilities of 0..N ones, by convolving halves."""
     if len(p) < 2:
         return np.array([1 - p[0], p[0]]) if len(p) else np.ones(1)
     half = len(p) // 2
-    left, right = _number_of_ones(p[:half]), _number_of_ones(p[half:])
+    first, second = _count_distribution(p[:half]), _count_distribution(p[half:])
     if half < MANY:
-        return np.convolve(left, right)
-    return np.maximum(0, scipy.signal.fftconvolve(left, right))  # to 1e-16, much quicker
+        return np.convolve(first, second)
+    return np.maximum(0, scipy.signal.fftconvolve(first, second))  # to 1e-16, much quicker
 
 
 def errors_p_value(risk: np.ndarray, errors: int) -> float:
@@ -134,7 +133,7 @@ def errors_p_value(risk: np.ndarray, errors: int) -> float:
     If the predictions are calibrated and the cases independent, the number of errors has the
     Poisson-binomial distribution.  The smaller of the two tails counts twice.
     """
-    mass = _number_of_ones(np.asarray(risk, dtype=float))
+    mass = _count_distribution(np.asarray(risk, dtype=float))
     tails = mass[: errors + 1].sum(), mass[errors:].sum()
     return float(min(1.0, 2 * min(tails)))
 
@@ -172,7 +171,7 @@ def clopper_pearson(hits: np.ndarray, n: np.ndarray, level: float = 0.95) -> np.
 
 
 def newcombe(
-    area: float, own: np.ndarray, others: np.ndarray, wider: float = 1.0
+    area: float, n_class: np.ndarray, n_rest: np.ndarray, wider: float = 1.0
 ) -> tuple[float, float]:
     """Return Newcombe's (2006, method 5) interval of 95 % of an AUC.
 
@@ -181,8 +180,8 @@ def newcombe(
     mean over classes.  It needs no estimated error, which is 0 at an AUC of 0 or 1.
     """
     t = np.linspace(0, 1, 10_001)[:, None]
-    same = ((own + others) / 2 - 1) * ((1 - t) / (2 - t) + t / (1 + t))
-    error = np.sqrt(t * (1 - t) / (own * others) * (1 + same)).mean(axis=1)
+    curvature = ((n_class + n_rest) / 2 - 1) * ((1 - t) / (2 - t) + t / (1 + t))
+    error = np.sqrt(t * (1 - t) / (n_class * n_rest) * (1 + curvature)).mean(axis=1)
     inside = t[np.abs(t[:, 0] - area) <= 1.96 * wider * error]
     return float(inside.min(initial=area)), float(inside.max(initial=area))
 
@@ -196,10 +195,10 @@ def fraction(hit: np.ndarray, group: np.ndarray, wider: float = 1.0) -> tuple[fl
     """
     if not len(hit):
         return float("nan"), float("nan"), float("nan")
-    rate, N, many = float(hit.mean()), len(hit), len(np.unique(group))
-    alone = rate * (1 - rate) * N / max(1, N - 1)  # the variances of the sum, over N
-    seen = (np.bincount(group, hit - rate) ** 2).sum() / N * many / max(1, many - 1)
-    n = N * min(1.0, alone / seen) if seen > 0 else many
+    rate, N, n_groups = float(hit.mean()), len(hit), len(np.unique(group))
+    binomial = rate * (1 - rate) * N / max(1, N - 1)  # the variances of the sum, over N
+    clustered = (np.bincount(group, hit - rate) ** 2).sum() / N * n_groups / max(1, n_groups - 1)
+    n = N * min(1.0, binomial / clustered) if clustered > 0 else n_groups
     n /= wider**2
     low, high = clopper_pearson(np.array(rate * n), np.array(n))
     return rate, float(low), float(high)
@@ -222,30 +221,31 @@ def auc(
     classes = present if p.shape[1] > 2 else [1]
     area, share = 0.0, np.zeros(len(y))  # what each prediction adds to the area of its side
     for g in classes:
-        mine = y == g
-        for side, sign in ((mine, 1), (~mine, -1)):
+        in_class = y == g
+        for side, sign in ((in_class, 1), (~in_class, -1)):
             below = _below(sign * p[side, g], sign * p[~side, g], weight[~side])
-            added = below * weight[side] / weight[side].sum() / len(classes)
-            share[side] += added
-        area += added.sum()  # of either side
+            areas = below * weight[side] / weight[side].sum() / len(classes)
+            share[side] += areas
+        area += areas.sum()  # of either side
     _, first, case = np.unique(unit, return_index=True, return_inverse=True)
-    of_case, mine = np.bincount(case, share), np.searchsorted(present, y[first])
+    of_case, place = np.bincount(case, share), np.searchsorted(present, y[first])
     group = np.arange(len(first)) if group is None else group[first]
     cases, sums = np.zeros((2, group.max() + 1, len(present)))
-    np.add.at(cases, (group, mine), 1)
-    np.add.at(sums, (group, mine), of_case - (np.bincount(mine, of_case) / cases.sum(axis=0))[mine])
-    many = np.full((len(present), len(present)), float(len(cases)))  # groups with both classes
-    np.fill_diagonal(many, (cases > 0).sum(axis=0))
+    np.add.at(cases, (group, place), 1)
+    means = np.bincount(place, of_case) / cases.sum(axis=0)
+    np.add.at(sums, (group, place), of_case - means[place])
+    n_groups = np.full((len(present), len(present)), float(len(cases)))  # groups with both classes
+    np.fill_diagonal(n_groups, (cases > 0).sum(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        variance = (sums.T @ sums * (many / (many - 1))).sum()
+        variance = (sums.T @ sums * (n_groups / (n_groups - 1))).sum()
     return float(area), float(np.sqrt(np.maximum(0, variance)))
 
 
-def _below(values: np.ndarray, others: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _below(values: np.ndarray, references: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the share of the weight of others that is below each value; ties count half."""
-    order = np.argsort(others)
+    order = np.argsort(references)
     total = np.append(0, np.cumsum(weight[order]))
-    sides = [np.searchsorted(others[order], values, side) for side in ("left", "right")]
+    sides = [np.searchsorted(references[order], values, side) for side in ("left", "right")]
     return (total[sides[0]] + total[sides[1]]) / 2 / total[-1]
 
 
@@ -276,26 +276,26 @@ def recalibrated(
     def likelihood(at: np.ndarray) -> float:
         return weight @ scipy.special.log_softmax(x @ at, axis=1)[rows, y]
 
-    found = np.zeros(K)
+    coefficients = np.zeros(K)
     for _ in range(NEWTON):
-        q = scipy.special.softmax(x @ found, axis=1)
+        q = scipy.special.softmax(x @ coefficients, axis=1)
         off = x - np.einsum("ng,ngj->nj", q, x)[:, None]
         information = np.einsum("ng,ngj,ngl->jl", weight[:, None] * q, off, off, optimize=True)
         try:
             inverse = np.linalg.inv(information)
         except np.linalg.LinAlgError:
             break
-        each = weight[:, None] * off[rows, y]
-        step = inverse @ each.sum(axis=0)
-        if (np.abs(step) < SETTLED * (1 + np.abs(found))).all():
+        gradient = weight[:, None] * off[rows, y]
+        step = inverse @ gradient.sum(axis=0)
+        if (np.abs(step) < SETTLED * (1 + np.abs(coefficients))).all():
             if group is not None:
-                sums = np.stack([np.bincount(group, one) for one in each.T])
-                many = len(sums.T)
-                inverse = inverse @ sums @ sums.T @ inverse * many / max(1, many - 1)
-            return found, np.sqrt(np.diag(inverse))
-        while likelihood(found + step) < likelihood(found):
+                sums = np.stack([np.bincount(group, column) for column in gradient.T])
+                n_groups = len(sums.T)
+                inverse = inverse @ sums @ sums.T @ inverse * n_groups / max(1, n_groups - 1)
+            return coefficients, np.sqrt(np.diag(inverse))
+        while likelihood(coefficients + step) < likelihood(coefficients):
             step /= 2
-        found += step
+        coefficients += step
     return np.full(K, np.nan), np.full(K, np.nan)
 
 
@@ -375,7 +375,7 @@ class Tested:
     group: np.ndarray | None = None
 
     @cached_property
-    def repeat(self) -> np.ndarray:
+    def repetition(self) -> np.ndarray:
         """How often a case was tested before, (N,)."""
         return pd.Series(self.unit).groupby(self.unit).cumcount().to_numpy()
 
@@ -390,7 +390,7 @@ class Tested:
         Of groups these are sums in units of the mean number of cases of a group.
         """
         mean = self.by_case(values)
-        return np.bincount(self.places, mean) * self.many / len(mean)
+        return np.bincount(self.group_id, mean) * self.n_independent / len(mean)
 
     @cached_property
     def wider(self) -> float:
@@ -402,8 +402,8 @@ class Tested:
         several divisions have the same test samples.
         """
         if "fold" in self.division:
-            alone = len(np.unique(self.division["fold"])) == self.many
-            return WIDER * (ONCE_MORE if alone else 1)
+            leaves_one_out = len(np.unique(self.division["fold"])) == self.n_independent
+            return WIDER * (ONCE_MORE if leaves_one_out else 1)
         return WIDER if np.ptp(times(self.unit)) else 1.0
 
     @property
@@ -436,49 +436,53 @@ class Tested:
         )
 
     @cached_property
-    def places(self) -> np.ndarray:
+    def group_id(self) -> np.ndarray:
         """The number, from 0, of the group of each distinct case; of the case, without groups."""
         group = self.unit if self.group is None else self.group
         first = np.unique(self.unit, return_index=True)[1]
         return np.unique(group[first], return_inverse=True)[1]
 
     @property
-    def many(self) -> int:
+    def n_independent(self) -> int:
         """How many cases, or groups, there are that are independent."""
-        return int(self.places.max()) + 1
+        return int(self.group_id.max()) + 1
 
     @property
-    def of(self) -> str:
+    def unit_name(self) -> str:
         """What intervals are over."""
         return "cases" if self.group is None else "groups"
 
     @cached_property
-    def together(self) -> np.ndarray | None:
+    def prediction_group(self) -> np.ndarray | None:
         """The numbers of the groups of predictions, (N,); None where each case is alone."""
         case = np.unique(self.unit, return_inverse=True)[1]
-        return self.places[case] if self.many < len(self.places) else None
+        return self.group_id[case] if self.n_independent < len(self.group_id) else None
 
 
 class Score:
     """What an arm predicted, and how good that is.
 
     keys, name : what the arm is, for the columns of tables, and in a few words.
-    own : whether it is one of ours, not another method to compare with.
     linear : whether it is a regularised logistic regression.
     probability : (N, K).
-    said, wrong : (N,) the class that is predicted, and whether that is wrong; risk : the
+    predicted, wrong : (N,) the class that is predicted, and whether that is wrong; risk : the
         probability of that, by the arm itself; loss : minus log probability of the actual class.
     error, expected, amlp : error rate, the one that the predictions expect, and AMLP.
     """
 
     def __init__(
-        self, tested: Tested, name: str, probability: np.ndarray,
-        keys: dict[str, Any] | None = None, *, own: bool = True, linear: bool = False,
-    ):  # fmt: skip
+        self,
+        tested: Tested,
+        name: str,
+        probability: np.ndarray,
+        keys: dict[str, object] | None = None,
+        *,
+        linear: bool = False,
+    ):
         self.tested, self.name, self.probability = tested, name, probability
-        self.keys, self.own, self.linear = keys or {}, own, linear
-        self.said = most_probable(probability)
-        self.wrong, self.risk = self.said != tested.response, 1 - probability.max(axis=1)
+        self.keys, self.linear = keys or {}, linear
+        self.predicted = most_probable(probability)
+        self.wrong, self.risk = self.predicted != tested.response, 1 - probability.max(axis=1)
         self.loss = losses(probability, tested.response)
         self.error, self.expected = float(self.wrong.mean()), float(self.risk.mean())
         self.amlp = float(self.loss.mean())
@@ -490,7 +494,7 @@ class Score:
         Where folds share training samples, it is that of fewer independent samples, whose standard
         error is `Tested.wider` times as large.
         """
-        return wilson(self.error, self.tested.many / self.tested.wider**2)
+        return wilson(self.error, self.tested.n_independent / self.tested.wider**2)
 
     @cached_property
     def amlp_error(self) -> float:
@@ -514,12 +518,13 @@ class Score:
         which lowers AUC, on noise to 0 in leave-one-out.
         """
         tested = self.tested
-        area, error = auc(self.probability, tested.response, tested.unit, tested.together)
+        groups = tested.prediction_group
+        area, error = auc(self.probability, tested.response, tested.unit, groups)
         middle = round(area, 9)  # 0 and 1 are off by rounding
         if tested.wider > 1:
             log_odds = scipy.special.logit(np.clip(self.probability, 1e-300, 1 - LEAST))
             log_odds -= scipy.special.logit(tested.base)
-            middle, _ = auc(log_odds, tested.response, tested.unit, tested.together)
+            middle, _ = auc(log_odds, tested.response, tested.unit, groups)
         elif 0 < middle < 1:
             half = 1.96 * error / (area * (1 - area))
             low, high = scipy.special.expit(scipy.special.logit(area) + half * np.array([-1, 1]))
@@ -527,31 +532,32 @@ class Score:
         if np.isnan(area):
             return area, area, area
         y = tested.by_case(tested.response)
-        own, others = np.transpose([
-            [len(np.unique(tested.places[side])) for side in (y == g, y != g)] for g in np.unique(y)
-        ])  # fmt: skip
-        low, high = newcombe(middle, own, others, tested.wider_of_skew)
+        classes = np.unique(y)
+        n_class = np.array([len(np.unique(tested.group_id[y == g])) for g in classes])
+        n_rest = np.array([len(np.unique(tested.group_id[y != g])) for g in classes])
+        low, high = newcombe(middle, n_class, n_rest, tested.wider_of_skew)
         return area, min(area, low), max(area, high)
 
     @cached_property
     def recalibration(self) -> np.ndarray:
         """Slope and intercepts of `recalibrated`, with the ends of intervals of 95 %, (K, 3)."""
         tested = self.tested
-        found, error = recalibrated(self.probability, tested.response, tested.unit, tested.together)
+        groups = tested.prediction_group
+        estimate, error = recalibrated(self.probability, tested.response, tested.unit, groups)
         half = 1.96 * tested.wider * error
-        return np.stack([found, found - half, found + half], axis=1)
+        return np.stack([estimate, estimate - half, estimate + half], axis=1)
 
     @cached_property
     def confusion(self) -> np.ndarray:
         """How many predictions of cases of each class (row) are of each class (column), (K, K)."""
         K = self.probability.shape[1]
-        return np.bincount(K * self.tested.response + self.said, minlength=K * K).reshape(K, K)
+        return np.bincount(K * self.tested.response + self.predicted, minlength=K * K).reshape(K, K)
 
     def right_of(self, g: int) -> tuple[float, float, float]:
         """The fraction of the cases of a class that are predicted to be it, and its interval."""
-        mine = self.tested.by_case(self.tested.response) == g
+        in_class = self.tested.by_case(self.tested.response) == g
         right, wider = self.tested.by_case(~self.wrong), self.tested.wider
-        return fraction(right[mine], self.tested.places[mine], wider)
+        return fraction(right[in_class], self.tested.group_id[in_class], wider)
 
     @cached_property
     def wrong_cases(self) -> np.ndarray:
@@ -566,12 +572,10 @@ class Score:
         If cases are tested several times, it is twice the median of the p-values of the
         repetitions, which holds however they depend on each other.
         """
-        repeat = self.tested.repeat
-        found = [
-            errors_p_value(self.risk[repeat == r], int(self.wrong[repeat == r].sum()))
-            for r in range(repeat.max() + 1)
-        ]
-        return found[0] if len(found) == 1 else min(1.0, 2 * float(np.median(found)))
+        repetition = self.tested.repetition
+        parts = [repetition == r for r in range(repetition.max() + 1)]
+        p_values = [errors_p_value(self.risk[part], int(self.wrong[part].sum())) for part in parts]
+        return p_values[0] if len(p_values) == 1 else min(1.0, 2 * float(np.median(p_values)))
 
     @property
     def verdict(self) -> str:
@@ -597,12 +601,16 @@ def headline(scores: Sequence[Score], *first: Score) -> list[str]:
 
     first : what comes before the arms.
     """
-    scores = [one for one in scores if not np.isnan(one.amlp)]  # some predict nothing
-    best = sorted(scores, key=lambda one: one.amlp)[:MOST_LINES]
-    few = [*first, *(one for one in scores if one in best)]
-    rows = [(one.name, *(f"{x:.3f}" for x in (one.error, one.expected, one.amlp))) for one in few]
-    more = [f"(the best {len(best)} of {len(scores)} by AMLP)"] * (len(best) < len(scores))
-    return aligned(["", "error", "expected", "AMLP"], rows) + more
+    scores = [score for score in scores if not np.isnan(score.amlp)]  # some predict nothing
+    best = sorted(scores, key=lambda score: score.amlp)[:MOST_LINES]
+    rows = [
+        (score.name, f"{score.error:.3f}", f"{score.expected:.3f}", f"{score.amlp:.3f}")
+        for score in [*first, *(score for score in scores if score in best)]
+    ]
+    lines = aligned(["", "error", "expected", "AMLP"], rows)
+    if len(best) < len(scores):
+        lines.append(f"(the best {len(best)} of {len(scores)} by AMLP)")
+    return lines
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

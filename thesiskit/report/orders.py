@@ -42,16 +42,16 @@ def parameter_table(record: Record) -> list[Table]:
         "seconds to compress": counts["seconds"],
     }
     theirs = record.thesis.get("compressed_over_original_at_order_20")
-    beside = ""
+    comparison = ""
     if theirs is not None:
         columns["ratio, thesis"] = [theirs if order == 20 else np.nan for order in counts["order"]]
-        beside = " The thesis prints the ratio at order 20."
+        comparison = " The thesis prints the ratio at order 20."
     caption = (
         "Numbers of patterns that are present in some training case, and of groups of patterns "
         "that are present in the same training cases."
         + ("" if record.continuous else " Each class has a coefficient for each of them.")
         + _no_more(record)
-        + beside
+        + comparison
     )
     return [Table("parameters", "Parameters", pd.DataFrame(columns), caption)]
 
@@ -115,10 +115,10 @@ def performance_figure(record: Record) -> list[Figure]:
         for axis in row:
             axis.set_xlabel("order")
             axis.xaxis.get_major_locator().set_params(integer=True)
-    both = len({arm.compress for arm in record.own if arm.engine == "slice"}) > 1
+    has_both = len({arm.compress for arm in record.own if arm.engine == "slice"}) > 1
     caption = (
         f"Means over {len(record.response):,} test cases, with bars of one standard error. "
-        "Lower is better." + (" Compression does not change the model." if both else "")
+        "Lower is better." + (" Compression does not change the model." if has_both else "")
     )
     return [Figure("performance", "Performance by order", figure, caption)]
 
@@ -161,15 +161,15 @@ def peer_table(record: Record) -> list[Table]:
     """Our models beside other classifiers, at a few orders."""
     orders = [o for o in SHOWN_ORDERS if o in record.orders] or record.orders[-3:]
     arms = [arm for arm in record.arms if not arm.own or arm.compress]
-    told = {
+    measures = {
         words: {arm.order: _measures(record, arm) for arm in line if arm.order in orders}
         for words, line in record.lines(arms).items()
     }
-    told["base rate"] = dict.fromkeys(orders, record.base_scores)
+    measures["base rate"] = dict.fromkeys(orders, record.base_scores)
     at = [*product(("AMLP", "error", "seconds"), orders)]
     rows = [
-        {"model": words} | {f"{name}: {o}": found.get(o, {}).get(name, np.nan) for name, o in at}
-        for words, found in told.items()
+        {"model": words} | {f"{name}: {o}": by_order.get(o, {}).get(name, np.nan) for name, o in at}
+        for words, by_order in measures.items()
     ]
     return [
         Table(
@@ -207,7 +207,7 @@ def reconstruction_table(record: Record) -> list[Table]:
     counts = [record.results.load("compress", block) for block in range(record.n_blocks)]
     place = list(counts[0]["order"]).index(orders[-1])
     ratio = f"groups / patterns, order {orders[-1]}"
-    each = {ratio: np.array([one["groups"][place] / one["patterns"][place] for one in counts])}
+    results = {ratio: np.array([b["groups"][place] / b["patterns"][place] for b in counts])}
     differences = {}
     scores = {
         "error rate": lambda arm: 1.0 * (record.probability(arm).argmax(1) != record.response),
@@ -216,11 +216,11 @@ def reconstruction_table(record: Record) -> list[Table]:
     for prior, (words, score) in product(_priors(record), scores.items()):
         name = f"{prior.capitalize()}, {words}, order"
         values = {order: score(record.of_order(order, prior)) for order in orders}
-        each |= {f"{name} {order}": found for order, found in values.items()}
+        results |= {f"{name} {order}": losses for order, losses in values.items()}
         for a, b in pairwise(orders):
             differences[f"{name} {b} - {a}"] = values[b] - values[a]
     rows = []
-    for name, values in (each | differences).items():
+    for name, values in (results | differences).items():
         by_model = values.reshape(len(models), -1)
         mean = by_model.mean(axis=1)
         rows.append({"result": name, "mean": mean.mean(), "least": mean.min(), "most": mean.max()})
@@ -234,8 +234,8 @@ def reconstruction_table(record: Record) -> list[Table]:
         f"{counted(record.n_blocks // len(models), 'data set')}. The last columns count the models "
         "whose difference is more than two standard errors (of its test samples) from 0."
     )
-    means = {name: v.reshape(len(models), -1).mean(axis=1) for name, v in each.items()}
-    arrows = {"arrows from 1, 2, ...": [" ".join(map(str, one)) for one in models]}
+    means = {name: v.reshape(len(models), -1).mean(axis=1) for name, v in results.items()}
+    arrows = {"arrows from 1, 2, ...": [" ".join(map(str, states)) for states in models]}
     about = "The state that each hidden state is most likely to move to; means over data sets."
     return [
         Table("reconstructions", "All hidden Markov models", pd.DataFrame(rows), caption),
@@ -288,14 +288,14 @@ def response_figure(record: Record) -> list[Figure]:
     order = record.drawn_order
     arms = [arm for prior in PRIORS if (arm := record.of_order(order, prior))]
     cases = len(record.response)
-    shown = np.unique(np.linspace(0, cases - 1, min(cases, MOST_SHOWN)).astype(int))
-    y = record.response[shown]
+    rows = np.unique(np.linspace(0, cases - 1, min(cases, MOST_SHOWN)).astype(int))
+    y = record.response[rows]
     columns = [
-        [record.predictions[name][arm.row][shown] for name in record.predicted[:3]] for arm in arms
+        [record.predictions[name][arm.row][rows] for name in record.predicted[:3]] for arm in arms
     ]
-    every = np.concatenate([y, *(median for median, _, _ in columns)])
-    room = 0.05 * np.ptp(every)
-    ends = every.min() - room, every.max() + room
+    responses = np.concatenate([y, *(median for median, _, _ in columns)])
+    room = 0.05 * np.ptp(responses)
+    ends = responses.min() - room, responses.max() + room
     figure, axes = canvas(1, len(arms), height=3.9, width=3.8 * len(arms), sharex=True, sharey=True)
     for axis, arm, (median, low, high) in zip(axes.flat, arms, columns, strict=True):
         axis.hlines(y, low, high, color=GREY, linewidth=0.5, zorder=1, rasterized=True)
@@ -304,7 +304,7 @@ def response_figure(record: Record) -> list[Figure]:
         axis.set_title(arm.words, fontsize=10)
         axis.set(xlabel="predictive median", xlim=ends, ylim=ends)
     axes[0, 0].set_ylabel("response")
-    of = f"{len(shown)} of {cases:,} test cases" if len(shown) < cases else f"{cases} test cases"
+    of = f"{len(rows)} of {cases:,} test cases" if len(rows) < cases else f"{cases} test cases"
     title = f"Responses and their predictions, order {order}"
     caption = (
         f"There is one dot for each of {of}. Its line is the predictive interval of 90 %, "

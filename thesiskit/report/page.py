@@ -13,7 +13,6 @@ from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from shutil import copyfile
-from typing import Any
 
 import pandas as pd
 
@@ -33,13 +32,14 @@ MOST_SEARCHED = 100_000  # rows of such a table
 
 def write_report(record: Record, key: str, *, watch: Callable) -> None:
     """Make every part that the config asks for, and the page; record the key of the results."""
-    wanted = wanted_parts(record.config)
-    made = {name: PARTS[name].make(record) for name in watch(wanted, len(wanted), "report")}
-    parts = list(chain.from_iterable(made.values()))
-    numbered = _numbered(record.config["experiment"], made)
+    part_names = wanted_parts(record.config)
+    steps = watch(part_names, len(part_names), "report")
+    by_part = {name: PARTS[name].make(record) for name in steps}
+    parts = list(chain.from_iterable(by_part.values()))
+    numbered = _numbered(record.config["experiment"], by_part)
     names = [*numbered, *(name for part in parts for name in part.files)]
     names += [THUMBNAIL, "report.html", "timings.csv"]
-    outputs, told = Outputs(record.results, names), answer(record)
+    outputs, sentences = Outputs(record.results, names), answer(record)
     for part in parts:
         part.write(outputs)
     for second, name in numbered.items():
@@ -52,8 +52,8 @@ def write_report(record: Record, key: str, *, watch: Callable) -> None:
     timings = record.timings()
     if timings:
         outputs.write("timings.csv", csv_text(pd.DataFrame(timings)))
-    outputs.write("report.html", render(record, made, told))
-    outputs.finish(key, told[0] if told else "")
+    outputs.write("report.html", render(record, by_part, sentences))
+    outputs.finish(key, sentences[0] if sentences else "")
 
 
 def write_index(root: Path) -> Path:
@@ -64,11 +64,11 @@ def write_index(root: Path) -> Path:
     """
     entries = []
     for page in sorted(Path(root).glob("*/report.html")):
-        found, small = Results(root, page.parent.name).provenance(), page.parent / THUMBNAIL
-        if "config" not in found:
+        provenance, small = Results(root, page.parent.name).provenance(), page.parent / THUMBNAIL
+        if "config" not in provenance:
             continue
-        entry = {"link": f"{page.parent.name}/report.html", "config": found["config"]}
-        entry["headline"] = found.get("report", {}).get("headline", "")
+        entry = {"link": f"{page.parent.name}/report.html", "config": provenance["config"]}
+        entry["headline"] = provenance.get("report", {}).get("headline", "")
         if THUMBNAIL in recorded(Results(root, page.parent.name)) and small.exists():
             picture = b64encode(small.read_bytes()).decode()
             entry["picture"] = f"data:image/webp;base64,{picture}"
@@ -87,32 +87,33 @@ def write_index(root: Path) -> Path:
     return index
 
 
-def render(record: Record, made: dict[str, list], told: Sequence[str]) -> str:
+def render(record: Record, by_part: dict[str, list], sentences: Sequence[str]) -> str:
     """Return the page as HTML that needs no other file.
 
-    made : tables and figures by part; the files of figures are written, and so they are laid out.
-    told : the sentences that the page opens with.
+    by_part : tables and figures; the files of figures are written, and so they are laid out.
+    sentences : those that the page opens with.
 
     Rows that tables do not show are there compressed, for their filters, where the page has room.
     """
-    items: list[dict[str, Any]] = []
-    hidden: list[tuple[dict[str, Any], Table]] = []
-    taken: set[str] = set()
-    for part, several in made.items():
-        for number, one in enumerate(several):
-            item = one.item()
+    items: list[dict] = []
+    hidden: list[tuple[dict, Table]] = []
+    names: set[str] = set()
+    for part, exhibits in by_part.items():
+        for number, exhibit in enumerate(exhibits):
+            item = exhibit.item()
             if number == 0:  # links lead to the first of a part
                 item["anchor"] = f"part-{part}"
-            if item["name"] in taken:  # a figure can have the name of a table
+            if item["name"] in names:  # a figure can have the name of a table
                 item["name"] += "-figure"
-            taken.add(item["name"])
+            names.add(item["name"])
             items.append(item)
-            if isinstance(one, Table) and len(item["rows"]) < len(one.frame) <= MOST_SEARCHED:
-                hidden.append((item, one))
+            n_rows = len(exhibit.frame) if isinstance(exhibit, Table) else 0
+            if len(item.get("rows", ())) < n_rows <= MOST_SEARCHED:
+                hidden.append((item, exhibit))
     explain_once(items)
     about = {
         "config": record.config,
-        "answer": told,
+        "answer": sentences,
         "items": items,
         "warnings": warnings(record),
         "notes": notes(record),
@@ -129,19 +130,20 @@ def render(record: Record, made: dict[str, list], told: Sequence[str]) -> str:
     return page
 
 
-def explain_once(items: list[dict[str, Any]]) -> None:
+def explain_once(items: list[dict]) -> None:
     """Give each table the terms of its header that no table above it has, with what they mean."""
-    told: set[str] = set()
+    explained: set[str] = set()
     for item in items:
-        said = " ".join((item["caption"], *item.get("lead", ())))
-        found = {}
+        text = " ".join((item["caption"], *item.get("lead", ())))
+        new_terms = {}
         terms = [*zip(item.get("short", ()), item.get("meanings", ()), strict=True)]
-        for name, meaning in terms + [(one, explain(one)) for one, _ in item.get("groups", ())]:
-            if meaning and meaning not in told:
-                told.add(meaning)
-                if not any(f"{name}{words} the " in said for words in (",", " is")):
-                    found[name] = meaning
-        item["terms"] = list(found.items())
+        terms += [(group, explain(group)) for group, _ in item.get("groups", ())]
+        for name, meaning in terms:
+            if meaning and meaning not in explained:
+                explained.add(meaning)
+                if not any(f"{name}{words} the " in text for words in (",", " is")):
+                    new_terms[name] = meaning
+        item["terms"] = list(new_terms.items())
 
 
 # ---- the tables and figures of the thesis, and which of our experiments remakes each ----
@@ -183,19 +185,19 @@ def exhibits() -> list[Exhibit]:
     return [Exhibit(**entry, file=name) for entry, name in zip(entries, names, strict=True)]
 
 
-def _numbered(experiment: str, made: dict[str, list]) -> dict[str, str]:
+def _numbered(experiment: str, by_part: dict[str, list]) -> dict[str, str]:
     """Return the files named by numbers of the thesis, and those of the parts with their content.
 
     Where a part has several figures or tables, the first has the number.
     """
-    found: dict[str, str] = {}
-    for one in exhibits():
-        several = made.get(one.part, []) if one.experiment == experiment else []
-        folder = PurePosixPath(one.file).parent
-        alike = (part.files for part in several if PurePosixPath(part.files[0]).parent == folder)
+    numbered: dict[str, str] = {}
+    for exhibit in exhibits():
+        parts = by_part.get(exhibit.part, []) if exhibit.experiment == experiment else []
+        folder = PurePosixPath(exhibit.file).parent
+        alike = (part.files for part in parts if PurePosixPath(part.files[0]).parent == folder)
         for name in next(alike, ()):
-            found[one.file + PurePosixPath(name).suffix] = name
-    return found
+            numbered[exhibit.file + PurePosixPath(name).suffix] = name
+    return numbered
 
 
 def exhibits_found(root: Path) -> list[Exhibit]:
@@ -209,16 +211,18 @@ def exhibits_found(root: Path) -> list[Exhibit]:
             pd.read_csv(results.folder / f"{name}.csv", keep_default_na=False)
             for name in ("verify", "claims")
         )
-    found = []
-    for one in exhibits():
-        config = Results(root, one.experiment).provenance().get("config") if one.part else None
-        there = config and one.part in config["report"]["parts"]
-        there = there and (root / one.experiment / "report.html").exists()
-        link = f"{one.experiment}/report.html#part-{one.part}" if there else ""
-        copy = f"{one.experiment}/{one.file}.{'csv' if one.name.startswith('Table') else 'pdf'}"
-        copy = copy if there and (root / copy).exists() else ""
-        found.append(replace(one, link=link, copy=copy, verdict=_verdict(one, verified, claims)))
-    return found if verified is not None or any(one.link for one in found) else []
+    located = []
+    for exhibit in exhibits():
+        name, part = exhibit.experiment, exhibit.part
+        config = Results(root, name).provenance().get("config") if part else None
+        is_made = config and part in config["report"]["parts"]
+        is_made = is_made and (root / name / "report.html").exists()
+        link = f"{name}/report.html#part-{part}" if is_made else ""
+        copy = f"{name}/{exhibit.file}.{'csv' if exhibit.name.startswith('Table') else 'pdf'}"
+        copy = copy if is_made and (root / copy).exists() else ""
+        verdict = _verdict(exhibit, verified, claims)
+        located.append(replace(exhibit, link=link, copy=copy, verdict=verdict))
+    return located if verified is not None or any(exhibit.link for exhibit in located) else []
 
 
 def _verdict(exhibit: Exhibit, verified: pd.DataFrame | None, claims: pd.DataFrame | None) -> str:
@@ -237,14 +241,15 @@ def _of_numbers(exhibit: Exhibit, verified: pd.DataFrame | None) -> str:
         return "values not printed" if exhibit.part else ""
     if verified is None:
         return ""
-    mine = [any(fnmatchcase(key, one) for one in exhibit.numbers) for key in verified["key"]]
-    rows = verified[mine]
+    patterns = exhibit.numbers
+    covered = [any(fnmatchcase(key, text) for text in patterns) for key in verified["key"]]
+    rows = verified[covered]
     if rows.empty:
         return "not compared"
     counts = rows["verdict"].value_counts()
-    others = counts.index.difference(WELL, sort=False)
-    if others.empty:
+    exceptions = counts.index.difference(WELL, sort=False)
+    if exceptions.empty:
         return ("all " if len(rows) > 1 else "") + " or ".join(counts.index)
     names = sorted({reason.partition(":")[0] for reason in rows["reason"] if reason})
-    said = ", ".join(f"{counts[verdict]:,} of {len(rows):,} {verdict}" for verdict in others)
-    return said + (f" ({', '.join(names)})" if names else "")
+    parts = [f"{counts[verdict]:,} of {len(rows):,} {verdict}" for verdict in exceptions]
+    return ", ".join(parts) + (f" ({', '.join(names)})" if names else "")

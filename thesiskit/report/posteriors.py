@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,13 +25,15 @@ from thesiskit.report.layout import (
 from thesiskit.report.record import Arm, Manner, Record
 from thesiskit.report.stages import FITTED_TO, listed
 
-LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
-STYLES: dict[str, Any] = {"complete": "-", "corrected": "--", "uncorrected": ":"}
-OF: tuple[Any, ...] = ("--", (0, (3, 1, 1, 1)), "-.", (0, (5, 1)))  # by features before a screening
+LineStyle = str | tuple[int, tuple[int, ...]]
+LINES: tuple[LineStyle, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
+STYLES: dict[str, LineStyle] = {"complete": "-", "corrected": "--", "uncorrected": ":"}
+OF: tuple[LineStyle, ...] = ("--", (0, (3, 1, 1, 1)), "-.", (0, (5, 1)))  # by number pre-filtered
 NEGLIGIBLE = 1e-3  # of the highest point
 NAMED = 10  # features of the figure
 MOST_DRAWN = 25  # patterns of a figure
-Curve = tuple[str, Any, np.ndarray, np.ndarray]  # a posterior: its name, line, x and y
+Row = dict[str, object]
+Curve = tuple[str, LineStyle, np.ndarray, np.ndarray]  # a posterior: its name, line, x and y
 ENDS = (0.05, 0.95)  # of intervals
 MOST_SHOWN = 20  # features of a selection, on the page
 COOL = 1.05  # a temperature up to here mends nothing that one would see
@@ -64,10 +66,10 @@ def log_alpha(record: Record) -> list[Figure]:
     partial = [label for label in record.labels if label not in {arm.label for arm in complete}]
     panels: dict[str, list[Curve]] = {}
     for label, manner in product(partial, record.plain_manners):
-        own = [record.find(label, method, manner=manner)
-               for method in ("corrected", "uncorrected")]  # fmt: skip
+        corrected = record.find(label, "corrected", manner=manner)
+        uncorrected = record.find(label, "uncorrected", manner=manner)
         whole = [arm for arm in complete if arm.manner == manner]
-        for arm in [*whole[:1], *filter(None, own)]:
+        for arm in [*whole[:1], *filter(None, (corrected, uncorrected))]:
             words = "all features" if arm.method == "complete" else arm.method
             column = record.own.index(arm)
             density = np.exp(record.fits["log_density"][column])
@@ -80,8 +82,8 @@ def log_alpha(record: Record) -> list[Figure]:
         x = curves[-1][2]
         x = x[(x > low) & (x < high)]
         axis.plot(x, np.zeros(len(x)), ".", color=INK, markersize=4, clip_on=False, zorder=3)
-    drawn = "The grey line is the value with which the data were drawn. " if truth else ""
-    caption = drawn + (
+    truth_note = "The grey line is the value with which the data were drawn. " if truth else ""
+    caption = truth_note + (
         "Dots mark the points at which the posterior is computed. A small alpha means that "
         "features predict well; without the correction for selection, alpha is estimated too "
         "small."
@@ -91,13 +93,14 @@ def log_alpha(record: Record) -> list[Figure]:
 
 def log_alphas(record: Record, column: int) -> np.ndarray:
     """Return log alpha at the points of an arm in the first training set."""
-    alpha = record.fits["alpha"]
-    return np.log(alpha[0, column % alpha.shape[1]])
+    alpha = record.fits["alpha"][0]
+    grids = np.broadcast_to(alpha, (len(record.own), alpha.shape[-1]))
+    return np.log(grids[column])
 
 
 def log_ratio(record: Record) -> list[Figure]:
     """Posterior of log rho, how far apart class means are; one panel for each selection."""
-    known = list(dict.fromkeys(label.partition(" of ")[2] for label in record.labels))
+    origins = list(dict.fromkeys(label.partition(" of ")[2] for label in record.labels))
     x, panels = np.log(record.fits["ratio"]), dict[str, list[Curve]]()
     for base, manner in product(
         dict.fromkeys(map(base_label, record.labels)), record.plain_manners
@@ -111,7 +114,7 @@ def log_ratio(record: Record) -> list[Figure]:
             joint = np.exp(log_joint.astype(float)).sum(axis=(0, 2))
             words, line = arm.method.replace("complete", "all features"), STYLES[arm.method]
             if arm.method == "corrected":  # by how many features it is told of
-                words, line = words + (f", of {of}" if of else ""), OF[known.index(of) % len(OF)]
+                words, line = words + (f", of {of}" if of else ""), OF[origins.index(of) % len(OF)]
             curves.append((words, line, x, joint / joint.sum()))
     truth = _truth(record, "ratio")
     figure, _ = _draw_posteriors(
@@ -138,33 +141,38 @@ def _panel_title(label: str, manner: Manner) -> str:
 def _truth(record: Record, name: str) -> list[float]:
     """Return the logarithm of a number that the data were drawn with; nothing if none is known."""
     value = record.config["data"].get(name)
-    known = pd.api.types.is_number(value) and np.isfinite(value)
-    return [float(np.log(value))] if known else []
+    is_number = pd.api.types.is_number(value) and np.isfinite(value)
+    return [float(np.log(value))] if is_number else []
 
 
 def _draw_posteriors(
-    panels: dict[str, list[Curve]], truth: list[float], below: str, beside: str, *, margin: float,
+    panels: dict[str, list[Curve]],
+    truth: list[float],
+    x_label: str,
+    y_label: str,
+    *,
+    margin: float,
     level: float | None = None,
-):  # fmt: skip
-    """Draw the posteriors of each panel, as far as they are above nothing.
+):
+    """Draw the posteriors of each panel, where they are above NEGLIGIBLE of the highest point.
 
     level : the prior probability of each point, which is drawn as well.
     """
     figure, axes = grid(len(panels), 2, height=lambda rows: 2.4 * rows + 0.4, sharex=True)
-    shown = list(truth)
+    x_shown = list(truth)
     for axis, (title, curves) in zip(axes.flat, panels.items(), strict=False):
         for words, line, x, y in curves:
             axis.plot(x, y, color=INK, linestyle=line, label=words)
-            shown += list(x[y > NEGLIGIBLE * y.max()])
+            x_shown += list(x[y > NEGLIGIBLE * y.max()])
         if level is not None:
             axis.axhline(level, color=GREY, linewidth=1, zorder=0)
         for value in truth:
             axis.axvline(value, color=GREY, linewidth=1.5, zorder=0)
         axis.set_title(title, fontsize=10)
         axis.set_ylim(bottom=0)
-    axes[0, 0].set_xlim(min(shown) - margin, max(shown) + margin)
-    figure.supxlabel(below, fontsize=10)
-    figure.supylabel(beside, fontsize=10)
+    axes[0, 0].set_xlim(min(x_shown) - margin, max(x_shown) + margin)
+    figure.supxlabel(x_label, fontsize=10)
+    figure.supylabel(y_label, fontsize=10)
     lines = {
         line.get_label(): line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]
     }
@@ -203,20 +211,19 @@ def each_kept(record: Record) -> Iterator[Kept]:
         select = record.results.load("select", number)
         group = record.results.load("simulate", number, ("group",))["group"]
         members = [[np.flatnonzero(row == g) for g in range(groups)] for row in group]
-        mine = len(select["kept"]) // len(labels)  # splits: by data set, fold and group
+        splits = len(select["kept"]) // len(labels)  # splits: by data set, fold and group
         signed = _signed(select)
         for entry, ends in enumerate(zip(select["offset"], select["offset"][1:], strict=False)):
             split, size = divmod(entry, len(labels))
-            replicate, part = split * len(group) // mine, slice(*ends)
+            replicate, part = split * len(group) // splits, slice(*ends)
             columns = members[replicate][split % groups]
             if "columns" in select:  # others were left out before
                 columns = columns[select["columns"][split]]
-            yield Kept(
-                number, split, first + replicate, labels[size],
-                select["selected"][part] if record.patterns else columns[select["selected"][part]],
-                signed[part],
-                select["means"][part] if "means" in select else None,
-            )  # fmt: skip
+            selected = select["selected"][part]
+            features = selected if record.patterns else columns[selected]
+            means = select["means"][part] if "means" in select else None
+            replicate += first
+            yield Kept(number, split, replicate, labels[size], features, signed[part], means)
         first += len(group)
 
 
@@ -226,11 +233,11 @@ def _signed(select: dict[str, np.ndarray]) -> np.ndarray:
         means = select["means"]
         sign = np.sign(means[:, 1] - means[:, 0]) if means.shape[1] == 2 else 1.0
         return sign * select["correlation"]
-    kept = np.diff(select["offset"])
-    counts = np.repeat(select["class_counts"], kept, axis=0).astype(float)
+    n_selected = np.diff(select["offset"])
+    counts = np.repeat(select["class_counts"], n_selected, axis=0).astype(float)
     counts = select.get("present", counts)  # where values are missing, they differ by feature
-    ones = select["ones"]
-    direction = ones[:, 1] * counts[:, 0] - ones[:, 0] * counts[:, 1]
+    n_present = select["ones"]
+    direction = n_present[:, 1] * counts[:, 0] - n_present[:, 0] * counts[:, 1]
     return np.sign(direction) * select["correlation"]
 
 
@@ -250,74 +257,75 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[Table]:
     sets = record.n_sets // record.config["evaluation"]["groups"]
     frames: list[pd.DataFrame] = []
     score = "correlation" if record.n_classes == 2 else "correlation ratio"
-    for label, mine in _kept_by_size(record).items():
+    for label, selections in _kept_by_size(record).items():
         if record.config["drawn"] and not fitted:
-            mine = [one for one in mine if one.replicate == 0]
-            sets = len(mine) // record.config["evaluation"]["groups"]
-        every = np.concatenate([one.features for one in mine])
-        correlation = np.concatenate([one.correlation for one in mine])
-        found, place, kept = np.unique(every, return_inverse=True, return_counts=True)
-        mean = np.bincount(place, correlation) / kept
+            selections = [selection for selection in selections if selection.replicate == 0]
+            sets = len(selections) // record.config["evaluation"]["groups"]
+        all_features = np.concatenate([selection.features for selection in selections])
+        correlation = np.concatenate([selection.correlation for selection in selections])
+        features, place, n_sets = np.unique(all_features, return_inverse=True, return_counts=True)
+        mean = np.bincount(place, correlation) / n_sets
         ends = pd.Series(correlation).groupby(place).agg(["min", "max"])
         columns = {
             "selection": label,
-            record.unit: _feature_names(record, found),
-            "kept in": kept / sets,
+            record.unit: _feature_names(record, features),
+            "kept in": n_sets / sets,
             f"{score}: mean": mean,
             f"{score}: lowest": ends["min"],
             f"{score}: highest": ends["max"],
         }
         if record.real:
-            means = np.concatenate([one.means for one in mine if one.means is not None])
+            means = np.concatenate([x.means for x in selections if x.means is not None])
             columns |= {
-                f"mean: {record.class_words(y)}": np.bincount(place, means[:, y]) / kept
+                f"mean: {record.class_words(y)}": np.bincount(place, means[:, y]) / n_sets
                 for y in range(record.n_classes)
             }
-        for one in relevances(record) if fitted else ():  # one for each number before a screening
-            size, _, of = one.arm.label.partition(" of ")
+        for relevance in relevances(record) if fitted else ():  # for each number before a screening
+            size, _, of = relevance.arm.label.partition(" of ")
             if size == label:
                 name = "probability relevant" + (f": of {of}" if of else "")
-                columns[name] = one.of(found)
-        order = np.lexsort((found, -np.abs(mean), -kept))
+                columns[name] = relevance.of(features)
+        order = np.lexsort((features, -np.abs(mean), -n_sets))
         frames.append(pd.DataFrame(columns).iloc[order])
     frame = pd.concat(frames, ignore_index=True)
     caption = (
         f"'Kept in' is the fraction of the {counted(sets, 'training set')} in which a selection "
         f"kept the {record.unit}. {_about_correlations(record)}"
     )
-    told = [name for name in frame if name.startswith("probability relevant")]
-    if told:
-        several = any(": of " in name for name in told)
+    probability_columns = [name for name in frame if name.startswith("probability relevant")]
+    if probability_columns:
+        in_header = any(": of " in name for name in probability_columns)
         caption += (
             f" The probability that a {record.unit} is relevant allows for this: it is the "
             "probability that it has to do with the response at all, given how many "
             f"{record.unit}s there were to choose from"
-            f"{', which is in the header' if several else ''}; it is a mean over the training sets "
-            "that kept it."
+            f"{', which is in the header' if in_header else ''}; it is a mean over the training "
+            "sets that kept it."
         )
     title = f"Selected {record.unit}s"
-    shown = tuple(np.flatnonzero(frame.groupby("selection").cumcount() < MOST_SHOWN).tolist())
-    return [Table("selected-features", title, frame, caption, shown=shown)]
+    first_rows = tuple(np.flatnonzero(frame.groupby("selection").cumcount() < MOST_SHOWN).tolist())
+    return [Table("selected-features", title, frame, caption, shown=first_rows)]
 
 
 def pool_table(record: Record) -> list[Table]:
     """A row for each feature: how far it moves the predictions of the pool."""
     first = record.labels[0]  # of several transforms
-    every = np.concatenate([one.features for one in each_kept(record) if one.label == first])
+    selections = [selection for selection in each_kept(record) if selection.label == first]
+    all_features = np.concatenate([selection.features for selection in selections])
     names = ("effect", "deviation", "lasso_share")
     blocks = [record.results.load("fit", number, names) for number in range(record.n_blocks)]
     effect, deviation, share = (np.concatenate([block[name] for block in blocks]) for name in names)
-    found, place, sets = np.unique(every, return_inverse=True, return_counts=True)
+    features, place, sets = np.unique(all_features, return_inverse=True, return_counts=True)
 
     def mean(values: np.ndarray) -> np.ndarray:
         return np.bincount(place, values) / sets
 
-    columns: dict[str, Any] = {"feature": _feature_names(record, found)}
+    columns: Row = {"feature": _feature_names(record, features)}
     if record.n_classes == 2:
         on_odds = pd.Series(effect[:, 1] - effect[:, 0]).groupby(place)
         columns |= {
-            f"effect: {name}": getattr(on_odds, how)().to_numpy()
-            for name, how in (("mean", "mean"), ("lowest", "min"), ("highest", "max"))
+            f"effect: {name}": getattr(on_odds, function)().to_numpy()
+            for name, function in (("mean", "mean"), ("lowest", "min"), ("highest", "max"))
         }
         moved = f"the log odds of {record.class_words(1)}"
     else:
@@ -326,8 +334,8 @@ def pool_table(record: Record) -> list[Table]:
         }
         moved = "the log probability of each class"
     columns |= {"standard deviation": mean(deviation), "share of lasso": mean(share)}
-    size = sum(np.abs(mean(one)) for one in effect.T)
-    frame = pd.DataFrame(columns).iloc[np.lexsort((found, -size))]
+    size = sum(np.abs(mean(class_effect)) for class_effect in effect.T)
+    frame = pd.DataFrame(columns).iloc[np.lexsort((features, -size))]
     caption = (
         f"The effect is by how much {moved} is moved, about, if the feature grows by one standard "
         "deviation and the others stay; divided by the standard deviation it is that of one unit. "
@@ -339,8 +347,8 @@ def pool_table(record: Record) -> list[Table]:
     )
     if transform := first.partition(" ")[2]:
         caption += f" Features are transformed ({transform}): effects are of transformed values."
-    shown = tuple(range(min(MOST_SHOWN, len(found))))
-    return [Table("pool-features", "Effects of features", frame, caption, shown=shown)]
+    first_rows = tuple(range(min(MOST_SHOWN, len(features))))
+    return [Table("pool-features", "Effects of features", frame, caption, shown=first_rows)]
 
 
 def _kept_by_size(record: Record) -> dict[str, list[Kept]]:
@@ -348,12 +356,12 @@ def _kept_by_size(record: Record) -> dict[str, list[Kept]]:
     first = {base_label(label): label for label in reversed(record.labels)}
     if not record.config["selection"]["screened"]:  # with all features nothing is selected
         first.pop("all", None)
-    found: dict[str, list[Kept]] = {}
-    for one in each_kept(record):
-        base = base_label(one.label)
-        if first.get(base) == one.label:
-            found.setdefault(base, []).append(one)
-    return found
+    by_size: dict[str, list[Kept]] = {}
+    for selection in each_kept(record):
+        base = base_label(selection.label)
+        if first.get(base) == selection.label:
+            by_size.setdefault(base, []).append(selection)
+    return by_size
 
 
 def _about_correlations(record: Record) -> str:
@@ -364,12 +372,12 @@ def _about_correlations(record: Record) -> str:
             "is between the classes, over the training sets that kept it. It is too large: these "
             f"features were chosen because it is large in these cases.{means}"
         )
-    kind, one = "binary feature", record.class_words(1)
-    sign = f"{one} is more frequent where the feature is 1"
+    kind, class_name = "binary feature", record.class_words(1)
+    sign = f"{class_name} is more frequent where the feature is 1"
     if record.unit == "pattern":
-        kind, sign = "pattern", f"{one} is more frequent where the pattern is present"
+        kind, sign = "pattern", f"{class_name} is more frequent where the pattern is present"
     if record.normal:
-        kind, sign = "feature", f"the feature is larger in {one}"
+        kind, sign = "feature", f"the feature is larger in {class_name}"
     return (
         f"Correlations are those of the {kind} with the response, over the training sets that kept "
         f"it; with a positive one, {sign}. They are too large: these {record.unit}s were chosen "
@@ -409,10 +417,10 @@ class Relevance:
     def of(self, features: np.ndarray) -> np.ndarray:
         """Return the probabilities that some features are relevant; NaN of others."""
         place = np.minimum(np.searchsorted(self.features, features), len(self.features) - 1)
-        there = self.features[place] == features
-        return np.where(there, self.probability[place], np.nan)
+        is_stored = self.features[place] == features
+        return np.where(is_stored, self.probability[place], np.nan)
 
-    def number(self, level: float) -> float:
+    def relevant_count_quantile(self, level: float) -> float:
         """Return a quantile of pi times p, the number of relevant features to be expected."""
         place = np.searchsorted(np.cumsum(self.weight), level * self.weight.sum())
         return float(self.p * self.pi[min(place, len(self.pi) - 1)])
@@ -420,7 +428,8 @@ class Relevance:
     @property
     def words(self) -> str:
         """How many are relevant, such as "12 of 2,000 features (90 % interval 3 to 40)"."""
-        middle, low, high = (number_words(self.number(level)) for level in (0.5, *ENDS))
+        quantiles = [self.relevant_count_quantile(level) for level in (0.5, *ENDS)]
+        middle, low, high = map(number_words, quantiles)
         return f"{middle} of {self.p:,.0f} {self.unit}s (90 % interval {low} to {high})"
 
     @property
@@ -456,25 +465,25 @@ def relevances(record: Record) -> list[Relevance]:
 
 
 def _relevance(record: Record, i: int, arm: Arm, blocks: list[dict[str, np.ndarray]]) -> Relevance:
-    found, values = [], []
+    features_by_set, probabilities = [], []
     sets, expected = 0, 0.0
-    for one in each_kept(record):
+    for selection in each_kept(record):
         # features of data that are drawn are others in each data set
-        if one.label != arm.label or (record.config["drawn"] and one.replicate > 0):
+        if selection.label != arm.label or (record.config["drawn"] and selection.replicate > 0):
             continue
-        block = blocks[one.block]
-        start, end = block["relevance_offset"][i, one.split : one.split + 2]
-        mine = block["relevance"][start:end]
-        found.append(one.features)
-        values.append(mine)
-        expected += mine.sum()
+        block = blocks[selection.block]
+        start, end = block["relevance_offset"][i, selection.split : selection.split + 2]
+        probability = block["relevance"][start:end]
+        features_by_set.append(selection.features)
+        probabilities.append(probability)
+        expected += probability.sum()
         sets += 1
     log_pi = np.concatenate([block["log_pi"][:, i] for block in blocks])
     # of the normal model each arm has its own
     pi = np.broadcast_to(blocks[0]["pi"], blocks[0]["log_pi"].shape[1:])[i]
     order = np.argsort(pi)
-    features, place, kept = np.unique(
-        np.concatenate(found), return_inverse=True, return_counts=True
+    features, place, n_sets = np.unique(
+        np.concatenate(features_by_set), return_inverse=True, return_counts=True
     )
     return Relevance(
         arm,
@@ -482,19 +491,20 @@ def _relevance(record: Record, i: int, arm: Arm, blocks: list[dict[str, np.ndarr
         p=float(np.mean(dict(record.by_size("n_features"))[arm.label])),
         pi=pi[order],
         weight=np.exp(log_pi).mean(axis=0)[order],
-        probability=np.bincount(place, np.concatenate(values)) / kept,
-        kept=kept * record.config["evaluation"]["groups"] / sets,
+        probability=np.bincount(place, np.concatenate(probabilities)) / n_sets,
+        kept=n_sets * record.config["evaluation"]["groups"] / sets,
         expected=expected / sets,
         unit=record.unit,
     )
 
 
 def _widest(record: Record) -> list[Relevance]:
-    found = relevances(record)
+    estimates = relevances(record)
     # of patterns that share features, each counts as much evidence of its own
-    found = [one for one in found if "disjoint" in one.arm.label] or found
-    most = max((record.kept(one.arm.label) for one in found), default=0)
-    return [one for one in found if record.kept(one.arm.label) == most]
+    disjoint = [estimate for estimate in estimates if "disjoint" in estimate.arm.label]
+    estimates = disjoint or estimates
+    most = max((record.kept(estimate.arm.label) for estimate in estimates), default=0)
+    return [estimate for estimate in estimates if record.kept(estimate.arm.label) == most]
 
 
 def relevance_sentence(record: Record) -> str:
@@ -503,50 +513,53 @@ def relevance_sentence(record: Record) -> str:
     The number counts features as if they were independent, so it is not given where the temperature
     shows that they are correlated.
     """
-    found = _widest(record)
-    if not found:
+    estimates = _widest(record)
+    if not estimates:
         return ""
-    if tau := _correlated(record, found):
+    if tau := _correlated(record, estimates):
         unit = record.unit
         return (
             f"How many {unit}s are relevant cannot be estimated: {unit}s are correlated (the "
-            f"temperature is {number(tau)}), and each of those that share a signal would count."
+            f"temperature is {format_temperature(tau)}), and each of those that share a signal "
+            "would count."
         )
-    by = f", by the arm with {features_words(record, found[0].arm.label)}, {found[0].arm.words}"
-    by = by if len(relevances(record)) > len(found) else ""
-    if len(found) == 1:
-        about = f"About {found[0].words} seem to be relevant{by}."
-        few = found[0].p < record.used and record.config["evaluation"]["groups"] == 1
-        few, unit = few or record.unit == "pattern", record.unit.capitalize()
-        vary = f" {unit}s that do not vary in a training set are not among those."
-        return about + (vary if few and not record.config["selection"]["screened"] else "")
-    told = [one.words.replace(" features", "") for one in found]
-    return (
-        f"Of the features before the screening, about {listed(told, 'or')} seem to be relevant{by}."
-    )
+    first = estimates[0]
+    by = f", by the arm with {features_words(record, first.arm.label)}, {first.arm.words}"
+    by = by if len(relevances(record)) > len(estimates) else ""
+    if len(estimates) == 1:
+        about = f"About {first.words} seem to be relevant{by}."
+        fewer = first.p < record.used and record.config["evaluation"]["groups"] == 1
+        if (fewer or record.unit == "pattern") and not record.config["selection"]["screened"]:
+            unit = record.unit.capitalize()
+            about += f" {unit}s that do not vary in a training set are not among those."
+        return about
+    counts = listed([estimate.words.replace(" features", "") for estimate in estimates], "or")
+    return f"Of the features before the screening, about {counts} seem to be relevant{by}."
 
 
 def _correlated(record: Record, estimates: list[Relevance]) -> float:
     """Return the largest temperature of the same methods if it shows correlation, else 0."""
-    same = {(each.arm.label, each.arm.method, each.arm.relevant) for each in estimates}
+    arms = [estimate.arm for estimate in estimates]
+    methods = {(arm.label, arm.method, arm.relevant) for arm in arms}
     tau = [
         float(np.median(fitted.tau))
         for arm, fitted in temperatures(record).items()
-        if (arm.label, arm.method, arm.relevant) in same
+        if (arm.label, arm.method, arm.relevant) in methods
     ]
-    return max((each for each in tau if CORRELATED <= each <= USELESS), default=0.0)
+    return max((value for value in tau if CORRELATED <= value <= USELESS), default=0.0)
 
 
 def relevance_part(record: Record) -> list[Table | Figure]:
     """How many features are relevant, and the probabilities of those that were kept."""
-    found = relevances(record)
+    estimates = relevances(record)
     rows = []
-    for one in found:
-        row: dict[str, Any] = {"features": base_label(one.arm.label), "method": one.arm.words}
-        row["of"] = round(one.p)
+    for estimate in estimates:
+        arm = estimate.arm
+        row: Row = {"features": base_label(arm.label), "method": arm.words, "of": round(estimate.p)}
         for name, level in (("median", 0.5), ("low", ENDS[0]), ("high", ENDS[1])):
-            row[f"relevant of all: {name}"] = float(f"{one.number(level):.2g}")
-        row["relevant of those kept"] = f"{one.expected:.1f}"
+            count = estimate.relevant_count_quantile(level)
+            row[f"relevant of all: {name}"] = float(f"{count:.2g}")
+        row["relevant of those kept"] = f"{estimate.expected:.1f}"
         rows.append(row)
     sets, about = record.n_sets, ""
     if sets > 1 and record.config["drawn"] and record.config["replicates"] > 1:
@@ -561,141 +574,144 @@ def relevance_part(record: Record) -> list[Table | Figure]:
         f"{unit}s: the number of relevant ones to be expected, with its interval of 90 %. The "
         f"last column adds up the probabilities of the {unit}s that were kept.{about}"
     )
-    if tau := _correlated(record, found):
+    if tau := _correlated(record, estimates):
         caption += (
-            f" Temperatures up to {number(tau)} show that {unit}s are correlated: the numbers then "
-            "count each signal several times, and are too large."
+            f" Temperatures up to {format_temperature(tau)} show that {unit}s are correlated: the "
+            "numbers then count each signal several times, and are too large."
         )
     return [
         Table("relevance", f"How many {unit}s are relevant", pd.DataFrame(rows), caption),
-        _relevance_figure(record, found, about),
+        _relevance_figure(record, estimates, about),
     ]
 
 
-def _relevance_figure(record: Record, found: list[Relevance], about: str) -> Figure:
+def _relevance_figure(record: Record, estimates: list[Relevance], about: str) -> Figure:
     figure, axes = canvas(1, 3, width=9.6, height=3.5)
-    left, middle, right = axes[0]
+    pi_axis, rank_axis, name_axis = axes[0]
     widest = _widest(record)
-    one = sorted(widest, key=lambda other: other.p)[len(widest) // 2]
-    often, several = one.often, len(found) > 1
+    typical = sorted(widest, key=lambda estimate: estimate.p)[len(widest) // 2]
+    often, has_legend = typical.often, len(estimates) > 1
     # lines for all sizes, or for all numbers before a screening
-    for i, other in enumerate(widest if len(widest) > 1 else found):
-        look = {"linestyle": LINES[i % len(LINES)], "color": INK if i < len(LINES) else GREY,
-                "marker": "o", "markersize": 3}  # fmt: skip
-        left.plot(other.pi, other.weight, label=kept_words(other.arm.label), **look)
-        if other is one or len(widest) > 1:
-            values = np.sort(other.probability[other.often])[::-1]
-            middle.plot(np.arange(1, len(values) + 1), values, **look)
-    left.axhline(1 / len(one.pi), color=GREY, linewidth=1, zorder=0)
-    left.set_xscale("log")
-    left.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
-    left.tick_params(axis="x", labelsize=8)
-    left.set(
+    for i, estimate in enumerate(widest if len(widest) > 1 else estimates):
+        color = INK if i < len(LINES) else GREY
+        style = LINES[i % len(LINES)]
+        look = {"linestyle": style, "color": color, "marker": "o", "markersize": 3}
+        pi_axis.plot(estimate.pi, estimate.weight, label=kept_words(estimate.arm.label), **look)
+        if estimate is typical or len(widest) > 1:
+            values = np.sort(estimate.probability[estimate.often])[::-1]
+            rank_axis.plot(np.arange(1, len(values) + 1), values, **look)
+    pi_axis.axhline(1 / len(typical.pi), color=GREY, linewidth=1, zorder=0)
+    pi_axis.set_xscale("log")
+    pi_axis.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
+    pi_axis.tick_params(axis="x", labelsize=8)
+    pi_axis.set(
         xlabel="pi, the fraction that is relevant", ylabel="posterior probability", ylim=(0, None)
     )
     if len(often) > 30:
-        middle.set_xscale("log")
-        middle.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
-    middle.set(xlabel=f"{one.unit}s, by rank", ylabel="probability relevant", ylim=(-0.03, 1.03))
-    if several:
-        left.legend(frameon=False, fontsize=8)
-    first = often[np.lexsort((often, -one.probability[often]))][:NAMED]
-    names = [drawn_words(name, 22) for name in _feature_names(record, one.features[first])]
+        rank_axis.set_xscale("log")
+        rank_axis.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    rank_label = f"{typical.unit}s, by rank"
+    rank_axis.set(xlabel=rank_label, ylabel="probability relevant", ylim=(-0.03, 1.03))
+    if has_legend:
+        pi_axis.legend(frameon=False, fontsize=8)
+    first = often[np.lexsort((often, -typical.probability[often]))][:NAMED]
+    names = [drawn_words(name, 22) for name in _feature_names(record, typical.features[first])]
     heights = -np.arange(len(first))
-    right.hlines(heights, 0, one.probability[first], color=PALE, linewidth=3, zorder=0)
-    right.plot(one.probability[first], heights, "o", color=INK, markersize=5, clip_on=False)
-    right.set_yticks(heights, names, fontsize=8)
-    right.tick_params(axis="y", length=0)
-    right.set(ylim=(-max(len(first), 4) + 0.4, 0.6), xlim=(0, 1), xlabel="probability relevant")
+    name_axis.hlines(heights, 0, typical.probability[first], color=PALE, linewidth=3, zorder=0)
+    name_axis.plot(typical.probability[first], heights, "o", color=INK, markersize=5, clip_on=False)
+    name_axis.set_yticks(heights, names, fontsize=8)
+    name_axis.tick_params(axis="y", length=0)
+    name_axis.set(ylim=(-max(len(first), 4) + 0.4, 0.6), xlim=(0, 1), xlabel="probability relevant")
     caption = (
-        f"On the left is the posterior of pi, the fraction of {one.unit}s that are relevant; "
+        f"On the left is the posterior of pi, the fraction of {typical.unit}s that are relevant; "
         "before the data are seen, all its points are equally probable (the grey line). In the "
-        f"middle are the probabilities that {one.unit}s are relevant, largest first, and on the "
-        "right the largest ones by name"
+        f"middle are the probabilities that {typical.unit}s are relevant, largest first, and on "
+        "the right the largest ones by name"
     )
-    caption += f" ({kept_words(one.arm.label)}, {one.arm.words})." if several else "."
-    if len(often) < (one.kept > 0).sum():
-        caption += f" Those {one.unit}s are shown that half of the training sets kept, or more."
-    return Figure("relevance", f"Which {one.unit}s are relevant", figure, caption + about)
+    caption += f" ({kept_words(typical.arm.label)}, {typical.arm.words})." if has_legend else "."
+    if len(often) < (typical.kept > 0).sum():
+        caption += f" Those {typical.unit}s are shown that half of the training sets kept, or more."
+    return Figure("relevance", f"Which {typical.unit}s are relevant", figure, caption + about)
 
 
 # ---- patterns: what is left of an odds ratio that was chosen because it is large ----
 
 
-def _first_patterns(record: Record, one: Relevance) -> pd.DataFrame:
+def _first_patterns(record: Record, estimate: Relevance) -> pd.DataFrame:
     """Return what an arm says of the patterns that it kept in the first training set."""
     select, fit = (record.results.load(stage, 0) for stage in ("select", "fit"))
-    place = select["label"].tolist().index(one.arm.label)
+    place = select["label"].tolist().index(estimate.arm.label)
     part = slice(*select["offset"][place : place + 2])
-    column = fit["some"].tolist().index(record.own.index(one.arm))
-    mine = slice(*fit["relevance_offset"][column, :2])
-    found, ones, ratio = select["selected"][part], select["ones"][part], fit["odds_ratio"][mine]
-    known = np.broadcast_to(select["class_counts"][place], ones.shape)
-    known = select["present"][part] if "present" in select else known
+    column = fit["some"].tolist().index(record.own.index(estimate.arm))
+    estimate_part = slice(*fit["relevance_offset"][column, :2])
+    selected, n_present = select["selected"][part], select["ones"][part]
+    ratio = fit["odds_ratio"][estimate_part]
+    n_known = np.broadcast_to(select["class_counts"][place], n_present.shape)
+    n_known = select["present"][part] if "present" in select else n_known
     names = [record.class_words(y) for y in (0, 1)]
-    columns: dict[str, Any] = {
-        "selection": one.arm.label,
-        "pattern": _feature_names(record, found),
-        **{f"with it: {name}": ones[:, y] for y, name in enumerate(names)},
-        **{f"known: {name}": known[:, y] for y, name in enumerate(names)},
+    columns: Row = {
+        "selection": estimate.arm.label,
+        "pattern": _feature_names(record, selected),
+        **{f"with it: {name}": n_present[:, y] for y, name in enumerate(names)},
+        **{f"known: {name}": n_known[:, y] for y, name in enumerate(names)},
         "odds ratio: counted": ratio[:, 0],
         "odds ratio: corrected": ratio[:, 1],
-        "probability relevant": fit["relevance"][mine],
+        "probability relevant": fit["relevance"][estimate_part],
     }
     if record.n_sets > 1 and not record.config["drawn"]:
-        columns["kept in"] = one.kept[np.searchsorted(one.features, found)]
+        columns["kept in"] = estimate.kept[np.searchsorted(estimate.features, selected)]
     return pd.DataFrame(columns)
 
 
-def _curse(record: Record, one: Relevance) -> str:
+def winners_curse_caption(record: Record, estimate: Relevance) -> str:
     """Say what was corrected, and why."""
-    first = int(dict(record.by_size("n_features"))[one.arm.label][0])
-    told = (
+    first = int(dict(record.by_size("n_features"))[estimate.arm.label][0])
+    caption = (
         f"Odds ratios that were counted are too far from 1, because these patterns are the best of "
         f"{first:,} that vary (the winner's curse). The corrected ones are what the model expects "
         "of new cases: it counts all patterns that were not kept, and averages over whether a "
         "pattern is relevant."
     )
     if False in record.config["selection"].get("disjoint", [False]):
-        told += (
+        caption += (
             " It takes patterns as independent within a class: where several of those kept share a "
             "feature, one that is relevant makes others look so, and less is corrected."
         )
-    return told
+    return caption
 
 
 def pair_table(record: Record) -> list[Table]:
     """The patterns kept, their odds ratios as counted and corrected, and the cells of pairs."""
-    found = relevances(record)
-    frames = [_first_patterns(record, one) for one in found]
+    estimates = relevances(record)
+    frames = [_first_patterns(record, estimate) for estimate in estimates]
     second = record.class_words(1)
     caption = (
         "Patterns are in the order of their correlations with the response. 'With it' are the "
         "training cases that have a pattern, of those for which this is known. An odds ratio above "
         f"1 says that {second} is more frequent where the pattern is present; each count has 1/2 "
-        f"more. {_curse(record, found[0])}"
+        f"more. {winners_curse_caption(record, estimates[0])}"
     )
     if record.n_sets > 1:
         caption += f" All are of the first of {record.n_sets:,} training sets"
         caption += ", but for 'kept in'." if "kept in" in frames[0] else "."
     frame = pd.concat(frames, ignore_index=True)
     title = "Patterns and their odds ratios"
-    shown = tuple(np.flatnonzero(frame.groupby("selection").cumcount() < MOST_SHOWN).tolist())
-    return [Table("pair-table", title, frame, caption, shown=shown), *_cell_table(record)]
+    first_rows = tuple(np.flatnonzero(frame.groupby("selection").cumcount() < MOST_SHOWN).tolist())
+    return [Table("pair-table", title, frame, caption, shown=first_rows), *_cell_table(record)]
 
 
 def _cell_table(record: Record) -> list[Table]:
     select = record.results.load("select", 0, ("pair_feature", "pair_value", "cells"))
     names, rows = [record.class_words(y) for y in (0, 1)], []
-    every = zip(select["pair_feature"], select["pair_value"], select["cells"], strict=True)
-    for (first, second), (values, others), cells in every:
+    pairs = zip(select["pair_feature"], select["pair_value"], select["cells"], strict=True)
+    for (first, second), (values, second_values), cells in pairs:
         for value, counts in zip(values, cells, strict=True):
             row = {"features": f"{first}, {second}", "first": f"{first}={value}"}
-            for other, (n0, n1) in zip(others, counts.tolist(), strict=True):
-                if value and other:
+            for second_value, (n0, n1) in zip(second_values, counts.tolist(), strict=True):
+                if value and second_value:
                     share = n1 / (n0 + n1) if n0 + n1 else np.nan
-                    named = zip((*names, f"share of {names[1]}"), (n0, n1, share), strict=True)
-                    row |= {f"second is {other}: {name}": number for name, number in named}
+                    columns = zip((*names, f"share of {names[1]}"), (n0, n1, share), strict=True)
+                    row |= {f"second is {second_value}: {name}": number for name, number in columns}
             rows += [row] if value else []
     if not rows:
         return []
@@ -709,8 +725,8 @@ def _cell_table(record: Record) -> list[Table]:
 
 def pair_figure(record: Record) -> list[Figure]:
     """How far the correction moves the odds ratio of each pattern towards 1."""
-    one = _widest(record)[0]
-    frame = _first_patterns(record, one).head(MOST_DRAWN)
+    estimate = _widest(record)[0]
+    frame = _first_patterns(record, estimate).head(MOST_DRAWN)
     heights = -np.arange(len(frame))
     figure, axes = canvas(width=7.6, height=0.24 * len(frame) + 1.1)
     axis = axes[0, 0]
@@ -724,19 +740,20 @@ def pair_figure(record: Record) -> list[Figure]:
     axis.xaxis.set_major_formatter(lambda x, _: f"{x:g}" if x >= 1 else f"1/{1 / x:g}")
     axis.set_yticks(heights, [drawn_words(name, 44) for name in frame["pattern"]], fontsize=8)
     axis.set(ylim=(-len(frame) + 0.4, 0.6), xlabel="odds ratio")
-    beside = axis.secondary_yaxis("right")
-    beside.set_yticks(heights, [*map(percent, frame["probability relevant"])], fontsize=8)
-    for side, name in ((axis, "left"), (beside, "right")):
+    right_axis = axis.secondary_yaxis("right")
+    right_axis.set_yticks(heights, [*map(percent, frame["probability relevant"])], fontsize=8)
+    for side, name in ((axis, "left"), (right_axis, "right")):
         side.tick_params(axis="y", length=0)
         side.spines[name].set_visible(False)
-    axis.annotate("relevant", (1, 1), (3, 3), textcoords="offset points",
-                  xycoords="axes fraction", fontsize=8)  # fmt: skip
+    fractions, points = "axes fraction", "offset points"
+    axis.annotate("relevant", (1, 1), (3, 3), fractions, textcoords=points, fontsize=8)
     figure.legend(loc="outside upper center", ncols=2, frameon=False)
-    many = f"The first {len(frame)} of " if len(frame) < record.kept(one.arm.label) else "The "
+    arm = estimate.arm
+    start = f"The first {len(frame)} of" if len(frame) < record.kept(arm.label) else "The"
     caption = (
-        f"{many}{features_words(record, one.arm.label)}, {one.arm.words}, in the order of their "
+        f"{start} {features_words(record, arm.label)}, {arm.words}, in the order of their "
         "correlations with the response; on the right are the probabilities that they are "
-        f"relevant. {_curse(record, one)}"
+        f"relevant. {winners_curse_caption(record, estimate)}"
     )
     return [Figure("pair-figure", "Odds ratios, counted and corrected", figure, caption)]
 
@@ -759,7 +776,7 @@ def temperatures(record: Record) -> dict[Arm, Temperature]:
     """Return the temperatures of the arms that have one."""
     columns = [(j, arm) for j, arm in enumerate(record.own)]
     if record.tests:  # models of another kind are there, too
-        columns = [(arm.row, arm) for arm in record.arms if arm.row not in record.silent]
+        columns = [(arm.row, arm) for arm in record.arms_with_predictions]
     stage = record.predictions if record.tests else record.fits
     errors = stage.get("tau_errors", np.full_like(stage["tau"], np.nan))
     return {
@@ -769,52 +786,54 @@ def temperatures(record: Record) -> dict[Arm, Temperature]:
 
 def temperature_sentence(record: Record) -> str:
     """Say how often evidence was counted, by the corrected arm with most features."""
-    found = temperatures(record)
-    if not found:
+    by_arm = temperatures(record)
+    if not by_arm:
         return ""
-    corrected = [arm for arm in found if arm.method in ("corrected", "complete")] or list(found)
+    corrected = [arm for arm in by_arm if arm.method in ("corrected", "complete")] or list(by_arm)
     arm = max(corrected, key=lambda arm: (record.kept(arm.label), arm.relevant == "some"))
-    by, middle = f"With {features_words(record, arm.label)}, {arm.words}", np.median(found[arm].tau)
-    if np.isnan(found[arm].errors).all():
+    by, (tau, errors) = f"With {features_words(record, arm.label)}, {arm.words}", by_arm[arm]
+    median = float(np.median(tau))
+    value = format_temperature(median)
+    if np.isnan(errors).all():
         return (
             f"{by}, no temperature could be found: too few training cases, or one of a class, say "
             "nothing of how features go together."
         )
-    if middle <= COOL:
+    if median <= COOL:
         return (
-            f"{by}, the temperature is {number(middle)}: nothing shows that the evidence of "
+            f"{by}, the temperature is {value}: nothing shows that the evidence of "
             "features was counted more than once, and there is nothing to mend."
         )
-    if (found[arm].errors == 0).all():
+    if (errors == 0).all():
         return (
-            f"{by}, the temperature is {number(middle)}, but none of the cases that it was fitted "
+            f"{by}, the temperature is {value}, but none of the cases that it was fitted "
             "to was predicted wrongly: so it is only bounded by how many cases there are, and says "
             "little of how often evidence was counted."
         )
-    if middle > USELESS:
+    if median > USELESS:
         return (
-            f"{by}, the temperature is {number(middle)}: in the cases that it was fitted to the "
+            f"{by}, the temperature is {value}: in the cases that it was fitted to the "
             "features predict nothing, so the classes become about as probable as they are "
             "frequent."
         )
     return (
-        f"{by}, evidence turned out to be counted {number(middle)} times, as it is where "
+        f"{by}, evidence turned out to be counted {value} times, as it is where "
         "features go together; so log odds are divided by that."
     )
 
 
 def temperature_table(record: Record) -> list[Table]:
     """The temperatures of tempered arms: how often the evidence of features was counted."""
-    found = temperatures(record)
-    sets = len(next(iter(found.values())).tau)
+    by_arm = temperatures(record)
+    sets = len(next(iter(by_arm.values())).tau)
     within = "component" if record.mixture else "class"
-    without_error = any((errors == 0).any() for _, errors in found.values())
+    without_error = any((errors == 0).any() for _, errors in by_arm.values())
     rows = []
-    for arm, (tau, errors) in found.items():
-        row = record.keys(arm) | {"temperature: median": number(np.median(tau))}
+    for arm, (tau, errors) in by_arm.items():
+        row = record.keys(arm) | {"temperature: median": format_temperature(np.median(tau))}
         if sets > 1:
-            row["temperature: lowest"] = number(tau.min())
-            row["temperature: highest"] = number(tau.max())
+            row["temperature: lowest"] = format_temperature(tau.min())
+            row["temperature: highest"] = format_temperature(tau.max())
             row["nothing to mend in"] = f"{np.mean(tau <= COOL):.0%}"
         if without_error:
             row["only bounded in" if sets > 1 else "only bounded"] = (
@@ -829,9 +848,10 @@ def temperature_table(record: Record) -> list[Table]:
         f"{FITTED_TO}. The temperature is about how often "
         "the same evidence was counted; at 1 there is nothing to mend."
     )
-    if max(tau.max() for tau, _ in found.values()) > USELESS:
+    if max(tau.max() for tau, _ in by_arm.values()) > USELESS:
+        bound = format_temperature(np.inf)
         caption += (
-            f" Where it is {number(np.inf)}, the features predict nothing, and the classes become "
+            f" Where it is {bound}, the features predict nothing, and the classes become "
             "about as probable as they are frequent."
         )
     if sets > 1:
@@ -848,7 +868,7 @@ def temperature_table(record: Record) -> list[Table]:
     return [Table("temperatures", "Temperatures", frame, caption, lead=lead)]
 
 
-def number(tau: float) -> str:
+def format_temperature(tau: float) -> str:
     """Return a temperature as sentences have it: two digits; no number where it has no bound."""
     if tau > USELESS:
         return f"above {USELESS:,.0f}"

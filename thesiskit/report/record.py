@@ -38,22 +38,20 @@ OURS = ("corrected", "uncorrected", "complete")
 PRIORS = ("cauchy", "gaussian")
 NONE = "none"
 REACHED = ("iterations", "judged_rhat", "judged_ess", "worst", "lack", "reached")
-WORST = {
-    "rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean", "separated": "any",
-}  # fmt: skip
+WORST = {"rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean", "separated": "any"}
 # Arrays that have a part in every block, and the axis of it; all others are alike in all blocks.
-SELECTED = ("threshold", "gamma_squared", "n_features", "kept", "tied", "tied_kept",
-            "class_counts", "seconds")  # fmt: skip
-FITTED = ("seconds", "tau", "tau_errors", "at_end", "table", "means", "errors", "exchanged",
-          *WORST, *REACHED)  # fmt: skip
+_TIES = ("tied", "tied_kept")
+SELECTED = ("threshold", "gamma_squared", "n_features", "kept", *_TIES, "class_counts", "seconds")
+_OF_FITS = ("seconds", "tau", "tau_errors", "at_end", "table", "means", "errors", "exchanged")
+FITTED = (*_OF_FITS, *WORST, *REACHED)
 BY_ARM = ("probability", "median", "low", "high", "log_density", "cross_validated")
 BY_CASE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors", "inner_losses")
 DOUBT = 0.25  # of a low log loss, in its standard errors
 CLEAR = 1.0  # as many of a sum of signed ranks say that an arm has learnt something
 CHOSEN = "the arm chosen inside each fold"
 PREDICTED = dict.fromkeys(BY_ARM, 1) | dict.fromkeys(BY_CASE, 0)
-REDUCED = ("patterns", "groups", "superpatterns", "intervals", "thesis_seconds", "closed_seconds",
-           "same")  # fmt: skip
+_SECONDS = ("thesis_seconds", "closed_seconds")
+REDUCED = ("patterns", "groups", "superpatterns", "intervals", *_SECONDS, "same")
 METHODS = {  # what tables and legends call a method whose name does not say it
     "naive-corrected": "naive Bayes, corrected",
     "naive-uncorrected": "naive Bayes, uncorrected",
@@ -77,8 +75,8 @@ class Manner(NamedTuple):
     @property
     def words(self) -> str:
         """What tables and legends add to the method; often nothing."""
-        some = ", some relevant" if self.relevant == "some" else ""
-        return some + (f", {TEMPERED}" if self.temperature == RESIDUAL else "")
+        note = ", some relevant" if self.relevant == "some" else ""
+        return note + (f", {TEMPERED}" if self.temperature == RESIDUAL else "")
 
 
 class Way(NamedTuple):
@@ -206,11 +204,11 @@ class Record:
         Where the axis is None, blocks are put side by side on a new first axis.
         """
         blocks = [self.results.load(stage, number) for number in range(self.n_blocks)]
-        joined = dict(blocks[0])
-        for name in axes.keys() & joined.keys():
-            several, axis = [block[name] for block in blocks], axes[name]
-            joined[name] = np.stack(several) if axis is None else np.concatenate(several, axis)
-        return joined
+        arrays = dict(blocks[0])
+        for name in axes.keys() & arrays.keys():
+            parts, axis = [block[name] for block in blocks], axes[name]
+            arrays[name] = np.stack(parts) if axis is None else np.concatenate(parts, axis)
+        return arrays
 
     def _by_block(self, name: str, stage: str = "predict") -> list[np.ndarray]:
         """Return an array of a stage in each block."""
@@ -235,8 +233,8 @@ class Record:
     @cached_property
     def selection(self) -> dict[str, np.ndarray]:
         """Arrays of the stage `select`, with one entry for each split and each size."""
-        joined = self.join("select", dict.fromkeys(SELECTED, 0))
-        return joined | {"gamma": metrics.gammas(joined)}
+        arrays = self.join("select", dict.fromkeys(SELECTED, 0))
+        return arrays | {"gamma": metrics.gammas(arrays)}
 
     @property
     def unit(self) -> str:
@@ -246,12 +244,12 @@ class Record:
     @cached_property
     def patterns(self) -> dict[int, str]:
         """What patterns that were selected are, by their numbers; empty where columns were."""
-        found: dict[int, str] = {}
-        some = not self.logistic and "pattern" in self.selection
-        for number in range(self.n_blocks if some else 0):
+        by_number: dict[int, str] = {}
+        has_patterns = not self.logistic and "pattern" in self.selection
+        for number in range(self.n_blocks if has_patterns else 0):
             block = self.results.load("select", number, ("selected", "pattern"))
-            found |= dict(zip(*(block[name].tolist() for name in block), strict=True))
-        return found
+            by_number |= dict(zip(*(block[name].tolist() for name in block), strict=True))
+        return by_number
 
     @cached_property
     def compression(self) -> dict[str, np.ndarray]:
@@ -276,13 +274,13 @@ class Record:
     @cached_property
     def predictions(self) -> dict[str, np.ndarray]:
         """Predictions, and the replicate, group, fold, case and response of each, (N,)."""
-        joined = self.join("predict", PREDICTED | {"seconds": None if self.logistic else 0})
+        arrays = self.join("predict", PREDICTED | {"seconds": None if self.logistic else 0})
         if self.logistic:  # a block is a division of the cases
             cases = [len(y) for y in self._by_block("response")]
             number = np.repeat(np.arange(self.n_blocks), cases)
-            joined |= {"replicate": number // self.folds, "fold": number % self.folds}
-            joined["group"] = np.zeros_like(number)
-        return joined
+            arrays |= {"replicate": number // self.folds, "fold": number % self.folds}
+            arrays["group"] = np.zeros_like(number)
+        return arrays
 
     @cached_property
     def _trained(self) -> np.ndarray:
@@ -308,16 +306,16 @@ class Record:
         path = self.results.draws("fit", division, arm.name)
         fit = self.results.load("fit", division)
         key = str(fit["draws"][list(fit["arm"]).index(arm.row)])
-        found = read_draws(path, key, command="fit-logistic")
-        if "response_unit" in found:
-            found["coefficient"] = found["response_unit"] * found["coefficient"]
-        return found
+        draws = read_draws(path, key, command="fit-logistic")
+        if "response_unit" in draws:
+            draws["coefficient"] = draws["response_unit"] * draws["coefficient"]
+        return draws
 
     def log_sigma_trace(self, arm: Arm) -> np.ndarray:
         """Return log sigma of the iterations that count, (C, I, O + 1), in the first division."""
-        found, model = self.draws(arm), self.config["model"]
-        first = model["burn_in"] if model["until"] is None else int(found["done"]) // 2
-        return found["log_sigma_trace"][:, first:]
+        draws, model = self.draws(arm), self.config["model"]
+        first = model["burn_in"] if model["until"] is None else int(draws["done"]) // 2
+        return draws["log_sigma_trace"][:, first:]
 
     # ---- arms ----
 
@@ -327,19 +325,19 @@ class Record:
         if self.tables:
             return next(iter(self.tables.values())).arms
         arrays = self.predictions if self.tests else self.fits
-        names = [one.name for one in fields(Arm) if one.name in arrays]
+        names = [field.name for field in fields(Arm) if field.name in arrays]
         columns = [arrays[name].tolist() for name in names]
         rows = range(len(columns[0])) if self.tests else map(int, arrays["arm"])
-        found = [
+        arms = [
             Arm(row, **dict(zip(names, values, strict=True)))
             for row, *values in zip(rows, *columns, strict=True)
         ]
-        if len({(arm.scale, arm.joint) for arm in found if arm.engine == "slice"}) < 2:
-            return found
-        words = {arm: f"{'joint' if arm.joint else 'single'} updates" for arm in found}
+        if len({(arm.scale, arm.joint) for arm in arms if arm.engine == "slice"}) < 2:
+            return arms
+        words = {arm: f"{'joint' if arm.joint else 'single'} updates" for arm in arms}
         scales = {"natural": "sigma", "log": "log sigma"}
         return [
-            replace(arm, sampler=f"{words[arm]}, {scales.get(arm.scale, NONE)}") for arm in found
+            replace(arm, sampler=f"{words[arm]}, {scales.get(arm.scale, NONE)}") for arm in arms
         ]
 
     @cached_property
@@ -355,16 +353,17 @@ class Record:
         return [(j, arm) for j, arm in enumerate(self.own) if arm.variant != EXACT]
 
     @cached_property
-    def silent(self) -> set[int]:
-        """The rows of arms that predict nothing: they take two classes, and there are more."""
+    def arms_with_predictions(self) -> list[Arm]:
+        """The arms that predict: some take two classes, and there are more."""
         predicted = self.predictions.get("probability", ()) if self.tests else ()
-        return {row for row, p in enumerate(predicted) if np.isnan(p).all()}
+        without = {row for row, p in enumerate(predicted) if np.isnan(p).all()}
+        return [arm for arm in self.arms if arm.row not in without]
 
-    def keys(self, arm: Arm) -> dict[str, Any]:
+    def keys(self, arm: Arm) -> dict[str, object]:
         """Return what an arm is, for the columns of tables."""
         if self.logistic:
             return {"model": arm.words, "order": str(arm.order) if arm.order >= 0 else "all"}
-        keys = {"features": arm.label, "method": arm.words}
+        keys: dict[str, object] = {"features": arm.label, "method": arm.words}
         return keys | ({self.variant_name: arm.variant} if len(self.variants) > 1 else {})
 
     def name(self, arm: Arm) -> str:
@@ -373,10 +372,10 @@ class Record:
             return arm.words + (f", order {arm.order}" if arm.order >= 0 else "")
         size = arm.label
         if not size.startswith("|"):  # else the label says that features are kept
-            what = "feature" if size == "all" else self.unit
-            size = f"{size_words(size)} {what}{'s' * (size.partition(' ')[0] != '1')}"
-        several = arm.variant not in (NONE, *self.variants[:1])
-        return f"{size}, {arm.words}" + (f", {arm.variant}" if several else "")
+            noun = "feature" if size == "all" else self.unit
+            size = f"{size_words(size)} {noun}{'s' * (size.partition(' ')[0] != '1')}"
+        names_variant = arm.variant not in (NONE, *self.variants[:1])
+        return f"{size}, {arm.words}" + (f", {arm.variant}" if names_variant else "")
 
     def title(self, arm: Arm) -> str:
         """Return what an arm is called in tables of all arms, and above panels."""
@@ -408,25 +407,25 @@ class Record:
 
     def class_words(self, y: int) -> str:
         """Return a class as captions and axes name it."""
-        named = self.logistic or self.classes != [str(g) for g in range(self.n_classes)]
-        return self.classes[y] if named else f"class {y}"
+        has_name = self.logistic or self.classes != [str(g) for g in range(self.n_classes)]
+        return self.classes[y] if has_name else f"class {y}"
 
     @cached_property
     def tested(self) -> Tested:
         """The test cases."""
-        found, drawn = self.predictions, self.config["drawn"]
-        division = {"data set" if drawn else "replicate": found["replicate"]}
-        division |= {name: found[name] for name in ("fold", "group")}
+        arrays, simulated = self.predictions, self.config["drawn"]
+        division = {"data set" if simulated else "replicate": arrays["replicate"]}
+        division |= {name: arrays[name] for name in ("fold", "group")}
         groups = self.simulated.get("case_groups")  # None where each case is alone
         if groups is not None and self.logistic:
             tests = np.bincount(self._trained)
-            each = zip(self._by_block("case_groups", "simulate"), tests, strict=True)
-            groups = np.concatenate([kept[-number:] for kept, number in each])
+            blocks = zip(self._by_block("case_groups", "simulate"), tests, strict=True)
+            groups = np.concatenate([members[-number:] for members, number in blocks])
         elif groups is not None:
-            groups = groups[found["case"].astype(np.int64)]
+            groups = groups[arrays["case"].astype(np.int64)]
         ids, unit = self._cases_of_blocks() if self.logistic else self._cases_of_table()
         return Tested(
-            response=found["response"] if self.logistic else found["response"].astype(np.int64),
+            response=arrays["response"] if self.logistic else arrays["response"].astype(np.int64),
             ids=ids,
             unit=unit,
             division={name: place + 1 for name, place in division.items() if place.any()},
@@ -444,11 +443,11 @@ class Record:
 
     def _cases_of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what the test cases of chapter 3 are called, and their numbers."""
-        each = zip(self._by_block("ids", "simulate"), np.bincount(self._trained), strict=True)
-        ids = np.concatenate([
-            kept[-tests:] if len(kept) else np.arange(1, tests + 1).astype(str)
-            for kept, tests in each
-        ])  # fmt: skip
+        parts = []
+        blocks = zip(self._by_block("ids", "simulate"), np.bincount(self._trained), strict=True)
+        for names, tests in blocks:
+            parts.append(names[-tests:] if len(names) else np.arange(1, tests + 1).astype(str))
+        ids = np.concatenate(parts)
         numbers = np.char.isdigit(ids).all() and np.char.str_len(ids).max() < 18
         unit = np.unique(ids.astype(int) if numbers else ids, return_inverse=True)[1].reshape(-1)
         again = len(ids) // self.n_cases
@@ -486,14 +485,13 @@ class Record:
         """
         if self.config["data"] is None or self.tables or self.continuous or not self.tests:
             return []
-        found = []
+        scores = []
         for arm in self.arms:
             p = self.probability(arm)
             p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
             linear = arm.method == WHOLE or arm.engine == "logistic-regression"
-            kind = {"own": arm.own, "linear": linear}
-            found.append(Score(self.tested, self.name(arm), p, self.keys(arm), **kind))
-        return found
+            scores.append(Score(self.tested, self.name(arm), p, self.keys(arm), linear=linear))
+        return scores
 
     @cached_property
     def choice(self) -> tuple[Score, np.ndarray] | None:
@@ -501,13 +499,13 @@ class Record:
 
         It is the `preferred` arm of each split.  None where nothing was chosen.
         """
-        judged = self.predictions.get("inner_losses") if self.scores else None
-        if judged is None or np.isnan(judged[..., 0]).all(axis=1).any():
+        summaries = self.predictions.get("inner_losses") if self.scores else None
+        if summaries is None or np.isnan(summaries[..., 0]).all(axis=1).any():
             return None  # a class has too few cases
-        chosen = preferred(judged)
-        every = np.stack([*(one.probability for one in self.scores), self.tested.base])
-        mine = every[chosen[self._trained], np.arange(len(self._trained))]
-        return Score(self.tested, CHOSEN, mine), chosen
+        rows = preferred(summaries)
+        by_arm = np.stack([*(score.probability for score in self.scores), self.tested.base])
+        probability = by_arm[rows[self._trained], np.arange(len(self._trained))]
+        return Score(self.tested, CHOSEN, probability), rows
 
     def recommended(self, rows: Iterable[int]) -> int:
         """Return the method to predict new samples with, of some rows; -1 for class frequencies.
@@ -530,27 +528,27 @@ class Record:
     def mean_losses(self) -> list[float]:
         """By what arms are compared: AMLP, or the root mean squared error of real responses."""
         if not self.continuous:
-            return [one.amlp for one in self.scores]
+            return [score.amlp for score in self.scores]
         medians = self.predictions["median"]
         return [metrics.root_mean_square(medians[arm.row], self.response) for arm in self.arms]
 
     @property
     def predicting(self) -> list[Score]:
         """The scores of arms that predict: some take two classes, and there are more."""
-        return [one for one in self.scores if not np.isnan(one.amlp)]
+        return [score for score in self.scores if not np.isnan(score.amlp)]
 
-    def predicted_columns(self) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    def predicted_columns(self) -> Iterator[tuple[dict[str, object], dict[str, np.ndarray]]]:
         """Yield what an arm is, and the columns of its predictions, (N,) each."""
         if self.continuous:
-            named = {"median": "median", "low": "5 %", "high": "95 %"}
+            titles = {"median": "median", "low": "5 %", "high": "95 %"}
             for arm in self.arms:
-                found = {words: self.predictions[name][arm.row] for name, words in named.items()}
-                yield self.keys(arm), found
-        for one in self.scores:
-            columns = zip(self.tested.classes, one.probability.T, strict=True)
-            yield one.keys, {f"probability: {name}": p for name, p in columns}
+                ends = {title: self.predictions[name][arm.row] for name, title in titles.items()}
+                yield self.keys(arm), ends
+        for score in self.scores:
+            columns = zip(self.tested.classes, score.probability.T, strict=True)
+            yield score.keys, {f"probability: {name}": p for name, p in columns}
 
-    def of_one(self, arm: Arm) -> tuple[np.ndarray, np.ndarray]:
+    def probability_and_hit(self, arm: Arm) -> tuple[np.ndarray, np.ndarray]:
         """Return probabilities (N,) and whether that is so: of class 1, or of being right.
 
         Of more than two classes they are those of the class that is predicted.
@@ -560,8 +558,8 @@ class Record:
         return (p, y) if p.ndim == 1 else metrics.confidence(p, y)
 
     @property
-    def one_words(self) -> str:
-        """What the probabilities that `of_one` returns are of."""
+    def positive_class_name(self) -> str:
+        """What the probabilities that `probability_and_hit` returns are of."""
         return self.class_words(1) if self.n_classes == 2 else "the predicted class"
 
     # ---- selections and methods of chapter 2 ----
@@ -587,9 +585,9 @@ class Record:
 
     @property
     def main_arms(self) -> list[Arm]:
-        """The arms with the first rule or sampler, or with none, but for silent ones."""
-        wanted = (self.variants[0], NONE)
-        return [arm for arm in self.arms if arm.variant in wanted and arm.row not in self.silent]
+        """The arms that predict with the first rule or sampler, or with none."""
+        variants = (self.variants[0], NONE)
+        return [arm for arm in self.arms_with_predictions if arm.variant in variants]
 
     @property
     def manners(self) -> list[Manner]:
@@ -599,18 +597,18 @@ class Record:
     @property
     def plain_manners(self) -> list[Manner]:
         """The first manner for each that may be relevant; a temperature changes no posterior."""
-        first = {one.relevant: one for one in reversed(self.manners)}
-        return [one for one in self.manners if first[one.relevant] == one]
+        first = {manner.relevant: manner for manner in reversed(self.manners)}
+        return [manner for manner in self.manners if first[manner.relevant] == manner]
 
     def ways(self, order: Iterable[str]) -> list[Way]:
         """The methods used, in the order given, ours by their manners.
 
         They are corrected if the arms keep all features.
         """
-        used = {arm.way for arm in self.arms if arm.row not in self.silent}
-        others = [Manner(NONE, temperature) for temperature in (NONE, RESIDUAL)]
-        wanted = (Way(*one) for one in product(order, (*self.manners, *others)))
-        return [way for way in wanted if way in used] or [
+        available = {arm.way for arm in self.arms_with_predictions}
+        peer_manners = [Manner(NONE, temperature) for temperature in (NONE, RESIDUAL)]
+        candidates = (Way(*pair) for pair in product(order, (*self.manners, *peer_manners)))
+        return [way for way in candidates if way in available] or [
             Way("corrected", manner) for manner in self.manners
         ]
 
@@ -622,11 +620,10 @@ class Record:
         With all features there is one arm, which counts as corrected and as uncorrected.
         """
         variants = (variant or self.variants[0], NONE)
-        for arm in self.arms:
-            same = arm.method == method or (arm.method == "complete" and method in OURS)
+        for arm in self.arms_with_predictions:
+            has_method = arm.method == method or (arm.method == "complete" and method in OURS)
             fits = manner is None or arm.manner in (manner, Manner(NONE, manner.temperature))
-            here = arm.label == label and arm.variant in variants and arm.row not in self.silent
-            if same and fits and here:
+            if has_method and fits and arm.label == label and arm.variant in variants:
                 return arm
         return None
 
@@ -639,10 +636,10 @@ class Record:
 
     def lines(self, arms: list[Arm]) -> dict[str, list[Arm]]:
         """Return arms by their words, each sorted by order."""
-        found: dict[str, list[Arm]] = {}
+        by_words: dict[str, list[Arm]] = {}
         for arm in sorted(arms, key=lambda arm: arm.order):
-            found.setdefault(arm.words, []).append(arm)
-        return found
+            by_words.setdefault(arm.words, []).append(arm)
+        return by_words
 
     def of_order(
         self, order: int, prior: str, *, compress: bool = True, sampler: str | None = None
@@ -660,8 +657,8 @@ class Record:
     @property
     def widest_order(self) -> int:
         """The largest order of both original and compressed models, of all where one is absent."""
-        ours = [(arm.order, arm.compress) for arm in self.own if arm.engine == "slice"]
-        return max([o for o, _ in ours if {(o, True), (o, False)} <= {*ours}] or self.orders)
+        keys = [(arm.order, arm.compress) for arm in self.own if arm.engine == "slice"]
+        return max([o for o, _ in keys if {(o, True), (o, False)} <= {*keys}] or self.orders)
 
     @property
     def drawn_order(self) -> int:
@@ -719,15 +716,15 @@ class Record:
         train[self.fits["arm"]] = self.fits["seconds"].mean(axis=0)
         return {"train": train, "predict": predict, "all": np.nan_to_num(train) + predict}
 
-    def timings(self) -> list[dict[str, Any]]:
+    def timings(self) -> list[dict]:
         """Rows of timings.csv, processor seconds; none where there is nothing to time."""
         if self.config["reduction"]:
-            found = self.reduction
+            counts = self.reduction
             return [
-                {name: found[name][s] for name in ("features", "values", "order")}
+                {name: counts[name][s] for name in ("features", "values", "order")}
                 | {"replicate": r}
-                | {name: found[name][r, s] for name in ("thesis_seconds", "closed_seconds")}
-                for r, s in np.ndindex(found["groups"].shape)
+                | {name: counts[name][r, s] for name in ("thesis_seconds", "closed_seconds")}
+                for r, s in np.ndindex(counts["groups"].shape)
             ]
         if self.config["data"] is None:
             return []
@@ -740,7 +737,7 @@ class Record:
             ]  # fmt: skip
         return [self._timing(arm) for arm in self.arms]
 
-    def _timing(self, arm: Arm) -> dict[str, Any]:
+    def _timing(self, arm: Arm) -> dict[str, object]:
         if self.logistic:
             return {
                 "order": arm.order if arm.order >= 0 else np.nan,  # a peer that uses all features
@@ -753,7 +750,7 @@ class Record:
         predict = self.predictions["seconds"][:, arm.row].sum() if self.tests else 0.0
         printed = self.thesis.get("seconds", {})
         column = printed.get("corrected" if arm.method == "complete" else arm.method, {})
-        theirs = {str(size): seconds for size, seconds in column.items()}.get(arm.label)
+        of_thesis = {str(size): seconds for size, seconds in column.items()}.get(arm.label)
         return {
             "features": arm.label,
             "method": arm.words,
@@ -762,11 +759,11 @@ class Record:
             "fit": fit,
             "predict": predict if arm.own else np.nan,
             "fit and predict": fit + predict if arm.own else predict,
-            **({"thesis": None if arm.variant == "collapsed" else theirs} if printed else {}),
+            **({"thesis": None if arm.variant == "collapsed" else of_thesis} if printed else {}),
         }
 
 
-def preferred(judged: np.ndarray) -> np.ndarray:
+def preferred(summaries: np.ndarray) -> np.ndarray:
     """Return the best method of each split, (splits,), -1 for the class frequencies.
 
     It is the method with the lowest log loss on left-out samples plus DOUBT standard errors, among
@@ -777,7 +774,7 @@ def preferred(judged: np.ndarray) -> np.ndarray:
     judged : (splits, A, 3) mean of the log losses less those of the class frequencies, its
         standard error, and standardised sum of signed ranks.
     """
-    mean, error, rank = np.moveaxis(judged, -1, 0)
+    mean, error, rank = np.moveaxis(summaries, -1, 0)
     better = (mean < 0) & (rank < -CLEAR)
     loss = np.where(better, mean + DOUBT * error, np.inf)
     return np.where(better.any(axis=1), loss.argmin(axis=1), -1)
@@ -796,13 +793,13 @@ def thesis_numbers() -> dict[str, Any]:
 
 def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
     """Return the values of a tree by dotted keys, as text; what is not given is left out."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for key, value in tree.items():
         if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{key}.")
+            values |= flat(value, f"{prefix}{key}.")
         elif value is not None:
-            found[f"{prefix}{key}"] = str(value)
-    return found
+            values[f"{prefix}{key}"] = str(value)
+    return values
 
 
 def check_thesis(config: dict[str, Any]) -> None:

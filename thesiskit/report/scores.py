@@ -28,7 +28,8 @@ from thesiskit.report.posteriors import base_label, log_alphas
 from thesiskit.report.record import NONE, Arm, Manner, Record, Way
 from thesiskit.report.stages import manner_words
 
-STYLES: dict[str, dict[str, Any]] = {  # of lines, so that they can be told in grey
+Look = dict[str, Any]  # keywords of matplotlib's plot
+STYLES: dict[str, Look] = {  # of lines, which can be distinguished in grey
     "corrected": {"linestyle": "--", "marker": "o"},
     "uncorrected": {"linestyle": ":", "marker": "s"},
     "bernoulli-nb": {"linestyle": "-.", "marker": "^"},
@@ -40,7 +41,7 @@ STYLES: dict[str, dict[str, Any]] = {  # of lines, so that they can be told in g
 }
 HALF = {"fillstyle": "left", "markerfacecolor": INK, "markersize": 7}  # with a temperature
 FULL = {"markerfacecolor": INK, "markersize": 3.5}  # small, on top of what they may cover
-SOME: dict[str, dict[str, Any]] = {  # where some features are relevant
+SOME: dict[str, Look] = {  # where some features are relevant
     "corrected": {"linestyle": "-", "marker": "o", **FULL},
     "uncorrected": {"linestyle": (0, (3, 1, 1, 1)), "marker": "s", **FULL},
 }
@@ -57,11 +58,11 @@ ALL_KEPT = " If all features are kept, there is nothing to correct, and the meth
 LEVEL = 0.99  # of the bands, all categories of a method together
 
 
-def style(way: Way) -> dict[str, Any]:
+def style(way: Way) -> Look:
     """Return how the line of a method is drawn; with a temperature, its markers are half full."""
     relevant, temperature = way.manner
-    found = SOME[way.method] if relevant == "some" else STYLES[way.method]
-    return {"markerfacecolor": "white"} | found | (HALF if temperature == RESIDUAL else {})
+    look = SOME[way.method] if relevant == "some" else STYLES[way.method]
+    return {"markerfacecolor": "white"} | look | (HALF if temperature == RESIDUAL else {})
 
 
 # ---- tables ----
@@ -74,12 +75,13 @@ def selection_table(record: Record) -> list[Table]:
     columns = {name: dict(record.by_size(name)) for name in names}
     sets, rows = record.n_sets, []
     for label in record.labels:
-        gamma, p, kept, tied, tied_kept = (columns[name][label] for name in names)
-        row = {"selection": label, "kept": kept.mean(), "of": int(p.max()), "gamma": gamma.mean()}
+        gamma, p, n_selected, n_tied, n_tied_selected = (columns[name][label] for name in names)
+        row = {"selection": label, "kept": n_selected.mean(), "of": int(p.max())}
+        row["gamma"] = gamma.mean()
         if sets > 1:
             row |= {"gamma, lowest": gamma.min(), "gamma, highest": gamma.max()}
-        row |= {"tied at gamma": tied.mean(), "of these kept": tied_kept.mean()}
-        if (kept == p).all():  # nothing was left out: there is no gamma
+        row |= {"tied at gamma": n_tied.mean(), "of these kept": n_tied_selected.mean()}
+        if (n_selected == p).all():  # nothing was left out: there is no gamma
             row |= dict.fromkeys(list(row)[3:], np.nan)
         if thesis:
             row["gamma, thesis"] = thesis.get(label, np.nan)
@@ -97,10 +99,10 @@ def selection_table(record: Record) -> list[Table]:
 
 def calibration_table(record: Record) -> list[Table]:
     """Calibration by first decimal of the prediction, one table for each rule or sampler."""
-    tables, one = [], record.one_words
-    actual = one if record.n_classes == 2 else "right"
+    tables, class_name = [], record.positive_class_name
+    actual = class_name if record.n_classes == 2 else "right"
     caption = (
-        f"C is the first decimal of the predictive probability of {one}; # the number of "
+        f"C is the first decimal of the predictive probability of {class_name}; # the number of "
         "test cases in that category, Pred their mean prediction, Actual the fraction of "
         f"them that are {actual}. With all features there is nothing to correct."
     )
@@ -129,11 +131,11 @@ def _calibration_block(record: Record, label: str, variant: str) -> pd.DataFrame
         arm = record.find(label, way.method, variant, way.manner)
         if arm is None or arm.way != way:
             continue
-        ours = metrics.calibration(*record.of_one(arm))
+        calibration = metrics.calibration(*record.probability_and_hit(arm))
         title = way.words.replace("complete", "corrected")
-        frame[f"{title}: #"] = ours["cases"]
-        frame[f"{title}: Pred"] = ours["predicted"]
-        frame[f"{title}: Actual"] = ours["actual"]
+        frame[f"{title}: #"] = calibration["cases"]
+        frame[f"{title}: Pred"] = calibration["predicted"]
+        frame[f"{title}: Actual"] = calibration["actual"]
         thesis = record.thesis_calibration
         if thesis is not None and way.manner == Manner("all"):
             theirs = thesis[(thesis.features_selected == label) & (thesis.method == way.method)]
@@ -158,7 +160,7 @@ def measured(record: Record) -> dict[Arm, dict[str, float]]:
 
 def score_table(record: Record) -> list[Table]:
     """Error, expected error, AMLP and squared error of every arm."""
-    rows = [record.keys(arm) | found for arm, found in measured(record).items()]
+    rows = [record.keys(arm) | measures for arm, measures in measured(record).items()]
     caption = (
         f"Over {len(record.response):,} test cases. The expected error is what the predictions "
         "themselves expect; AMLP is the average minus log probability of the actual class."
@@ -192,74 +194,74 @@ _ONCE = ", of which each counts once, however often it was tested."
 
 def classifier_table(record: Record) -> list[Table]:
     """AUC, Brier score, sensitivity, specificity and calibration of every arm; or confusions."""
-    classes, rows, told = record.tested.classes, [], []
+    classes, rows, confusion_rows = record.tested.classes, [], []
     two = len(classes) == 2
-    for one in record.predicting:
-        row: dict[str, Any] = {"arm": one.name}
-        row |= _interval("AUC", one.auc_interval)
-        row["Brier"] = metrics.squared_error(one.probability, one.tested.response)
+    for score in record.predicting:
+        row: dict[str, object] = {"arm": score.name}
+        row |= _interval("AUC", score.auc_interval)
+        row["Brier"] = metrics.squared_error(score.probability, score.tested.response)
         for name, g in (("sensitivity", 1), ("specificity", 0)) if two else ():
-            row |= _interval(name, one.right_of(g))
+            row |= _interval(name, score.right_of(g))
         names = ("calibration slope", "calibration intercept")[: 1 + two]
-        for name, found in zip(names, one.recalibration, strict=False):
-            row |= _interval(name, found)
+        for name, interval in zip(names, score.recalibration, strict=False):
+            row |= _interval(name, interval)
         rows.append(row)
-        for name, counts in zip(classes, one.confusion, strict=True):
-            said = {f"said to be: {of}": n for of, n in zip(classes, counts, strict=True)}
-            told.append({"arm": one.name, "class": name} | said)
+        for name, counts in zip(classes, score.confusion, strict=True):
+            predicted = {f"said to be: {of}": n for of, n in zip(classes, counts, strict=True)}
+            confusion_rows.append({"arm": score.name, "class": name} | predicted)
     caption = _ABOUT_TWO.format(record.class_words(1)) if two else _ABOUT_MORE
     caption += (
         "a slope below 1 says that it is over-confident, one above 1 under-confident. A dash: no "
         "slope is best, because the log odds divide these cases without an error. Intervals are of "
         f"95 %.{record.tested.about_auc}"
-        + " Those of sensitivity and specificity are Clopper and Pearson's." * two
-        + f" All are over {record.tested.of}"
-        + (_ONCE if record.tested.repeat.any() else ".")
+        + (" Those of sensitivity and specificity are Clopper and Pearson's." if two else "")
+        + f" All are over {record.tested.unit_name}"
+        + (_ONCE if record.tested.repetition.any() else ".")
         + record.tested.about_intervals
     )
     tables = [Table("classifiers", "As classifiers", pd.DataFrame(rows), caption)]
     if not two:
         words = "How many test cases of each class every arm says to be of each class."
-        frame = pd.DataFrame(told)
+        frame = pd.DataFrame(confusion_rows)
         tables.append(Table("confusion", "Confusions", frame, words, long=len(frame) > 20))
     return tables
 
 
-def _interval(name: str, found: Iterable[float]) -> dict[str, float]:
+def _interval(name: str, ends: Iterable[float]) -> dict[str, float]:
     """Return the columns of a number and the ends of its interval."""
     parts = ("value", "low", "high")
-    return {f"{name}: {part}": one for part, one in zip(parts, found, strict=True)}
+    return {f"{name}: {part}": value for part, value in zip(parts, ends, strict=True)}
 
 
 def differences_table(record: Record) -> list[Table]:
     """Every arm against the one with the lowest AMLP: paired differences of AMLP and errors."""
     scored = record.predicting
-    best = min(scored, key=lambda one: one.amlp)
+    best = min(scored, key=lambda score: score.amlp)
     rows = []
-    for one in scored:
-        if one is best:
+    for score in scored:
+        if score is best:
             continue
-        tested = one.tested
-        less = tested.independent(one.loss - best.loss)
-        difference = metrics.student(less, one.less(best)[1])
-        wrong = one.wrong_cases, best.wrong_cases
+        tested = score.tested
+        less = tested.independent(score.loss - best.loss)
+        difference = metrics.student(less, score.less(best)[1])
+        wrong = score.wrong_cases, best.wrong_cases
         only = [(a & ~b).sum() for a, b in permutations(wrong)]
         rows.append(
-            {"arm": one.name}
+            {"arm": score.name}
             | _interval("AMLP more than the best", difference)
             | {"wrong: only this arm": only[0], "wrong: only the best": only[1]}
-            | {"wrong: p": metrics.mcnemar(*wrong, tested.places, tested.wider)}
+            | {"wrong: p": metrics.mcnemar(*wrong, tested.group_id, tested.wider)}
         )
     caption = (
         f"The best is {best.name}, with an AMLP of {best.amlp:.3f}, which is the lowest. An "
-        f"interval (Student's, of 95 %, of the differences of single {best.tested.of}) that "
+        f"interval (Student's, of 95 %, of the differences of single {best.tested.unit_name}) that "
         "contains 0 says that these cases cannot tell an arm from it; as the same cases have "
         "chosen the best, differences are somewhat too large. Then how many cases only one of the "
         "two predicts wrongly; p is that of McNemar's exact test that both err as often"
         + (", by the signs of the differences of groups." if best.tested.group is not None else ".")
         + best.tested.about_intervals
     )
-    if record.tested.repeat.any():
+    if record.tested.repetition.any():
         caption += (
             " A case that was tested several times counts once: by the mean of its losses, and by "
             "the mean of its predictions."
@@ -271,12 +273,12 @@ def differences_table(record: Record) -> list[Table]:
 def quadrature_table(record: Record) -> list[Table]:
     """What exact integrals over theta change, against Simpson's rule."""
     tables = []
-    for other in record.variants[1:]:
-        variants, rows = [record.variants[0], other], []
+    for second_variant in record.variants[1:]:
+        variants, rows = [record.variants[0], second_variant], []
         ways = record.ways(("corrected", "uncorrected", "complete"))
         for label, way in product(record.labels, ways):
-            found = [record.find(label, way.method, one, way.manner) for one in variants]
-            arms = [arm for arm in found if arm is not None]
+            pair = [record.find(label, way.method, name, way.manner) for name in variants]
+            arms = [arm for arm in pair if arm is not None]
             if len(arms) < len(variants) or arms[0].way != way:
                 continue
             change = np.abs(record.probability(arms[0]) - record.probability(arms[1]))
@@ -286,15 +288,14 @@ def quadrature_table(record: Record) -> list[Table]:
                 "largest change of a prediction": change.max(),
                 "mean change": change.mean(),
             }
-            both = list(zip(variants, arms, strict=True))
+            pairs = list(zip(variants, arms, strict=True))
             for name in ("AMLP", "expected error"):
-                row |= {f"{name}: {variant}": measured(record)[arm][name] for variant, arm in both}
+                row |= {f"{name}: {variant}": measured(record)[arm][name] for variant, arm in pairs}
             alpha, factor = zip(*(_integrals(record, arm) for arm in arms), strict=True)
-            row |= {
-                f"mean log alpha: {one}": value for one, value in zip(variants, alpha, strict=True)
-            }
-            some = way.manner.relevant == "some"  # then the factor is not of one alpha
-            rows.append(row | {"change of log P(S)": np.nan if some else factor[1] - factor[0]})
+            row |= dict(zip([f"mean log alpha: {name}" for name in variants], alpha, strict=True))
+            estimates_pi = way.manner.relevant == "some"  # then the factor is not of one alpha
+            change = np.nan if estimates_pi else factor[1] - factor[0]
+            rows.append(row | {"change of log P(S)": change})
         first, second = map(variant_words, variants)
         title = f"What {first} changes, against {second}"
         caption = (
@@ -302,7 +303,8 @@ def quadrature_table(record: Record) -> list[Table]:
             "averaged over its posterior; the last column is the change of the logarithm of the "
             "adjustment factor at the most probable alpha."
         )
-        name = "quadrature" if other == record.variants[1] else f"quadrature-{other}"
+        suffix = "" if second_variant == record.variants[1] else f"-{second_variant}"
+        name = f"quadrature{suffix}"
         tables.append(Table(name, title, pd.DataFrame(rows), caption))
     return tables
 
@@ -343,7 +345,7 @@ def timing_table(record: Record) -> list[Table]:
 
 def reliability(record: Record, arm: Arm) -> pd.DataFrame:
     """Calibration with the exact band of each category, all holding together at LEVEL."""
-    p, y = record.of_one(arm)
+    p, y = record.probability_and_hit(arm)
     frame, category = metrics.calibration(p, y), metrics.categories(p)
     filled = np.flatnonzero(frame["cases"])
     bands = np.full((len(frame), 2), np.nan)
@@ -360,11 +362,11 @@ def reliability(record: Record, arm: Arm) -> pd.DataFrame:
 
 def reliability_table(record: Record) -> list[Table]:
     """Calibration of every arm with exact bands."""
-    several = record.mixture and len(record.variants) > 1
+    names_variant = record.mixture and len(record.variants) > 1
     parts, rows = [], []
-    for arm in record.arms if several else record.main_arms:
+    for arm in record.arms if names_variant else record.main_arms:
         keys = {"features": arm.label, "method": arm.words}
-        keys |= {"sampler": arm.variant} if several else {}
+        keys |= {"sampler": arm.variant} if names_variant else {}
         frame = reliability(record, arm).rename(columns={"category": "C"})
         inside, filled = int((frame.inside == "yes").sum()), int((frame.cases > 0).sum())
         rows.append(keys | {"categories inside their band": inside, "of": filled})
@@ -389,7 +391,7 @@ def _about_bands(record: Record) -> str:
         f"probability of at least {LEVEL:.0%}. The bands are exact (Poisson-binomial), and the "
         "level is divided between the categories."
     )
-    if record.tested.repeat.any():
+    if record.tested.repetition.any():
         words += " In the intervals of fractions a case counts once, however often it was tested."
     if len(record.response) > len(np.unique(record.predictions["replicate"])):
         words += " This holds for independent cases; here test cases share training sets."
@@ -398,18 +400,15 @@ def _about_bands(record: Record) -> str:
 
 def reliability_figure(record: Record) -> list[Figure]:
     """Reliability diagrams of every arm, with exact bands and intervals."""
-    one = drawn_words(record.one_words, 20)
-    told, true = f"mean probability of {one}", f"fraction in {one}"
+    class_name = drawn_words(record.positive_class_name, 20)
+    x_label, y_label = f"mean probability of {class_name}", f"fraction in {class_name}"
     if record.n_classes > 2:
-        told, true = "mean confidence", "fraction that is right"
+        x_label, y_label = "mean confidence", "fraction that is right"
 
     def of_variant(variant: str):
-        arms = [arm for arm in record.arms
-                if arm.variant in (variant, NONE) and arm.row not in record.silent]  # fmt: skip
-        figure, axes = grid(
-            len(arms), 4, width=lambda columns: 2.2 * columns + 0.5,
-            height=lambda rows: 2.5 * rows + 0.3, sharex=True, sharey=True,
-        )  # fmt: skip
+        arms = [arm for arm in record.arms_with_predictions if arm.variant in (variant, NONE)]
+        sizes = {"width": lambda n: 2.2 * n + 0.5, "height": lambda n: 2.5 * n + 0.3}
+        figure, axes = grid(len(arms), 4, **sizes, sharex=True, sharey=True)
         for axis, arm in zip(axes.flat, arms, strict=False):
             frame = reliability(record, arm)
             frame = frame[frame.cases > 0]
@@ -423,8 +422,8 @@ def reliability_figure(record: Record) -> list[Figure]:
                 axis.plot(part.predicted, part.actual, "o", **look)
             axis.set_aspect("equal")
             axis.set_title(fill(drawn_words(record.name(arm), 80), 30), fontsize=8)
-        figure.supxlabel(told, fontsize=10)
-        figure.supylabel(true, fontsize=10)
+        figure.supxlabel(x_label, fontsize=10)
+        figure.supylabel(y_label, fontsize=10)
         return figure
 
     caption = (
@@ -440,45 +439,43 @@ def reliability_figure(record: Record) -> list[Figure]:
 
 
 def _panels(
-    record: Record, methods: Iterable[str], draw: Callable[[Any, Arm], None],
-    above: Callable[[str], str], beside: Callable[[str, str], str], *,
-    height: Callable[[int], float], **options,
-):  # fmt: skip
+    record: Record, methods: tuple[str, ...], draw: Callable, by_label: Callable, by_row: Callable
+):
     """Return a figure of methods by features kept, with a panel for each arm.
 
-    A method has a row for each number of features that it may be told that there were before.
-    above, beside : the titles of a column, and of a row by method and words.
-    height : by the number of rows.
+    A method has a row for each number of features that there may have been before a screening.
+    draw : draws an arm on axes; by_label, by_row : titles.
     """
     columns = list(dict.fromkeys(map(base_label, record.labels)))
-    before = dict.fromkeys(label.partition(" of ")[2] for label in record.labels)
+    origins = dict.fromkeys(label.partition(" of ")[2] for label in record.labels)
     rows: dict[tuple[str, str], list[Arm | None]] = {}
-    for way, of in product(record.ways(methods), before):
+    for way, of in product(record.ways(methods), origins):
         labels = [f"{column} of {of}" if of else column for column in columns]
-        mine = [record.find(label, way.method, manner=way.manner) for label in labels]
-        if any(mine):
-            rows[way.method, way.words + (f", of {of}" if of else "")] = mine
-    figure, axes = canvas(len(rows), len(columns), height=height(len(rows)), **options)
-    there = np.array([[arm is not None for arm in mine] for mine in rows.values()])
+        arms = [record.find(label, way.method, manner=way.manner) for label in labels]
+        if any(arms):
+            rows[way.method, way.words + (f", of {of}" if of else "")] = arms
+    height = 1.55 * len(rows) + 0.7
+    figure, axes = canvas(len(rows), len(columns), height=height, sharex=True, sharey="row")
+    fitted = np.array([[arm is not None for arm in arms] for arms in rows.values()])
     for (i, row), (j, column) in product(enumerate(rows), enumerate(columns)):
         axis, arm = axes[i, j], rows[row][j]
         axis.set_visible(arm is not None)
         if arm is None:
             continue
         draw(axis, arm)
-        if i == there[:, j].argmax():
-            axis.set_title(above(column), fontsize=10)
-        if j == there[i].argmax():
-            axis.set_ylabel(beside(*row))
+        if i == fitted[:, j].argmax():
+            axis.set_title(by_label(column), fontsize=10)
+        if j == fitted[i].argmax():
+            axis.set_ylabel(by_row(*row))
     return figure
 
 
 def _by_variant(
-    record: Record, name: str, title: str, draw: Callable[[str], Any], caption: str,
-    complete: str = ALL_KEPT,
-) -> list[Figure]:  # fmt: skip
+    record: Record, name: str, title: str, draw: Callable, caption: str, complete: str = ALL_KEPT
+) -> list[Figure]:
     """Return a figure of the first rule for theta, or one of every sampler.
 
+    draw : returns the figure of a variant.
     complete : what the caption adds where an arm keeps all features.
     """
     figures = []
@@ -508,7 +505,7 @@ def _draw_by_selection(record: Record, axis, variant: str, lines: Iterable[tuple
         places = np.arange(len(labels))
         words = [size_words(label).replace(" of ", "\nof ") for label in labels]
         axis.set_xticks(places, words)
-        if any("\n" in one for one in words):  # long ones, of tables that were screened before
+        if any("\n" in text for text in words):  # long ones, of tables that were screened before
             axis.tick_params(axis="x", labelsize=7)
         axis.set_xlabel("selection")
     for way, measure, look in lines:
@@ -528,14 +525,14 @@ def correlation_scatter(record: Record) -> list[Figure]:
     train = record.selection["train_correlation"]
     figure, axes = canvas(height=4.6, width=6.2)
     axis = axes[0, 0]
-    axis.plot(train, record.selection["test_correlation"], ".", color=INK, markersize=2,
-              alpha=0.35, rasterized=True)  # fmt: skip
+    test, dots = record.selection["test_correlation"], {"markersize": 2, "alpha": 0.35}
+    axis.plot(train, test, ".", color=INK, rasterized=True, **dots)
     order = np.sort(train)[::-1]
     for label in filter(str.isdigit, record.labels):
         x = order[int(label) - 1]
         axis.axvline(x, color=INK, linewidth=0.9, linestyle="--")
-        axis.annotate(size_words(label), (x, 1.005), xycoords=("data", "axes fraction"),
-                      ha="center", fontsize=8)  # fmt: skip
+        above = {"xycoords": ("data", "axes fraction"), "ha": "center"}
+        axis.annotate(size_words(label), (x, 1.005), fontsize=8, **above)
     axis.set(
         xlabel="absolute correlation with the response, training cases",
         ylabel="absolute correlation, test cases",
@@ -555,15 +552,14 @@ def error_rates(record: Record) -> list[Figure]:
     """Actual and expected error rates by number of features (fig-sim-perf1, fig-mix-er)."""
     looks = {
         "error": {"label": "actual", "linestyle": "-", "marker": "o"},
-        "expected error": {
-            "label": "expected", "linestyle": ":", "marker": "s", "markerfacecolor": "white"
-        },
-    }  # fmt: skip
+        "expected error": {"label": "expected", "linestyle": ":", "marker": "s"},
+    }
+    looks["expected error"]["markerfacecolor"] = "white"
 
     def draw(variant: str):
         rows = len(record.manners)
-        ways = [Way(method, manner) for manner in record.manners
-                for method in ("uncorrected", "corrected")]  # fmt: skip
+        methods = ("uncorrected", "corrected")
+        ways = [Way(method, manner) for manner in record.manners for method in methods]
         figure, axes = canvas(rows, 2, height=2.9 * rows + 0.5, sharey=True)
         for way, axis in zip(ways, axes.flat, strict=True):
             lines = [(way, measure, look) for measure, look in looks.items()]
@@ -611,11 +607,11 @@ def null_figure(record: Record) -> list[Figure]:
     bins = np.linspace(0, 1, 26)
 
     def draw(axis, arm: Arm) -> None:
-        p, found = record.of_one(arm)[0], measured(record)[arm]
-        axis.hist(p, bins, weights=np.full(len(p), 1 / len(p)), color=GREY, edgecolor=INK,
-                  linewidth=0.6)  # fmt: skip
-        rates = f"predicted {found['expected error']:.0%} errors, observed {found['error']:.0%}"
-        axis.set_title(rates, fontsize=8, loc="left")
+        p, rates = record.probability_and_hit(arm)[0], measured(record)[arm]
+        weights = np.full(len(p), 1 / len(p))
+        axis.hist(p, bins, weights=weights, color=GREY, edgecolor=INK, linewidth=0.6)
+        title = f"predicted {rates['expected error']:.0%} errors, observed {rates['error']:.0%}"
+        axis.set_title(title, fontsize=8, loc="left")
         axis.set_xticks([0, 0.5, 1], ["0", "½", "1"])
 
     of = f" of {record.selection['n_features'][0]:,}"
@@ -626,18 +622,18 @@ def null_figure(record: Record) -> list[Figure]:
         "bernoulli-nb-calibrated": "the same in\nCalibratedClassifierCV",
     }
 
-    def beside(method: str, words: str) -> str:
+    def column_title(column: str) -> str:
+        return f"{kept_words(column)}{of}\n"
+
+    def row_title(method: str, words: str) -> str:
         return names.get(method, f"naive Bayes,\n{words}".replace(", ", ",\n"))
 
-    figure = _panels(
-        record, ("uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated", "corrected"), draw,
-        lambda column: f"{kept_words(column)}{of}\n", beside,
-        height=lambda rows: 1.55 * rows + 0.7, sharex=True, sharey="row",
-    )  # fmt: skip
+    methods = ("uncorrected", *names, "corrected")
+    figure = _panels(record, methods, draw, column_title, row_title)
     for axis in figure.axes:
         axis.yaxis.label.set_fontsize(9)
-    one = drawn_words(record.one_words)
-    figure.supxlabel(f"predictive probability of {one}", fontsize=10)
+    class_name = drawn_words(record.positive_class_name)
+    figure.supxlabel(f"predictive probability of {class_name}", fontsize=10)
     figure.supylabel("fraction of test cases", fontsize=10)
     caption = (
         "Histograms of the predictions for the test cases. Above each is the error rate that "
@@ -662,7 +658,7 @@ def correlation_lattice(record: Record) -> list[Figure]:
     axis.set(xlim=(-0.5, n1 + 0.5), ylim=(-0.5, n0 + 0.5), xticks=range(n1 + 1))
     axis.set_yticks(range(n0 + 1))
     axis.set(xlabel="$I_1$: ones in class 1", ylabel="$I_0$: ones in class 0")
-    handles = [square(0, 0, one) for one in shade]
+    handles = [square(0, 0, colour) for colour in shade]
     words = [r"Cor $= 0$", rf"$0 <$ |Cor| $\leq$ {gamma:g}", rf"|Cor| $>$ {gamma:g}: kept"]
     figure.legend(handles, words, loc="outside upper center", ncols=3, frameon=False)
     title = "Sample correlation as a function of two counts"

@@ -39,8 +39,8 @@ def listed(words: list[str], last: str = "and") -> str:
 
 
 def _range(values: np.ndarray) -> str:
-    low, high = int(values.min()), int(values.max())
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    least, high = int(values.min()), int(values.max())
+    return f"{least:,}" if least == high else f"{least:,} to {high:,}"
 
 
 def _first(words: list[str], most: int, apart: str = ", ") -> str:
@@ -56,65 +56,71 @@ def question(record: Record) -> str:
     if record.tables:
         return f"Which class is a case of each of {len(record.tables)} tables?"
     text = _asked_of_patterns(record) if record.logistic else _asked_of_features(record)
-    others = dict.fromkeys(
+    method_names = dict.fromkeys(
         method_words(arm.method or arm.engine)
-        for arm in record.arms
-        if not arm.own and arm.row not in record.silent
+        for arm in record.arms_with_predictions
+        if not arm.own
     )
-    return text + (f" Other models stand beside these: {listed([*others])}." if others else "")
+    if method_names:
+        text += f" Other models stand beside these: {listed([*method_names])}."
+    return text
 
 
 def _asked_of_features(record: Record) -> str:
     config, classes = record.config, [record.class_words(y) for y in range(record.n_classes)]
     text = f"Is a case {classes[1]} or {classes[0]}"
     if len(classes) > 2:
-        named = [cut(name) for name in classes[:MOST_NAMED]]
-        more = len(classes) - len(named)
-        named += [f"one of {more} more"] if more else []
-        text = f"To which class does a case belong: {listed(named, 'or')}"
+        class_names = [cut(name) for name in classes[:MOST_NAMED]]
+        more = len(classes) - len(class_names)
+        class_names += [f"one of {more} more"] if more else []
+        text = f"To which class does a case belong: {listed(class_names, 'or')}"
     column = config["data"].get("response") if config["own"] else None
     text += f" (the column {column} of {config['data']['path']})?" if column else "?"
     selection, of = config["selection"], f"{record.used:,} features"
     if config.get("of_patterns"):
         order, number = selection.get("order", 1), int(record.selection["n_features"][0])
-        many = f"at most {order} of {of}" if order > 1 else f"one of {of}"
-        of = f"{number:,} patterns of {many}"
+        pattern_words = f"at most {order} of {of}" if order > 1 else f"one of {of}"
+        of = f"{number:,} patterns of {pattern_words}"
     if selection["features"]:
         sizes = [f"{size:,}" for size in selection["features"] if size != "all"]
-        kept = f"all {of}"
+        selected = f"all {of}"
         if sizes:
-            kept = f"the {listed(sizes)} of {of} that correlate best with it in "
-            kept += "training cases" + (", and from all" if "all" in selection["features"] else "")
+            selected = f"the {listed(sizes)} of {of} that correlate best with it in "
+            selected += "training cases"
+            selected += ", and from all" if "all" in selection["features"] else ""
     else:
         limits = listed([f"{limit:g}" for limit in selection["thresholds"]])
-        kept = f"those of {of} whose correlation with it exceeds {limits} in training cases"
+        selected = f"those of {of} whose correlation with it exceeds {limits} in training cases"
     disjoint = selection.get("disjoint", [False])
     if True in disjoint:
-        kept += " (each feature in one pattern" + (" or in several)" if False in disjoint else ")")
+        end = " or in several)" if False in disjoint else ")"
+        selected += f" (each feature in one pattern{end}"
     model = config.get("model_words", "the model")  # results of before do not say
     corrected = {"corrected": "with", "uncorrected": "without"}
-    how = " and ".join(corrected[name] for name in corrected if name in config["model"]["methods"])
+    methods = config["model"]["methods"]
+    corrections = " and ".join(corrected[name] for name in corrected if name in methods)
     return (
-        f"{text} This is predicted from {kept}, by {model} {how} the correction for this selection."
+        f"{text} This is predicted from {selected}, by {model} {corrections} the correction for "
+        "this selection."
     )
 
 
 def _asked_of_patterns(record: Record) -> str:
-    config, classes, found = record.config, record.classes, record.results.load("simulate", 0)
-    few = f"{len(classes)} classes ({', '.join(classes[:MOST_NAMED])}, ...)"
-    few = listed(classes, "or") if 0 < len(classes) <= MOST_NAMED else few
+    config, classes, data = record.config, record.classes, record.results.load("simulate", 0)
+    class_list = f"{len(classes)} classes ({', '.join(classes[:MOST_NAMED])}, ...)"
+    class_list = listed(classes, "or") if 0 < len(classes) <= MOST_NAMED else class_list
     orders = listed([f"{order:,}" for order in record.orders], "or")
     if config["data"].get("predict") == "label":
-        text = f"Is a sequence {few}, judged by its last letters?"
+        text = f"Is a sequence {class_list}, judged by its last letters?"
         patterns = f"patterns of its last {orders} letters"
-    elif "histories" in found:
-        text = f"Which of {few} comes after {found['histories'].shape[1]} states?"
+    elif "histories" in data:
+        text = f"Which of {class_list} comes after {data['histories'].shape[1]} states?"
         patterns = f"patterns of the {orders} most recent states"
     else:
         column = f" of {config['data']['path']}" if config["own"] else ""
         name = config["data"].get("response", "the response")
-        asked = "How large" if record.continuous else f"Which of {few}"
-        text = f"{asked} is {name}{column}, by the values of {len(found['features']):,} features?"
+        start = "How large" if record.continuous else f"Which of {class_list}"
+        text = f"{start} is {name}{column}, by the values of {len(data['features']):,} features?"
         patterns = f"the values of up to {orders} features together"
     priors = listed([prior.capitalize() for prior in config["model"]["priors"]])
     kind = "linear" if record.continuous else "logistic"
@@ -126,21 +132,22 @@ def _asked_of_patterns(record: Record) -> str:
 
 def manner_words(record: Record) -> str:
     """Say what `some relevant`, `residual-tempered` and transforms mean, if there are any."""
-    told, relevant = "", {arm.relevant for arm in record.arms if arm.own}
+    sentences, relevant = "", {arm.relevant for arm in record.arms if arm.own}
     if "some" in relevant:
-        told += (
+        sentences += (
             f" With 'some relevant', each {record.unit} differs between the classes with a "
             "probability that is estimated"
         )
-        told += f"; in the other arms of ours all {record.unit}s do." if "all" in relevant else "."
+        end = f"; in the other arms of ours all {record.unit}s do." if "all" in relevant else "."
+        sentences += end
     if any(arm.tempered for arm in record.arms):
-        told += (
+        sentences += (
             f" A '{TEMPERED}' arm divides its log odds by a number of at least 1, the temperature, "
             f"which is fitted {FITTED_TO}."
         )
     for transform in (record.config["data"] or {}).get("transform", ()):
-        told += TRANSFORMED.get(transform, "")
-    return told
+        sentences += TRANSFORMED.get(transform, "")
+    return sentences
 
 
 # ---- what the data are ----
@@ -168,9 +175,8 @@ def card(record: Record) -> list[tuple[str, str]]:
     if record.config["own"]:
         test = data.get("test_path")
         source = data["path"] + (f", and {test} with the test cases" if test else "")
-    wanted = None if record.logistic else ("response", "fold")
-    found = record.results.load("simulate", 0, wanted)
-    y = found["response"] if record.logistic else found["response"][0].astype(np.int64)
+    arrays = record.results.load("simulate", 0, None if record.logistic else ("response", "fold"))
+    y = arrays["response"] if record.logistic else arrays["response"][0].astype(np.int64)
     rows = [("source", source), ("cases", f"{len(y):,}")]
     if record.continuous:
         spread = f"mean {y.mean():.4g}, standard deviation {y.std():.4g}"
@@ -179,34 +185,35 @@ def card(record: Record) -> list[tuple[str, str]]:
         names = [record.class_words(k) for k in range(record.n_classes)]
         rows.append(("classes", _balance(y, names)))
     if not record.logistic:
-        fold = found["fold"][0]
+        fold = arrays["fold"][0]
         folds, train = len(np.unique(fold)), int((fold < 0).sum())
-        left = record.width - record.used
-        less = f", of which {left:,} with one value only {'is' if left == 1 else 'are'} left out"
-        less = f"{record.width:,}{less if left else ''}"
-        rows.append(("features", f"{less}{_screened(record.config['selection'])}"))
+        n_constant = record.width - record.used
+        verb = "is" if n_constant == 1 else "are"
+        note = f", of which {n_constant:,} with one value only {verb} left out"
+        width = f"{record.width:,}{note if n_constant else ''}"
+        rows.append(("features", f"{width}{_screened(record.config['selection'])}"))
         rows += _columns(record)
         return [*rows, ("divided", _divided(record, folds, train, len(y) - train))]
-    if "histories" in found:
-        states = found["states"].tolist()
-        rows.append(("history", f"{found['histories'].shape[1]} states before each response"))
+    if "histories" in arrays:
+        states = arrays["states"].tolist()
+        rows.append(("history", f"{arrays['histories'].shape[1]} states before each response"))
         rows.append(("states", f"{len(states)}: {', '.join(states[:20])}"))
     else:
-        counts, missing = found["n_values"], int((found["cases"] == MISSING).sum())
+        counts, missing = arrays["n_values"], int((arrays["cases"] == MISSING).sum())
         more = f"{missing:,}; no pattern that fixes such a feature is present in the case"
         rows.append(("features", f"{len(counts):,}, of {_range(counts)} values each"))
         rows.append(("missing values", more if missing else "none"))
-    train = int(found["train_cases"])
+    train = int(arrays["train_cases"])
     return [*rows, ("divided", _divided(record, record.folds, train, len(y) - train))]
 
 
 def _balance(response: np.ndarray, classes: list[str]) -> str:
     counts = np.bincount(response, minlength=len(classes))
-    few = [
+    shares = [
         f"{classes[k]} {counts[k]:,} ({100 * counts[k] / counts.sum():.0f} %)"
         for k in np.argsort(-counts, kind="stable")[:12]
     ]
-    return ", ".join(few) + (f" and {len(classes) - 12:,} more" if len(classes) > 12 else "")
+    return ", ".join(shares) + (f" and {len(classes) - 12:,} more" if len(classes) > 12 else "")
 
 
 def _screened(selection: dict) -> str:
@@ -214,16 +221,16 @@ def _screened(selection: dict) -> str:
     screened = selection["screened"]
     if screened is None:
         return ""
-    of = listed([f"{one:,}" for one in screened["of"] or ()], "or")
+    of = listed([f"{count:,}" for count in screened["of"] or ()], "or")
     if screened["keep"] is not None:
-        said = f" (said to be kept from {of})" if of else ""
-        return f", of which each training set keeps the best {screened['keep']:,}{said}"
-    how = "the best ones"
+        origin = f" (said to be kept from {of})" if of else ""
+        return f", of which each training set keeps the best {screened['keep']:,}{origin}"
+    criterion = "the best ones"
     if screened["threshold"] is not None:
-        how = f"those with an absolute correlation above {screened['threshold']:g}"
+        criterion = f"those with an absolute correlation above {screened['threshold']:g}"
     if screened.get("f") is not None:
-        how = f"those with an F statistic above {screened['f']:g}"
-    return f", {how} of {of}"
+        criterion = f"those with an F statistic above {screened['f']:g}"
+    return f", {criterion} of {of}"
 
 
 def _columns(record: Record) -> list[tuple[str, str]]:
@@ -249,31 +256,31 @@ def _columns(record: Record) -> list[tuple[str, str]]:
     if record.config.get("of_patterns"):
         kinds = [(reals, "with more than two values"), (bits, "with two"), kinds[-1]]
     words = "; ".join(f"{count:,} {kind}" for count, kind in kinds if count) or "none"
-    what = "values" if record.real or record.config.get("of_patterns") else "made binary"
-    return [("missing values", f"{missing:,}" if missing else "none"), (what, words)]
+    title = "values" if record.real or record.config.get("of_patterns") else "made binary"
+    return [("missing values", f"{missing:,}" if missing else "none"), (title, words)]
 
 
 def _divided(record: Record, folds: int, train: int, tests: int) -> str:
     """Say how many cases train, and how those that are tested were chosen."""
-    config, how = record.config, "drawn at random in each class"
-    what = "data sets" if config["drawn"] else "random divisions"
-    apart = f"{tests:,} test cases of their own"
+    config, division = record.config, "drawn at random in each class"
+    repeats = "data sets" if config["drawn"] else "random divisions"
+    test_words = f"{tests:,} test cases of their own"
     if record.logistic:
         spread = "" if record.continuous else "each class spread evenly and "
-        how = f"with {spread}equal rows in one fold"
-        what = "divisions" if record.folded else "data sets"
-        apart = f"the {tests:,} after them are tested"
+        division = f"with {spread}equal rows in one fold"
+        repeats = "divisions" if record.folded else "data sets"
+        test_words = f"the {tests:,} after them are tested"
     text = {
-        "test-set": f"{train:,} training cases, and {apart}",
+        "test-set": f"{train:,} training cases, and {test_words}",
         "holdout": f"{tests:,} of the cases, drawn at random in each class, are tested, and the "
         "others train",
         "none": "all cases train",
         "leave-one-out": "each case is predicted from all others",
-        "k-fold": f"{folds} folds, {how}; the cases of a fold are predicted from those of the "
+        "k-fold": f"{folds} folds, {division}; the cases of a fold are predicted from those of the "
         "others",
     }[config["scheme"]]
     if config["replicates"] > 1:
-        text += f"; {config['replicates']:,} such {what}"
+        text += f"; {config['replicates']:,} such {repeats}"
     groups = config["evaluation"]["groups"]
     if groups > 1:
         text += f"; the features are divided at random into {groups} groups, analysed one by one"
@@ -298,13 +305,13 @@ def notes(record: Record, *, fitted: bool = True) -> list[str]:
         return list(dict.fromkeys(note for one in record.tables.values() for note in notes(one)))
     if not record.logistic:
         return [str(note) for note in record.simulated.get("notes", ())]
-    said = record.results.load("simulate", 0, ("notes",))["notes"].tolist()
+    sentences = record.results.load("simulate", 0, ("notes",))["notes"].tolist()
     if not fitted:
-        return said
-    return said + _told_apart(map(record.name, record.own), record.worst["separated"])
+        return sentences
+    return sentences + separation_note(map(record.name, record.own), record.worst["separated"])
 
 
-def _told_apart(names: Iterable[str], separated: np.ndarray) -> list[str]:
+def separation_note(names: Iterable[str], separated: np.ndarray) -> list[str]:
     """Say what it means that a draw of some models separates the classes completely."""
     apart = [name for name, is_so in zip(names, separated, strict=True) if is_so]
     if not apart:
@@ -385,24 +392,24 @@ def _cases_of_features(record: Record, arrays: Arrays) -> str:
 def _cases_of_patterns(record: Record, arrays: Arrays) -> str:
     y, train = arrays["response"], int(arrays["train_cases"])
     if "states" in arrays:
-        few = _first(arrays["states"].tolist(), 9)
-        what = f"histories of {arrays['histories'].shape[1]} states ({few})"
+        states = _first(arrays["states"].tolist(), 9)
+        inputs = f"histories of {arrays['histories'].shape[1]} states ({states})"
     else:
         values = np.array([str(symbols).count("\t") + 1 for symbols in arrays["values"]])
-        what = f"{len(values)} features of {_range(values)} values"
+        inputs = f"{len(values)} features of {_range(values)} values"
     responses = f"{len(arrays['classes'])} classes"
     if record.continuous:
         responses = f"response from {y.min():.4g} to {y.max():.4g}"
-    return f"{train:,} training and {len(y) - train:,} test cases, {what}, {responses}"
+    return f"{train:,} training and {len(y) - train:,} test cases, {inputs}, {responses}"
 
 
 def _selected(record: Record, arrays: Arrays) -> str:
     labels = arrays["label"].tolist()
     gamma = metrics.gammas(arrays).reshape(-1, len(labels)).mean(axis=0)
-    kept, p = (arrays[name].reshape(-1, len(labels))[0] for name in ("kept", "n_features"))
+    n_selected, p = (arrays[name].reshape(-1, len(labels))[0] for name in ("kept", "n_features"))
     parts = [
         f"{label} (gamma {g:.2f})" if k < of else f"{label} (nothing to correct)"
-        for label, g, k, of in zip(labels, gamma, kept, p, strict=True)
+        for label, g, k, of in zip(labels, gamma, n_selected, p, strict=True)
     ]
     of_all = f" of {p[0]:,} {record.unit}s" if len(set(p)) == 1 else ""
     return f"kept {', '.join(parts)}{of_all}"
@@ -423,8 +430,8 @@ def _fitted(record: Record, arrays: Arrays) -> str:
     if "rhat" in arrays:
         return _sampled(record, names)
     if "promised" in arrays:  # no case is tested
-        found = zip(names, arrays["promised"].mean(axis=0), strict=True)
-        return f"predicted error {_first([f'{name} {value:.3f}' for name, value in found], 4)}"
+        errors = zip(names, arrays["promised"].mean(axis=0), strict=True)
+        return f"predicted error {_first([f'{name} {value:.3f}' for name, value in errors], 4)}"
     if "ratio" in arrays:
         log_ratio = np.log(arrays["ratio"])
         weight = np.exp(arrays["log_joint"].astype(float)).sum(axis=(2, 4))  # (splits, arms, R)
@@ -472,7 +479,7 @@ def _chains(record: Record, arrays: Arrays) -> str:
     if bad:
         more = f"try --set model.iterations={4 * model['iterations']}"
         text += f"; {UNSUPPORTED} {_first(bad, 4)}; {more}"
-    return "; ".join([text, *_told_apart(names, arrays["separated"])])
+    return "; ".join([text, *separation_note(names, arrays["separated"])])
 
 
 def _rates(record: Record, arrays: Arrays) -> str:
@@ -496,11 +503,11 @@ def _losses(record: Record, arrays: Arrays) -> str:
 
 def _short_names(record: Record, arrays: Arrays) -> list[str]:
     model = record.config["model"]
-    several = len(model.get("samplers" if record.mixture else "quadrature", ())) > 1
+    has_variants = len(model.get("samplers" if record.mixture else "quadrature", ())) > 1
     names = ("label", "method", "variant", "relevant", "temperature")
     return [
         f"{label} {method}"
-        + (f" {variant}" if several else "")
+        + (f" {variant}" if has_variants else "")
         + (" some" if relevant == "some" else "")
         + (f" {TEMPERED}" if temperature == RESIDUAL else "")
         for label, method, variant, relevant, temperature in zip(
@@ -522,13 +529,13 @@ def reached_table(record: Record) -> list[Table]:
     rows = [
         {name: value for name, value in record.keys(arm).items() if name != record.variant_name}
         | {
-            "iterations": _range(found["iterations"]),
-            "largest R-hat": found["judged_rhat"].max(),
-            "fewest effective draws": np.rint(found["judged_ess"].min()),
-            "furthest from the targets": str(found["worst"][found["lack"].argmax()]),
-            "enough": enough(found["reached"] == 1),
+            "iterations": _range(chains["iterations"]),
+            "largest R-hat": chains["judged_rhat"].max(),
+            "fewest effective draws": np.rint(chains["judged_ess"].min()),
+            "furthest from the targets": str(chains["worst"][chains["lack"].argmax()]),
+            "enough": enough(chains["reached"] == 1),
         }
-        for arm, found in record.reached()
+        for arm, chains in record.reached()
     ]
     return [
         Table(
@@ -553,25 +560,25 @@ def enough(well: np.ndarray) -> str:
     return f"{int(well.sum()):,} of {len(well):,}"
 
 
-def _how_long(found: Arrays, of: str = "all") -> str:
+def _how_long(arrays: Arrays, of: str = "all") -> str:
     """Say in a few words how long chains ran, and how many fits reached the limit.
 
     of : what had to agree, as in `model.until`.
     """
-    reached, ran = (found[name][np.isfinite(found[name])] for name in ("reached", "iterations"))
+    reached, ran = (arrays[name][np.isfinite(arrays[name])] for name in ("reached", "iterations"))
     text, short = f"the chains ran for {_range(ran)} iterations", int((reached != 1).sum())
     if short:
-        which = "they" if short == len(reached) else f"those of {short:,} of {len(reached):,} fits"
-        return f"{text}, and {which} ended at the limit, not at the targets of model.until"
+        fits = "they" if short == len(reached) else f"those of {short:,} of {len(reached):,} fits"
+        return f"{text}, and {fits} ended at the limit, not at the targets of model.until"
     return f"{text} until {'they' if of == 'all' else 'their predictions'} agreed"
 
 
 def warnings(record: Record) -> list[str]:
     """Return sentences about results that are not reliable, shown at the top of the page."""
-    if record.config["reduction"] and not (same := record.reduction["same"]).all():
+    if record.config["reduction"] and not (agree := record.reduction["same"]).all():
         return [
-            f"The thesis's algorithm and ours found different groups in {(~same).sum():,} of "
-            f"{same.size:,} data sets: one of the two is wrong."
+            f"The thesis's algorithm and ours found different groups in {(~agree).sum():,} of "
+            f"{agree.size:,} data sets: one of the two is wrong."
         ]
     if record.config["data"] is None or record.tables:
         return []
@@ -585,10 +592,10 @@ def _about_samplers(record: Record) -> list[str]:
         name, fits = f"{arm.label} {arm.words}", record.fits
         bad, of = int((fits["reliable"][:, j] == 0).sum()), len(fits["reliable"])
         if bad:
-            where = f"{bad:,} of {of:,} fits, " if of > 1 else ""
+            count = f"{bad:,} of {of:,} fits, " if of > 1 else ""
             rhat, ess = np.nanmax(fits["rhat"][:, j]), np.nanmin(fits["ess"][:, j])
             doubtful.setdefault(arm.variant, []).append(
-                f"{name} ({where}R-hat up to {rhat:.2f}, effective draws down to {ess:.0f})"
+                f"{name} ({count}R-hat up to {rhat:.2f}, effective draws down to {ess:.0f})"
             )
         end = np.nanmax(fits["at_end"][:, j].mean(axis=0))
         points = THESIS_GRID_POINTS
@@ -611,20 +618,20 @@ def _about_samplers(record: Record) -> list[str]:
 def _about_divisions(record: Record) -> list[str]:
     """Return what is doubtful about chains of chapter 3."""
     worst, model, doubtful = record.worst, record.config["model"], []
-    rhat, ess, judged = worst["rhat"][:, 0], worst["ess"][:, 0], ", judged by the log likelihood"
+    rhat, ess, criterion = worst["rhat"][:, 0], worst["ess"][:, 0], ", judged by the log likelihood"
     if model["until"] is not None:
         rhat, ess = record.fits["judged_rhat"].max(axis=0), record.fits["judged_ess"].min(axis=0)
-        judged = ""
+        criterion = ""
     for j in np.flatnonzero(~record.reliable):
         bad = round((1 - worst["reliable"][j]) * record.n_blocks)
-        many = f"{bad:,} of {record.n_blocks:,} divisions, " if record.n_blocks > 1 else ""
-        about = f"{many}R-hat {rhat[j]:.2f}, effective draws {ess[j]:.0f}"
+        count = f"{bad:,} of {record.n_blocks:,} divisions, " if record.n_blocks > 1 else ""
+        about = f"{count}R-hat {rhat[j]:.2f}, effective draws {ess[j]:.0f}"
         doubtful.append(f"{record.title(record.own[j])} ({about})")
     sentences = []
     if doubtful:
         sentences.append(
             f"The chains do not support the predictions of {_first(doubtful, 3, '; ')} "
-            f"({len(doubtful)} of {len(record.own)} models{judged}). More "
+            f"({len(doubtful)} of {len(record.own)} models{criterion}). More "
             f"iterations are needed: --set model.iterations={4 * model['iterations']} continues "
             "the stored chains."
         )
@@ -634,11 +641,11 @@ def _about_divisions(record: Record) -> list[str]:
 def prediction_table(record: Record) -> list[Table]:
     """A row for each test case and arm."""
     tested = record.tested
-    response, what = tested.response, "the probability of each class"
+    response, contents = tested.response, "the probability of each class"
     if tested.classes:
         response = np.array(tested.classes)[response]
     else:
-        what = "the predictive median and the ends of the predictive interval of 90 %"
+        contents = "the predictive median and the ends of the predictive interval of 90 %"
     about = {"id": tested.ids, **tested.division, "response": response}
     order = np.argsort(tested.unit, kind="stable")  # as the cases stand in the table
     frames = [
@@ -647,8 +654,8 @@ def prediction_table(record: Record) -> list[Table]:
     ]
     frame = pd.concat(frames, ignore_index=True).dropna(axis="columns", how="all")
     caption = (
-        f"Each row is what one arm predicts for one test case, by its id: {what}. The case was "
+        f"Each row is what one arm predicts for one test case, by its id: {contents}. The case was "
         "not among those that the arm was fitted to."
     )
-    shown = tuple(range(min(MOST_PREDICTED, len(frame))))
-    return [Table("predictions", "Predictions", frame, caption, shown=shown)]
+    first_rows = tuple(range(min(MOST_PREDICTED, len(frame))))
+    return [Table("predictions", "Predictions", frame, caption, shown=first_rows)]

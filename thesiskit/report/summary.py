@@ -3,8 +3,6 @@
 The summary says what was asked, how good the answers are, and what they are worth.
 """
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -52,44 +50,45 @@ def answer(record: Record) -> tuple[str, ...]:
         return _of_real_responses(record).lead[1:]
     if not record.tests:
         return (expected_sentence(record),)
-    best = min(record.predicting, key=lambda one: one.amlp)
-    one = record.choice[0] if record.choice else best
+    best = min(record.predicting, key=lambda score: score.amlp)
+    score = record.choice[0] if record.choice else best
     base = Score(record.tested, "base rate", record.tested.base)
-    rates = f"an error rate of {_rate(one)} and an AMLP of {one.amlp:.3f}"
-    name = f"The arm {one.name}".replace("arm the ", "")
-    of = f"over {counted(len(one.wrong), 'test case')}"
-    told = [
+    rates = f"an error rate of {_rate(score)} and an AMLP of {score.amlp:.3f}"
+    name = f"The arm {score.name}".replace("arm the ", "")
+    of = f"over {counted(len(score.wrong), 'test case')}"
+    sentences = [
         f"{name} has {rates}, {of}; the frequencies of the classes have "
         f"{100 * base.error:.1f} % and {base.amlp:.3f}."
     ]
-    if one.rare:
-        told = [f"{name} has {_auc_words(one)}, {of}.", f"{_gain_words(one, base)}."]
+    if score.rare:
+        sentences = [f"{name} has {_auc_words(score)}, {of}.", f"{_gain_words(score, base)}."]
     corrected = "" if record.config["own"] or record.logistic else _correction(record)
-    return (corrected, *told) if corrected else (*told, _calibration(one))
+    return (corrected, *sentences) if corrected else (*sentences, _calibration(score))
 
 
-def _rate(one: Score) -> str:
-    low, high = one.error_interval
-    return f"{100 * one.error:.1f} % (95 % interval {100 * low:.1f} % to {100 * high:.1f} %)"
+def _rate(score: Score) -> str:
+    low, high = score.error_interval
+    return f"{100 * score.error:.1f} % (95 % interval {100 * low:.1f} % to {100 * high:.1f} %)"
 
 
 def _correction(record: Record) -> str:
     """Say what the correction does to the errors that are expected, where it does most."""
     pairs = []
     for arm in record.main_arms:
-        other = record.find(arm.label, "corrected", arm.variant, arm.manner)
-        if arm.method == "uncorrected" and other is not None:
-            pairs.append((arm, record.scores[arm.row], record.scores[other.row]))
+        counterpart = record.find(arm.label, "corrected", arm.variant, arm.manner)
+        if arm.method == "uncorrected" and counterpart is not None:
+            pairs.append((arm, record.scores[arm.row], record.scores[counterpart.row]))
     if not pairs:
         return ""
     arm, without, with_it = max(pairs, key=lambda pair: pair[1].error - pair[1].expected)
-    one, two = (
+    first, second = (
         f"{100 * score.expected:.1f} % and {100 * score.error:.1f} %"
         for score in (without, with_it)
     )
     return (
         f"With {features_words(record, arm.label)}{arm.manner.words}, the expected and the "
-        f"observed error rates are {one} without the correction for selection, and {two} with it."
+        f"observed error rates are {first} without the correction for selection, and {second} "
+        "with it."
     )
 
 
@@ -100,13 +99,13 @@ def summary(record: Record) -> list[Table]:
     if not record.tests:
         return predicted_table(record)
     scored = record.predicting
-    best = min(scored, key=lambda one: one.amlp)
+    best = min(scored, key=lambda score: score.amlp)
     base = Score(record.tested, "base rate", record.tested.base)
-    regressions = [one for one in scored if one.linear]
-    linear = min(regressions, key=lambda one: one.amlp, default=None)
-    choice, chosen = record.choice or (best, None)
-    lead = [question(record), _performance(record, best, len(scored)), _chosen(record, chosen)]
-    lead += [_against(choice, base, linear if chosen is None else None), _calibration(choice)]
+    regressions = [score for score in scored if score.linear]
+    linear = min(regressions, key=lambda score: score.amlp, default=None)
+    choice, chosen_rows = record.choice or (best, None)
+    lead = [question(record), _performance(record, best, len(scored)), _chosen(record, chosen_rows)]
+    lead += [_against(choice, base, linear if chosen_rows is None else None), _calibration(choice)]
     if not record.logistic:
         lead += [relevance_sentence(record), temperature_sentence(record)]
     if warnings(record):
@@ -117,28 +116,30 @@ def summary(record: Record) -> list[Table]:
         lead.append(f"To compare with a regularised logistic regression, add {place}.")
     if record.config["own"]:
         lead.append(NEXT)
-    shown = scored if chosen is None else [choice, *scored]
+    page_scores = scored if chosen_rows is None else [choice, *scored]
     if len(scored) > MOST_ROWS:  # the best of them
-        shown = sorted(scored, key=lambda one: one.amlp)[:MOST_ROWS]
-        shown += [linear] if linear is not None and linear not in shown else []
-        shown = shown if chosen is None else [choice, *shown]
-    frame = pd.DataFrame([_row(one) for one in (*shown, base)])
-    told = tuple(filter(None, lead))
-    return [Table("summary", "Summary", frame, _explained(record), lead=told)]
+        page_scores = sorted(scored, key=lambda score: score.amlp)[:MOST_ROWS]
+        if linear is not None and linear not in page_scores:
+            page_scores.append(linear)
+        if chosen_rows is not None:
+            page_scores.insert(0, choice)
+    frame = pd.DataFrame([_row(score) for score in (*page_scores, base)])
+    sentences = tuple(filter(None, lead))
+    return [Table("summary", "Summary", frame, _explained(record), lead=sentences)]
 
 
-def _row(one: Score) -> dict:
-    error, amlp = one.error_interval, one.amlp_interval
+def _row(score: Score) -> dict:
+    error, amlp = score.error_interval, score.amlp_interval
     return {
-        "arm": one.name,
-        "errors: observed": int(one.wrong.sum()),
-        "errors: expected": f"{one.risk.sum():.1f}",
-        "errors: p": p_number(one.p_value),
-        "errors: verdict": one.verdict,
-        "error rate: mean": one.error,
+        "arm": score.name,
+        "errors: observed": int(score.wrong.sum()),
+        "errors: expected": f"{score.risk.sum():.1f}",
+        "errors: p": p_number(score.p_value),
+        "errors: verdict": score.verdict,
+        "error rate: mean": score.error,
         "error rate: low": error[0],
         "error rate: high": error[1],
-        "AMLP: mean": one.amlp,
+        "AMLP: mean": score.amlp,
         "AMLP: low": amlp[0],
         "AMLP: high": amlp[1],
     }
@@ -153,99 +154,99 @@ def _performance(record: Record, best: Score, arms: int) -> str:
         recommended = record.recommended(range(len(record.scores)))
         use = ", and is the one to predict by" if exported and recommended >= 0 else ""
         lead = f"Of {arms} arms, {best.name} has the lowest AMLP{use}. It"
-    none = arms > 1 and recommended < 0
+    not_recommended = arms > 1 and recommended < 0
     advice = (
         " No model is recommended, because none is clearly better than the class frequencies; "
         "`thesiskit predict` uses these."
     )
-    return f"{lead} {_made(best)}.{advice if none else ''}"
+    return f"{lead} {_made(best)}.{advice if not_recommended else ''}"
 
 
-def _made(one: Score) -> str:
+def _made(score: Score) -> str:
     """Say how often a score is wrong."""
-    first, last = one.amlp_interval
+    first, last = score.amlp_interval
     range_of_amlp = f" ({first:.3f} to {last:.3f})" if last == last else ""  # not of one case
-    wrong, of = int(one.wrong.sum()), len(one.wrong)
+    wrong, of = int(score.wrong.sum()), len(score.wrong)
     return (
         f"is wrong in {wrong:,} of {of:,} test case{'s' * (of > 1)}: an error rate of "
-        f"{_rate(one)}, with an AMLP of {one.amlp:.3f}{range_of_amlp}"
+        f"{_rate(score)}, with an AMLP of {score.amlp:.3f}{range_of_amlp}"
     )
 
 
-def _chosen(record: Record, chosen: np.ndarray | None) -> str:
+def _chosen(record: Record, chosen_rows: np.ndarray | None) -> str:
     """Say what an arm predicts that is chosen inside the training cases of each fold."""
-    if chosen is None or record.choice is None:
+    if chosen_rows is None or record.choice is None:
         if not record.config["own"] or len(record.scores) == 1:
             return ""
         return (
             "It was chosen on these cases, so it will predict others a little worse; "
             "`evaluation.choose: true` says how much."
         )
-    names = [one.name for one in record.scores] + ["the frequencies of the classes"]
-    rows, counts = np.unique(chosen, return_counts=True)
-    told = sorted(zip(counts.tolist(), rows.tolist(), strict=True), reverse=True)
-    of = len(chosen)
+    names = [score.name for score in record.scores] + ["the frequencies of the classes"]
+    rows, counts = np.unique(chosen_rows, return_counts=True)
+    by_count = sorted(zip(counts.tolist(), rows.tolist(), strict=True), reverse=True)
+    of = len(chosen_rows)
     return (
         "The best of several arms on some cases is less good on others. So an arm was also chosen "
         "inside the training cases of each fold, without the cases that it then predicted: this "
         f"{_made(record.choice[0])}, and this is what to expect of new cases. What was chosen is "
-        + ", ".join(f"{names[row]} in {count:,} of {of:,} folds" for count, row in told)
+        + ", ".join(f"{names[row]} in {count:,} of {of:,} folds" for count, row in by_count)
         + "."
     )
 
 
-def _against(one: Score, base: Score, linear: Score | None) -> str:
+def _against(score: Score, base: Score, linear: Score | None) -> str:
     """Compare a score with the frequencies of the classes, and with a simple rival."""
-    told = (
+    sentences = (
         f"Always predicting the frequencies of the classes gives an error rate of "
         f"{100 * base.error:.1f} % and an AMLP of {base.amlp:.3f}."
     )
-    difference, error = one.less(base)
+    difference, error = score.less(base)
     better = difference < -2 * error
-    if one.rare:
-        told = _of_rare_classes(one, base)
-        better |= one.auc_interval[1] > 0.5
+    if score.rare:
+        sentences = _of_rare_classes(score, base)
+        better |= score.auc_interval[1] > 0.5
     else:  # where a class is rare, error rates hardly differ whatever is learnt
         # frequencies in the training samples of a fold are lowest for the classes that it tests
         mean = np.broadcast_to(base.probability.mean(axis=0), base.probability.shape)
-        constant = Score(one.tested, base.name, mean)
-        wrong = one.wrong_cases, constant.wrong_cases
-        p_value = metrics.mcnemar(*wrong, one.tested.places, one.tested.wider)
-        better |= one.error < constant.error and p_value < 0.05
-    if one.amlp > base.amlp:
-        told += " So these probabilities are worth less than the frequencies."
+        constant = Score(score.tested, base.name, mean)
+        wrong = score.wrong_cases, constant.wrong_cases
+        p_value = metrics.mcnemar(*wrong, score.tested.group_id, score.tested.wider)
+        better |= score.error < constant.error and p_value < 0.05
+    if score.amlp > base.amlp:
+        sentences += " So these probabilities are worth less than the frequencies."
     elif not better:
-        told += " So it is not clearly better, and may have learnt nothing about the response."
-    if linear is not None and linear is not one:
+        sentences += " So it is not clearly better, and may have learnt nothing about the response."
+    if linear is not None and linear is not score:
         name = linear.name.removeprefix("all features, ").replace(", L2", " (L2)")
-        told += (
+        sentences += (
             f" The {name} has {100 * linear.error:.1f} % and {linear.amlp:.3f}; "
-            f"{_compared(one, linear)}."
+            f"{_compared(score, linear)}."
         )
-    return told
+    return sentences
 
 
-def _of_rare_classes(one: Score, base: Score) -> str:
+def _of_rare_classes(score: Score, base: Score) -> str:
     """Say what a score knows of classes of which one has nearly all cases."""
-    counts = np.bincount(one.tested.response)
+    counts = np.bincount(score.tested.response)
     return (
         f"{100 * counts.max() / counts.sum():.0f} % of the test cases are "
-        f"{one.tested.classes[counts.argmax()]}, so that error rates tell little here. "
-        f"It has {_auc_words(one)}, and 0.5 is guessing. {_gain_words(one, base)}."
+        f"{score.tested.classes[counts.argmax()]}, so that error rates tell little here. "
+        f"It has {_auc_words(score)}, and 0.5 is guessing. {_gain_words(score, base)}."
     )
 
 
-def _auc_words(one: Score) -> str:
-    area, low, high = one.auc_interval
+def _auc_words(score: Score) -> str:
+    area, low, high = score.auc_interval
     interval = f" (95 % interval {low:.2f} to {high:.2f})" if low == low else ""
     return f"an AUC of {area:.2f}{interval}"
 
 
-def _gain_words(one: Score, base: Score) -> str:
+def _gain_words(score: Score, base: Score) -> str:
     """Say by how much AMLP is lower than that of the frequencies, with an interval of cases."""
-    difference, error = one.less(base)
+    difference, error = score.less(base)
     return (
-        f"Its AMLP is {one.amlp:.3f}, which is {abs(difference):.3f} "
+        f"Its AMLP is {score.amlp:.3f}, which is {abs(difference):.3f} "
         f"{'lower' if difference < 0 else 'higher'} than that of the frequencies of the classes "
         f"(95 % interval of the paired gain {-difference - 1.96 * error:.3f} to "
         f"{-difference + 1.96 * error:.3f})"
@@ -259,20 +260,21 @@ def _compared(best: Score, rival: Score) -> str:
             f"the AMLP differs by {abs(difference):.3f} ± {error:.3f}, so these cases cannot tell "
             "which is better"
         )
-    which = "higher" if difference < 0 else "lower"
-    return f"its AMLP is clearly {which}, by {abs(difference):.3f} ± {error:.3f}"
+    direction = "higher" if difference < 0 else "lower"
+    return f"its AMLP is clearly {direction}, by {abs(difference):.3f} ± {error:.3f}"
 
 
-def _calibration(one: Score) -> str:
+def _calibration(score: Score) -> str:
     """Compare the errors that an arm expects with those observed."""
-    told, meaning = {
+    verdict, meaning = {
         SURE: ("it is over-confident", " Take its probabilities as less certain than they look."),
         CAREFUL: ("it is under-confident", " It knows more than its probabilities say."),
         WELL: ("nothing speaks against its calibration", ""),
-    }[one.verdict]
+    }[score.verdict]
+    observed = int(score.wrong.sum())
     return (
-        f"Its probabilities expect {one.risk.sum():.1f} errors, and {int(one.wrong.sum()):,} were "
-        f"observed: {told} ({p_words(one.p_value)}).{meaning}"
+        f"Its probabilities expect {score.risk.sum():.1f} errors, and {observed:,} were "
+        f"observed: {verdict} ({p_words(score.p_value)}).{meaning}"
     )
 
 
@@ -289,7 +291,7 @@ def p_number(p: float) -> str:
 def _explained(record: Record) -> str:
     """Return what the columns mean, without formulae."""
     tested, count = record.tested, record.n_classes
-    many = "two" if count == 2 else f"{count}"
+    classes = "two" if count == 2 else f"{count}"
     text = (
         "A prediction of 80 % is expected to be wrong in one case of five. Added up over all test "
         "cases, this is the number of errors that an arm expects. If many more are observed, it is "
@@ -297,19 +299,19 @@ def _explained(record: Record) -> str:
         "errors of a calibrated arm are by so much or more off by chance. An arm is called "
         f"calibrated unless p is below {BORDER:g}; few cases cannot tell much. "
     )
-    if tested.repeat.max() > 0:
+    if tested.repetition.max() > 0:
         text += "Cases are tested several times, so p is twice the median of the repetitions. "
     if tested.group is not None:
         text += (
-            f"The cases are of {counted(tested.many, 'group')} (data.case_groups), which intervals "
-            "and comparisons of arms take as independent. The p of calibration takes cases so, and "
-            "is too small where those of a group are alike. "
+            f"The cases are of {counted(tested.n_independent, 'group')} (data.case_groups), which "
+            "intervals and comparisons of arms take as independent. The p of calibration takes "
+            "cases so, and is too small where those of a group are alike. "
         )
     if "fold" in tested.division:
         text += "The cases of a cross-validation share training cases, so p is approximate. "
     text += (
         "AMLP, the average minus log probability of the actual class, also counts how sure an arm "
-        f"was: lower is better, and guessing between {many} classes has {np.log(count):.3f}. "
+        f"was: lower is better, and guessing between {classes} classes has {np.log(count):.3f}. "
         "Intervals are of 95 % (Wilson's for error rates, normal ones for AMLP). The base rate "
         "predicts each class by its frequency among the training cases."
     )
@@ -321,12 +323,12 @@ def _explained(record: Record) -> str:
 
 
 def _of_real_responses(record: Record) -> Table:
-    y, found = record.tested.response, record.predictions
-    rows: list[dict[str, Any]] = []
+    y, predictions = record.tested.response, record.predictions
+    rows: list[dict] = []
     outside, error = {}, "root mean squared error"
     for arm in record.arms:
         name = record.name(arm)
-        median, low, high = (found[end][arm.row] for end in ("median", "low", "high"))
+        median, low, high = (predictions[end][arm.row] for end in ("median", "low", "high"))
         square = (y - median) ** 2
         error_of_mean = metrics.standard_error(record.tested.independent(square))
         half = 1.96 * record.tested.wider_of_skew * error_of_mean
@@ -361,7 +363,7 @@ def _of_real_responses(record: Record) -> Table:
     )
     caption = (
         "Errors are those of the predictive median, in the units of the response; their intervals "
-        f"are normal ones over {record.tested.of}.{record.tested.about_intervals} "
+        f"are normal ones over {record.tested.unit_name}.{record.tested.about_intervals} "
         "Of responses, one in ten should be outside its "
         "predictive interval of 90 %. An arm with many more is over-confident, and one with many "
         "fewer is under-confident. p, above, is the probability that chance alone gives such a "

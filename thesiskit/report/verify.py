@@ -61,6 +61,7 @@ GIBBS = {"alpha": 1, "labels": 5, "theta": 20}
 # in the file: chance, the most that a number of the same distribution is outside with, of, the part
 # of numbers.yaml, and values (1 + R,), the thesis's and all of ours.
 Row = dict[str, Any]
+Tree = dict[str, Any]  # of a config, or of numbers.yaml
 NOTHING: Row = {
     **dict.fromkeys(("key", "number", "exhibit", "section", "kind", "thesis", "here"), ""),
     **dict.fromkeys(("mean", "sd", "low", "high", "percentile"), np.nan),
@@ -80,14 +81,14 @@ HIDDEN = ["chance", "of", "values"]
 # ---- one number ----
 
 
-def row(key: str, number: str, kind: str, thesis: Any, here: Any = "", **found: Any) -> Row:
+def row(key: str, number: str, kind: str, thesis: Any, result: Any = "", **columns: Any) -> Row:
     """Return a number of a kind, with what is found of it; without a verdict, it has none.
 
     key : of numbers.yaml, such as naive_simulation.gamma.10.
     """
-    given = {"key": key, "number": number, "kind": kind, "thesis": thesis, "here": here}
-    of = key.partition(".")[0]
-    return NOTHING | given | {"of": of, "section": SECTIONS[of].title} | found
+    identity = {"key": key, "number": number, "kind": kind, "thesis": thesis, "here": result}
+    section = key.partition(".")[0]
+    return NOTHING | identity | {"of": section, "section": SECTIONS[section].title} | columns
 
 
 def spread(printed: float, values: np.ndarray, decimals: int | None = None) -> Row:
@@ -96,8 +97,8 @@ def spread(printed: float, values: np.ndarray, decimals: int | None = None) -> R
     decimals : as many as the thesis prints, to which ours are rounded, so that equal ones tie.
     """
     values = np.asarray(values, dtype=float)
-    every = values if decimals is None else np.round(values, decimals)
-    values, rounded = (np.sort(one[~np.isnan(one)]) for one in (values, every))
+    comparable = values if decimals is None else np.round(values, decimals)
+    values, rounded = (np.sort(numbers[~np.isnan(numbers)]) for numbers in (values, comparable))
     if not len(values):
         return {}
     below, equal = int((rounded < printed).sum()), int((rounded == printed).sum())
@@ -113,7 +114,7 @@ def spread(printed: float, values: np.ndarray, decimals: int | None = None) -> R
         "replicates": n,
         "verdict": INSIDE if low <= printed <= high else OUTSIDE if k else BEYOND,
         "chance": 2 * k / (n + 1),
-        "values": np.append(printed, every),
+        "values": np.append(printed, comparable),
     }
 
 
@@ -123,20 +124,20 @@ def replicated(key: str, number: str, printed: float, values: np.ndarray, decima
     return row(key, number, "replicated", printed, "" if place else "in no replicate", **place)
 
 
-def exact(key: str, number: str, printed: float, here: float, decimals: int) -> Row:
+def exact(key: str, number: str, printed: float, result: float, decimals: int) -> Row:
     """Return a number that can be computed, compared to the digits printed."""
     coarse = int(Decimal(repr(printed)).normalize().as_tuple().exponent)
     unit = 10.0 ** (coarse if coarse > 1 else -decimals)
-    right = abs(here - printed) <= unit / 2 * (1 + 1e-9)
-    return row(key, number, "exact", printed, float(here), verdict=PRINTED if right else DIFFERS)
+    right = abs(result - printed) <= unit / 2 * (1 + 1e-9)
+    return row(key, number, "exact", printed, float(result), verdict=PRINTED if right else DIFFERS)
 
 
-def same(printed: Any, here: Any) -> bool:
+def equal_settings(printed: Any, result: Any) -> bool:
     """Whether two settings are equal; numbers to eight digits."""
-    if printed == here:
+    if printed == result:
         return True
     try:
-        return np.shape(printed) == np.shape(here) and np.allclose(printed, here, 1e-8, 0)
+        return np.shape(printed) == np.shape(result) and np.allclose(printed, result, 1e-8, 0)
     except (TypeError, ValueError):  # they are not numbers
         return False
 
@@ -154,58 +155,56 @@ def find(tree: Any, path: str) -> Any:
     return tree
 
 
-def setting_rows(source: Record, of: str, numbers: dict[str, Any]) -> list[Row]:
+def setting_rows(source: Record, of: str, numbers: Tree) -> list[Row]:
     """Return the rows of the settings of an experiment, and of numbers that follow from them.
 
     numbers : those of the thesis.
     """
     prefix, rows = "naive_simulation" if of == LATTICE else of, []
     tree = source.config | {"found": _derived(source, of, numbers)}
-    for name, (path, what, *decimals) in read_yaml(THESIS / "settings.yaml")[of].items():
-        key, printed, here = f"{prefix}.{name}", find(numbers, name), find(tree, path)
-        several = decimals and isinstance(printed, list)
-        if several and len(printed) == len(here):
-            printed = [one[-1] if isinstance(one, list) else one for one in printed]
+    for name, (path, title, *decimals) in read_yaml(THESIS / "settings.yaml")[of].items():
+        key, printed, value = f"{prefix}.{name}", find(numbers, name), find(tree, path)
+        has_list = decimals and isinstance(printed, list)
+        if has_list and len(printed) == len(value):
+            printed = [last[-1] if isinstance(last, list) else last for last in printed]
             rows += [
-                exact(f"{key}.{i}", f"{what}, {i + 1}", *pair, *decimals)
-                for i, pair in enumerate(zip(printed, here, strict=True))
+                exact(f"{key}.{i}", f"{title}, {i + 1}", *pair, *decimals)
+                for i, pair in enumerate(zip(printed, value, strict=True))
             ]
-        elif decimals and not several:
-            rows.append(exact(key, what, printed, here, *decimals))
+        elif decimals and not has_list:
+            rows.append(exact(key, title, printed, value, *decimals))
         else:
-            here = [round(float(x), *decimals) for x in here] if several else here
-            verdict = PRINTED if same(printed, here) else DIFFERS
-            verdict = NOT_COMPARABLE if here == NOT_SHOWN else verdict
-            rows.append(row(key, what, "setting", printed, here, verdict=verdict))
+            value = [round(float(x), *decimals) for x in value] if has_list else value
+            verdict = PRINTED if equal_settings(printed, value) else DIFFERS
+            verdict = NOT_COMPARABLE if value == NOT_SHOWN else verdict
+            rows.append(row(key, title, "setting", printed, value, verdict=verdict))
     return rows
 
 
 def sampling_rows(sources: list[Record]) -> Iterator[Row]:
     """Yield the settings of the samplers of chapter 3; as printed where all sources have them."""
     of, numbers = "logistic_sampling", thesis_numbers()
-    each = [setting_rows(source, of, numbers[of]) for source in sources]
+    by_source = [setting_rows(source, of, numbers[of]) for source in sources]
     names = [source.config["experiment"] for source in sources]
-    for rows in zip(*each, strict=True):
-        several = "; ".join(
-            f"{row['here']} ({name})" for row, name in zip(rows, names, strict=True)
-        )
+    for rows in zip(*by_source, strict=True):
+        values = "; ".join(f"{row['here']} ({name})" for row, name in zip(rows, names, strict=True))
         verdicts = {row["verdict"] for row in rows}
-        yield rows[0] | ({"here": several, "verdict": DIFFERS} if len(verdicts) > 1 else {})
+        yield rows[0] | ({"here": values, "verdict": DIFFERS} if len(verdicts) > 1 else {})
 
 
-def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
+def _derived(source: Record, of: str, numbers: Tree) -> Tree:
     """Return settings that a config says in another way, or that only its results say."""
     model, data = source.config["model"], source.config["data"]
     if of in OWN_WAY:
         alpha = model["alpha_prior"]
-        own = model.get("response_alpha_prior") or alpha  # the prior of alpha is that of alpha_0
+        alpha_0 = model.get("response_alpha_prior") or alpha  # of mixtures
         rules = model["quadrature"] if of == "naive_simulation" else [model["thesis"]["quadrature"]]
         simpson = [rule.split("-")[1] for rule in rules if rule.startswith("simpson-")]
         (shape, rate), n = alpha, model.get("alpha_points", defaults.THESIS_GRID_POINTS)
         return {
             "log_alpha": np.log(float(data["alpha"])),
             "alpha_grid": scipy.stats.invgamma.ppf((np.arange(n) + 0.5) / n, shape, scale=rate),
-            "alpha_prior": [x if x == y else [x, y] for x, y in zip(alpha, own, strict=True)],
+            "alpha_prior": [x if x == y else [x, y] for x, y in zip(alpha, alpha_0, strict=True)],
             "simpson": int(simpson[0]) if simpson else "another rule",
             "updates": GIBBS,
         }
@@ -224,20 +223,21 @@ def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
         varied = [sweep.varied for sweep in sweeps(source)]
         return {"varied": varied, "highest_order": int(sweeps(source)[-1].x[-1])}
     orders = model["orders"]
-    both = {arm.compress for arm in source.own if arm.order == source.widest_order} >= {True, False}
-    sigmas = source.shown_sigmas if both else "not with and without compression"
+    compressions = {arm.compress for arm in source.own if arm.order == source.widest_order}
+    has_both = len(compressions) == 2
+    sigmas = source.shown_sigmas if has_both else "not with and without compression"
     parts = source.config["report"]["parts"]
     sigmas = sigmas if "autocorrelation-figure" in parts else NOT_SHOWN
-    found = {"orders": orders, "shown_sigmas": sigmas}
+    settings = {"orders": orders, "shown_sigmas": sigmas}
     if of == "cauchy_classification":
         _, *sigma = data["sigma"]
         enlarged = source.thesis["enlarged"] if "median-scatter" in parts else NOT_SHOWN
-        return found | {"order": len(sigma), "sigma": sigma, "enlarged": enlarged}
-    found["length"] = data["history"] + 1
+        return settings | {"order": len(sigma), "sigma": sigma, "enlarged": enlarged}
+    settings["length"] = data["history"] + 1
     if of == "text":
         traced = source.config["report"]["traced"]
         windows = None if data["limit"] is None else data["limit"] - data["history"]
-        return found | {
+        return settings | {
             "states": len(source.classes),
             "windows": windows,
             "tests": len(source.response),
@@ -245,9 +245,9 @@ def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
         }
     # the largest entry of every row, one number where they agree
     largest = [sorted(set(map(max, data[name]))) for name in ("transition", "emission")]
-    likely = [one[0] if len(one) == 1 else one for one in largest]
+    likely = [values[0] if len(values) == 1 else values for values in largest]
     arrows = [[i + 1, int(np.argmax(row)) + 1] for i, row in enumerate(data["transition"])]
-    return found | {
+    return settings | {
         "hidden_states": len(arrows),
         "arrow": likely[0],
         "emission": likely[1],
@@ -255,7 +255,7 @@ def _derived(source: Any, of: str, numbers: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of_samplers(model: dict[str, Any], p: list[float]) -> dict[str, Any]:
+def _of_samplers(model: Tree, p: list[float]) -> Tree:
     """Return settings of the samplers of chapter 3; p are probabilities of quantiles of sigma_1."""
     shape, width, scales = model["sigma_shape"], defaults.SIGMA_STEP, model["sigma_scale"]
     quantiles = scipy.stats.invgamma.ppf(p, shape, scale=(shape + 1) * model["sigma_mode"])
@@ -278,58 +278,57 @@ def _of_samplers(model: dict[str, Any], p: list[float]) -> dict[str, Any]:
 # ---- chapter 2: gammas, tables, t tests ----
 
 
-def simulation_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
+def simulation_rows(record: Record, of: str, numbers: Tree) -> Iterator[Row]:
     """Yield the rows of gammas, of the calibration table, and of seconds."""
     gammas = dict(record.by_size("gamma"))
     for size, printed in numbers["gamma"].items():
-        key, what = f"{of}.gamma.{size}", f"gamma, {size} feature{'s' if size > 1 else ''} kept"
+        key, title = f"{of}.gamma.{size}", f"gamma, {size} feature{'s' if size > 1 else ''} kept"
         if str(size) in gammas:
-            yield replicated(key, what, printed, gammas[str(size)], 2)
+            yield replicated(key, title, printed, gammas[str(size)], 2)
         else:
-            yield row(key, what, "replicated", printed, UNSELECTED)
+            yield row(key, title, "replicated", printed, UNSELECTED)
     yield from calibration_rows(record, of)
     n = int(record.predictions["replicate"].max()) + 1
     trained_only = of == "mixture_simulation"
-    ours = {
+    seconds = {
         (arm["features"], arm["method"]): arm["fit" if trained_only else "fit and predict"] / n
         for arm in reversed(record.timings())  # of several ways, the first counts
     }
-    what = "seconds to train" if trained_only else "seconds to fit and predict"
+    title = "seconds to train" if trained_only else "seconds to fit and predict"
     for method, column in numbers["seconds"].items():
         for size, printed in column.items():
-            here = ours.get((str(size), method if size != "all" else "complete"), "")
-            key, said = f"{of}.seconds.{method}.{size}", f"{what}, {size}, {method}"
-            yield row(key, said, "seconds", printed, here)
+            value = seconds.get((str(size), method if size != "all" else "complete"), "")
+            key, row_title = f"{of}.seconds.{method}.{size}", f"{title}, {size}, {method}"
+            yield row(key, row_title, "seconds", printed, value)
 
 
 def calibration_rows(record: Record, of: str) -> Iterator[Row]:
     """Yield a row for each cell of the thesis's table, by its own rule or sampler and another."""
     table = record.thesis_calibration
     assert table is not None
-    own = OWN_WAY[of] if OWN_WAY[of] in record.variants else record.variants[0]
-    sound = next((variant for variant in record.variants if variant != own), "")
+    first = OWN_WAY[of] if OWN_WAY[of] in record.variants else record.variants[0]
+    second = next((variant for variant in record.variants if variant != first), "")
     for (label, method), cells in table.groupby(["features_selected", "method"], sort=False):
-        ours = "corrected" if method == "complete" else method  # complete data need no correction
-        arms = [record.find(label, ours, way) for way in (own, sound) if way]
-        found = [calibration(record, arm) for arm in arms if arm]
+        fitted = "corrected" if method == "complete" else method  # complete data need no correction
+        arms = [record.find(label, fitted, variant) for variant in (first, second) if variant]
+        calibrations = [calibration(record, arm) for arm in arms if arm]
         for cell, name in product(cells.itertuples(), COLUMNS):
             printed = getattr(cell, name)
             key = f"{of}.calibration.{label}.{method}.{cell.category}.{name}"
-            what = f"{label}, {method}, C = {cell.category}: {WORDS[name]}"
+            title = f"{label}, {method}, C = {cell.category}: {WORDS[name]}"
+            numbers = [by_category[name][:, cell.category] for by_category in calibrations]
+            places = [spread(printed, values, COLUMNS[name]) for values in numbers]
             if pd.isna(printed):
-                ours = [
-                    spread(printed, one[name][:, cell.category], COLUMNS[name]) for one in found[:1]
-                ]
-                yield from (row(key, what, BLANK, "", values=one["values"]) for one in ours if one)
+                if places and places[0]:
+                    yield row(key, title, BLANK, "", values=places[0]["values"])
                 continue
-            if not found:
-                yield row(key, what, "calibration", printed, UNSELECTED)
+            if not places:
+                yield row(key, title, "calibration", printed, UNSELECTED)
                 continue
-            places = [spread(printed, one[name][:, cell.category], COLUMNS[name]) for one in found]
-            here = "" if places[0] else "in no replicate"
-            other = {f"other {k}": v for k, v in places[-1].items() if f"other {k}" in NOTHING}
-            ways = {"by": own} | ({"other way": sound} | other if sound else {})
-            yield row(key, what, "calibration", printed, here, **places[0], **ways)
+            note = "" if places[0] else "in no replicate"
+            columns = {f"other {k}": v for k, v in places[-1].items() if f"other {k}" in NOTHING}
+            ways = {"by": first} | ({"other way": second} | columns if second else {})
+            yield row(key, title, "calibration", printed, note, **places[0], **ways)
 
 
 def calibration(record: Record, arm: Arm) -> dict[str, np.ndarray]:
@@ -346,7 +345,7 @@ def calibration(record: Record, arm: Arm) -> dict[str, np.ndarray]:
         }
 
 
-def colon_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
+def colon_rows(record: Record, of: str, numbers: Tree) -> Iterator[Row]:
     """Yield the rows of counts and t tests over groups of genes, in every division."""
     frame = divisions(record)
     for key, (column, decimals, words) in read_yaml(THESIS / "settings.yaml")["divisions"].items():
@@ -357,18 +356,18 @@ def colon_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row
 # ---- chapter 3 ----
 
 
-def logistic_rows(record: Record, of: str, numbers: dict[str, Any]) -> Iterator[Row]:
+def logistic_rows(record: Record, of: str, numbers: Tree) -> Iterator[Row]:
     """Yield the row of the ratio of groups to patterns, where the thesis prints it."""
     name = "compressed_over_original_at_order_20"
     if name in numbers:
-        key, what = f"{of}.{name}", "groups over patterns at order 20"
+        key, title = f"{of}.{name}", "groups over patterns at order 20"
         if 20 in record.orders:
             place = list(record.compression["order"]).index(20)
             counts = [record.results.load("compress", i) for i in range(record.n_blocks)]
             ratios = [block["groups"][place] / block["patterns"][place] for block in counts]
-            yield replicated(key, what, numbers[name], np.array(ratios), 3)
+            yield replicated(key, title, numbers[name], np.array(ratios), 3)
         else:
-            yield row(key, what, "replicated", numbers[name], "needs order 20 in model.orders")
+            yield row(key, title, "replicated", numbers[name], "needs order 20 in model.orders")
 
 
 # ---- all numbers of experiments ----
@@ -379,7 +378,7 @@ class Section(NamedTuple):
 
     title: str
     short: str
-    rows: Callable[[Any, str, dict[str, Any]], Iterator[Row]] | None = None
+    rows: Callable[[Record, str, Tree], Iterator[Row]] | None = None
 
 
 SECTIONS = {
@@ -409,7 +408,7 @@ def compare(sources: list[Record]) -> pd.DataFrame:
     Raises UserError for an experiment that is not the thesis's, or is given twice.
     """
     by_section, printed_in = _by_section(sources), exhibits()
-    rows: list[Row] = list(sampling_rows([one for one in by_section.values() if one.logistic]))
+    rows = list(sampling_rows([source for source in by_section.values() if source.logistic]))
     for of, source in by_section.items():
         printed = thesis_numbers()["naive_simulation" if of == LATTICE else of]
         rows += setting_rows(source, of, printed) if printed else []
@@ -417,51 +416,52 @@ def compare(sources: list[Record]) -> pd.DataFrame:
         if section and section.rows:
             rows += section.rows(source, of, printed)
         rows += [  # figures whose values nothing prints
-            row(f"{of}.{one.label}", one.shows, "lost", "not printed", exhibit=one.name)
-            for one in printed_in
-            if section and one.section == section.title and one.part and not one.numbers
+            row(f"{of}.{exhibit.label}", exhibit.shows, "lost", "not printed", exhibit=exhibit.name)
+            for exhibit in printed_in
+            if section and exhibit.section == section.title and exhibit.part and not exhibit.numbers
         ]
     order = list(SECTIONS)
-    rows.sort(key=lambda one: order.index(one["of"]))
+    rows.sort(key=lambda cells: order.index(cells["of"]))
     changed: dict[str, list[str]] = {}  # settings that are not the thesis's
-    for one in rows:
-        named = [e.name for e in printed_in if any(fnmatchcase(one["key"], n) for n in e.numbers)]
-        one["exhibit"] = one["exhibit"] or ", ".join(named)
-        may_differ = one["kind"] != "setting" or one["key"].endswith(FOR_FIGURES)
-        if one["verdict"] == DIFFERS and not may_differ:
-            changed.setdefault(one["section"], []).append(one["number"])
-    return pd.DataFrame([explain(one, ", ".join(changed.get(one["section"], []))) for one in rows])
+    for cells in rows:
+        key, kind = cells["key"], cells["kind"]
+        names = [e.name for e in printed_in if any(fnmatchcase(key, n) for n in e.numbers)]
+        cells["exhibit"] = cells["exhibit"] or ", ".join(names)
+        if cells["verdict"] == DIFFERS and kind == "setting" and not key.endswith(FOR_FIGURES):
+            changed.setdefault(cells["section"], []).append(cells["number"])
+    notes = {section: ", ".join(settings) for section, settings in changed.items()}
+    return pd.DataFrame([explain(cells, notes.get(cells["section"], "")) for cells in rows])
 
 
 def _by_section(sources: list[Record]) -> dict[str, Record]:
     """Return, for each part of numbers.yaml, the source with the most data sets."""
-    found: dict[str, Record] = {}
+    by_section: dict[str, Record] = {}
     for source in sources:
         of = LATTICE if source.config["lattice"] else source.config["report"].get("thesis")
         name = source.config["experiment"]
         if of in (None, "logistic_sampling"):
             raise UserError(f"{name} is not compared with the thesis (report.thesis); leave it out")
-        other = found.get(of, source)
-        if other is not source and other.config["experiment"] == name:
+        previous = by_section.get(of, source)
+        if previous is not source and previous.config["experiment"] == name:
             raise UserError(f"{name} is given twice. Fix: give it once")
         # numbers are compared with the most data sets; claims are tested on all experiments
-        found[of] = max(other, source, key=lambda record: record.config["replicates"])
-    return found
+        by_section[of] = max(previous, source, key=lambda record: record.config["replicates"])
+    return by_section
 
 
-def explain(found: Row, changed: str = "") -> Row:
+def explain(row: Row, changed: str = "") -> Row:
     """Give a number its reason, where it is not found and a reason is known.
 
     changed : settings that are not the thesis's.
     """
-    if found["verdict"] not in (OUTSIDE, BEYOND, DIFFERS):
-        return found
-    why = reason(found["key"], found["by"]) or UNKNOWN
-    if found["kind"] == "setting" and not found["key"].endswith(".orders"):
-        why = "the config given says so"
-    elif changed and found["kind"] != "setting":
-        why = f"other settings: {changed}"
-    return found | {"reason": why}
+    if row["verdict"] not in (OUTSIDE, BEYOND, DIFFERS):
+        return row
+    explanation = reason(row["key"], row["by"]) or UNKNOWN
+    if row["kind"] == "setting" and not row["key"].endswith(".orders"):
+        explanation = "the config given says so"
+    elif changed and row["kind"] != "setting":
+        explanation = f"other settings: {changed}"
+    return row | {"reason": explanation}
 
 
 def reason(key: str, way: str) -> str:
@@ -472,18 +472,19 @@ def reason(key: str, way: str) -> str:
     return ""
 
 
-def leaves(tree: dict[str, Any]) -> list[str]:
+def leaves(tree: Tree) -> list[str]:
     """Return the keys of all numbers of numbers.yaml; a list is one."""
     return [key for key in flat(tree) if key.rpartition(".")[2] not in NOT_NUMBERS]
 
 
-def uncovered(known: Iterable[str]) -> list[str]:
+def uncovered(covered: Iterable[str]) -> list[str]:
     """Return the keys of numbers that none of these covers: those of experiments not given."""
     return [
         leaf
         for leaf in leaves(thesis_numbers())
         if not any(
-            key == leaf or key.startswith(f"{leaf}.") or leaf.startswith(f"{key}.") for key in known
+            key == leaf or key.startswith(f"{leaf}.") or leaf.startswith(f"{key}.")
+            for key in covered
         )
     ]
 
@@ -511,15 +512,16 @@ def omnibus(numbers: pd.DataFrame) -> pd.DataFrame:
     the numbers of a data set depend on each other.
     """
     rows = []
-    for of, mine in numbers[numbers["values"].map(len) > 0].groupby("of", sort=False):
-        of_table = mine["kind"].isin(["calibration", BLANK])
-        parts = dict.fromkeys(mine["exhibit"][of_table][:1], mine[of_table])
-        for name, these in (parts | {f"{SECTIONS[of].short}, all that varies": mine}).items():
-            counts = outside(np.stack(these["values"]))
+    for of, varying in numbers[numbers["values"].map(len) > 0].groupby("of", sort=False):
+        of_table = varying["kind"].isin(["calibration", BLANK])
+        parts = dict.fromkeys(varying["exhibit"][of_table][:1], varying[of_table])
+        parts[f"{SECTIONS[of].short}, all that varies"] = varying
+        for name, part in parts.items():
+            counts = outside(np.stack(part["values"]))
             p = (counts >= counts[0]).mean()
             row = {
                 "numbers of": name,
-                "numbers": int((these["kind"] != BLANK).sum()),
+                "numbers": int((part["kind"] != BLANK).sum()),
                 "data sets": len(counts) - 1,
                 "outside": int(counts[0]),
                 "by chance": counts[1:].mean(),
@@ -541,17 +543,17 @@ def omnibus_words(tests: pd.DataFrame) -> list[str]:
 def summary(numbers: pd.DataFrame) -> str:
     """Return a line that says how many numbers have which verdict."""
     count = Counter(numbers["verdict"])
-    known = ((numbers["verdict"] == OUTSIDE) & (numbers["reason"] != UNKNOWN)).sum()
-    said = {
+    n_explained = ((numbers["verdict"] == OUTSIDE) & (numbers["reason"] != UNKNOWN)).sum()
+    phrases = {
         PRINTED: "as printed",
         INSIDE: "inside 99 %",
-        OUTSIDE: f"outside ({known} with a reason)",
+        OUTSIDE: f"outside ({n_explained} with a reason)",
         BEYOND: "beyond all replicates, which are too few for 99 %",
         DIFFERS: "different",
         NOT_COMPARABLE: "not comparable",
     }
     optional = (BEYOND, DIFFERS)
-    parts = [f"{count[v]} {words}" for v, words in said.items() if v not in optional or count[v]]
+    parts = [f"{count[v]} {words}" for v, words in phrases.items() if v not in optional or count[v]]
     return f"{len(numbers)} numbers: " + ", ".join(parts)
 
 
@@ -576,7 +578,7 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     results.prepare()
     names = ["verify.csv", "verify.md", "verify.html", "claims.csv", "together.csv"]
     outputs = Outputs(results, names)
-    written, tested = numbers.drop(columns=HIDDEN), claims.evaluate_all(sources)
+    columns, tested = numbers.drop(columns=HIDDEN), claims.evaluate_all(sources)
     outputs.write("claims.csv", csv_text(tested))
     outputs.write("together.csv", csv_text(tests))
     tested = tested[tested["part"].isin(_by_section(sources))]
@@ -588,20 +590,18 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     together = _together(tests)
     for paragraph in words:
         lines += [paragraph, ""]
-    for table in [claim_table, *together, *differing, Table("all", "All numbers", written, "")]:
+    for table in [claim_table, *together, *differing, Table("all", "All numbers", columns, "")]:
         names = [str(name) for name in table.frame.columns]
         lines += [f"## {table.title}", "", *markdown(names, display(table.frame)), ""]
-    tables = [
-        _overview(numbers), claim_table, *together, *differing, *_trusted(numbers),
-        *_by_section_tables(numbers), *_others(numbers), _compared(sources),
-    ]  # fmt: skip
+    tables = [_overview(numbers), claim_table, *together, *differing, *_trusted(numbers)]
+    tables += [*_by_section_tables(numbers), *_others(numbers), _compared(sources)]
     items = [table.item() for table in tables]
     for item in items:  # columns of numbers and words align as numbers
         numeric = [name.rpartition(": ")[2] in NUMERIC for name in item["columns"]]
         item["words"] = [word and not n for word, n in zip(item["words"], numeric, strict=True)]
         item["rows"] = [[cell.replace(" %", "\u00a0%") for cell in row] for row in item["rows"]]
     page = template("verify.html.j2").render(summary=line, small=small, about=words, items=items)
-    for kind, text in {"csv": csv_text(written), "md": "\n".join(lines), "html": page}.items():
+    for kind, text in {"csv": csv_text(columns), "md": "\n".join(lines), "html": page}.items():
         outputs.write(f"verify.{kind}", text)
     outputs.finish("verify")
     return results.folder / "verify.html", "\n".join([line, *omnibus_words(tests)])
@@ -613,7 +613,7 @@ def about(numbers: pd.DataFrame, tested: pd.DataFrame) -> list[str]:
     tested : the claims of the experiments given.
     """
     placed = numbers[numbers["replicates"] > 0]
-    enough, few = placed[placed["chance"] > 0], placed[placed["chance"] == 0]
+    enough, uncertain = placed[placed["chance"] > 0], placed[placed["chance"] == 0]
     paragraphs = [
         "The thesis shows one data set for each experiment. Here each of its numbers is compared "
         "with the same number in many replicates, which are new data sets from the same model. If "
@@ -628,12 +628,12 @@ def about(numbers: pd.DataFrame, tested: pd.DataFrame) -> list[str]:
         "The cells of a table come from one data set, so they are often outside together; the "
         "tests of all numbers of a table allow for this.",
     ]
-    if len(few):
-        most = few["replicates"].max()
+    if len(uncertain):
+        most = uncertain["replicates"].max()
         paragraphs.append(
-            f"{len(few):,} numbers have too few replicates (at most {most:,}): the limits of 99 % "
-            "need 199 replicates. For these numbers the page only "
-            "says whether they are beyond all R replicates, which happens by chance with a "
+            f"{len(uncertain):,} numbers have too few replicates (at most {most:,}): the limits of "
+            "99 % need 199 replicates. For these numbers the page only says "
+            "whether they are beyond all R replicates, which happens by chance with a "
             "probability of at most 2 / (R + 1)."
         )
     covered = {*numbers["key"], *" ".join(tested["numbers"]).split()}
@@ -647,7 +647,7 @@ def about(numbers: pd.DataFrame, tested: pd.DataFrame) -> list[str]:
 def _shown(numbers: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of the page's tables."""
     placed = numbers["mean"].notna()
-    thesis, here = (
+    thesis, results = (
         [", ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in numbers[name]]
         for name in ("thesis", "here")
     )
@@ -656,7 +656,7 @@ def _shown(numbers: pd.DataFrame) -> pd.DataFrame:
         "exhibit": numbers["exhibit"],
         "number": numbers["number"],
         "thesis": thesis,
-        "here": np.where(placed, numbers["mean"].astype(object), np.array(here, dtype=object)),
+        "here": np.where(placed, numbers["mean"].astype(object), np.array(results, dtype=object)),
         "sd": numbers["sd"],
         "0.5 %": numbers["low"],
         "99.5 %": numbers["high"],
@@ -712,24 +712,24 @@ def _differing(numbers: pd.DataFrame) -> Iterator[Table]:
         DIFFERS: ("differs", "Different here"),
     }
     for verdict, (name, title) in titles.items():
-        mine = numbers[numbers["verdict"] == verdict]
-        mine = mine.sort_values("reason", key=lambda why: why != UNKNOWN, kind="stable")
-        if len(mine):
-            yield Table(name, title, _cells(mine, ""), "", long=len(mine) > MANY)
+        rows = numbers[numbers["verdict"] == verdict]
+        rows = rows.sort_values("reason", key=lambda reason: reason != UNKNOWN, kind="stable")
+        if len(rows):
+            yield Table(name, title, _cells(rows, ""), "", long=len(rows) > MANY)
 
 
 def _trusted(numbers: pd.DataFrame) -> list[Table]:
     """Return what becomes of calibration by another rule or sampler."""
     cells = []
-    both = numbers[numbers["other verdict"].notna()]
-    for of, mine in both.groupby("of", sort=False):
+    twice = numbers[numbers["other verdict"].notna()]
+    for of, rows in twice.groupby("of", sort=False):
         for way, verdict in (("by", "verdict"), ("other way", "other verdict")):
-            used, count = mine[way].iloc[0], Counter(mine[verdict])
-            outside = mine["key"][mine[verdict] == OUTSIDE]
+            variant, count = rows[way].iloc[0], Counter(rows[verdict])
+            outside = rows["key"][rows[verdict] == OUTSIDE]
             cells.append(
-                {"section": SECTIONS[of].short, "by": variant_words(used), "numbers": len(mine)}
+                {"section": SECTIONS[of].short, "by": variant_words(variant), "numbers": len(rows)}
                 | {word: count[word] for word in (INSIDE, OUTSIDE, BEYOND)}
-                | {"reason": "; ".join({reason(key, used): "" for key in outside})}
+                | {"reason": "; ".join({reason(key, variant): "" for key in outside})}
             )
     caption = (
         "Calibration by exact integrals, and by the sampler that leaves the adjustment factor out "
@@ -741,11 +741,11 @@ def _trusted(numbers: pd.DataFrame) -> list[Table]:
 
 def _by_section_tables(numbers: pd.DataFrame) -> Iterator[Table]:
     """Yield the tables of every section: its numbers, and of a calibration table the cells."""
-    for (of, title), mine in numbers.groupby(["of", "section"], sort=False):
-        told = mine[mine["kind"] == "replicated"]
-        if len(told):
-            yield Table(of, title, _cells(told, "section", "reason"), "")
-        cells = mine[mine["kind"] == "calibration"]
+    for (of, title), rows in numbers.groupby(["of", "section"], sort=False):
+        replicated = rows[rows["kind"] == "replicated"]
+        if len(replicated):
+            yield Table(of, title, _cells(replicated, "section", "reason"), "")
+        cells = rows[rows["kind"] == "calibration"]
         if len(cells):
             yield from _calibration_tables(of, title, cells)
 
@@ -753,7 +753,7 @@ def _by_section_tables(numbers: pd.DataFrame) -> Iterator[Table]:
 def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]:
     """Return where the cells of a calibration table lie, and all there is to say of them."""
     marks = {OUTSIDE: " ✗", BEYOND: " ✗?"}
-    places: dict[tuple[int, str, str], dict[str, Any]] = {}
+    places: dict[tuple[int, str, str], Row] = {}
     for key, percentile, verdict in zip(
         cells["key"], cells["percentile"], cells["verdict"], strict=True
     ):
@@ -765,13 +765,13 @@ def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]
         )
         if percentile == percentile:
             line[category] = f"{percentile:.0f}{marks.get(verdict, '')}"
-    every = _shown(cells).drop(columns=["section", "exhibit", "reason"])
-    other = cells[cells["other verdict"].notna()]
-    for way in map(variant_words, other["other way"].unique()):
-        every[f"{way}: here"] = other["other mean"].astype(object)
-        every[f"{way}: percentile"] = other["other percentile"].map("{:.1f}".format)
-        every[f"{way}: "] = other["other verdict"]
-    own = cells["by"].iloc[0]
+    all_cells = _shown(cells).drop(columns=["section", "exhibit", "reason"])
+    second = cells[cells["other verdict"].notna()]
+    for way in map(variant_words, second["other way"].unique()):
+        all_cells[f"{way}: here"] = second["other mean"].astype(object)
+        all_cells[f"{way}: percentile"] = second["other percentile"].map("{:.1f}".format)
+        all_cells[f"{way}: "] = second["other verdict"]
+    variant = cells["by"].iloc[0]
     return [
         Table(
             f"{of}-calibration",
@@ -780,12 +780,12 @@ def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]
             "The percentile, among the replicates, of each cell of the thesis's table: the number "
             "of cases, their mean prediction and the fraction in class 1, by the first decimal of "
             "the prediction. ✗ marks a number outside 99 %."
-            + (f" By {variant_words(own)}." if own else ""),
+            + (f" By {variant_words(variant)}." if variant else ""),
         ),
         Table(
             f"{of}-cells",
             f"{title}: all cells",
-            every,
+            all_cells,
             "For means and fractions, only the replicates with a case in the category are used.",
             long=True,
         ),
@@ -794,14 +794,14 @@ def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]
 
 def _others(numbers: pd.DataFrame) -> Iterator[Table]:
     """Yield settings and what follows from them, seconds beside ours, figures without values."""
-    shown, kind = _shown(numbers), numbers["kind"]
-    settings = shown.loc[
+    table, kind = _shown(numbers), numbers["kind"]
+    settings = table.loc[
         kind.isin(["setting", "exact"]),
         ["section", "exhibit", "number", "thesis", "here", ""],
     ]
     caption = "Of our configs; and numbers that follow from them, compared to the digits printed."
     yield Table("settings", "Settings", settings.infer_objects(), caption, long=True)
-    seconds = shown.loc[kind == "seconds", ["section", "exhibit", "number", "thesis", "here"]]
+    seconds = table.loc[kind == "seconds", ["section", "exhibit", "number", "thesis", "here"]]
     if len(seconds):
         seconds["here"] = pd.to_numeric(seconds["here"])
         caption = (
@@ -810,7 +810,7 @@ def _others(numbers: pd.DataFrame) -> Iterator[Table]:
             "machines below."
         )
         yield Table("seconds", "Seconds", seconds.infer_objects(), caption, long=True)
-    lost = shown.loc[kind == "lost", ["section", "exhibit", "number"]]
+    lost = table.loc[kind == "lost", ["section", "exhibit", "number"]]
     if len(lost):
         caption = "The pictures are lost, and the text prints none of their values."
         yield Table("lost", "Figures without numbers", lost, caption, long=True)
