@@ -46,7 +46,7 @@ temperature: 370
     models/temperature
 likeness, predict and export: 1630
     models/likeness fitted/__init__ fitted/arms fitted/file fitted/inputs study/all_cases
-methods of others: 1000
+methods of others: 980
     models/peers
 pairs, SNPs, covariates: 2260
     models/interactions models/planes models/covariates datasets/plink datasets/features
