@@ -201,7 +201,7 @@ def study(tmp_path, **more):
         "evaluation": {"folds": 3},
         "selection": {"features": [3]},
         "model": {"methods": ["corrected", "l2-logistic"]},
-        "report": {"parts": ["board-table", "data-card", "timing-table"]},
+        "report": {"parts": ["data-card", "timing-table"]},
     }
     path = tmp_path / "tables.yaml"
     path.write_text(yaml.safe_dump(tree | more))

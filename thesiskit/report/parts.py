@@ -19,7 +19,6 @@ from thesiskit.report import (
     reduction,
     scores,
     stages,
-    studies,
     summary,
 )
 from thesiskit.report.record import EXACT, Record, several_tables
@@ -69,7 +68,6 @@ TEST_SET = Need("a test set", lambda c: c["scheme"] == "test-set")
 TESTS = Need("test cases", lambda c: c["scheme"] != "none")
 TABLES = Need("several tables in data.sets", lambda c: bool(several_tables(c)))
 ONE_TABLE = Need("one table in data.sets", lambda c: not several_tables(c))
-SETTINGS = Need("data.source: signals", lambda c: bool(c["data"] and c["data"].get("settings")))
 ARROWS = Need("data.arrows", lambda c: bool(c["data"] and c["data"].get("arrows")))
 ALIKE = Need("data sets of one kind", lambda c: len((c["data"] or {}).get("settings") or []) < 2)
 DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
@@ -107,7 +105,6 @@ SAMPLERS = Need(
 METHODS = _in_model(
     "corrected and uncorrected in model.methods", "methods", "corrected", "uncorrected"
 )
-RIDGE = _in_model("l2-logistic in model.methods", "methods", "l2-logistic")
 TEMPERED = _in_model("residual in model.temperature", "temperature", RESIDUAL)
 RELEVANT = _in_model("some in model.relevant", "relevant", "some")
 COMPRESSED = _in_model("true in model.compress", "compress", True)
@@ -138,9 +135,7 @@ class Part(NamedTuple):
         return re.sub(r" \(fig-[^)]*\)", "", said)  # labels of the thesis
 
 
-_SCREENED = (DATA, SELECTION, SCREENED, TESTS)
 _PATTERNS = (DATA, SELECTION, PATTERNS, RELEVANT, KNOWN, ALIKE)
-_BOARD = (DATA, SELECTION, TABLES, RIDGE, TESTS)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
@@ -176,15 +171,6 @@ PARTS: dict[str, Part] = {
     "reliability-figure": Part(scores.reliability_figure, (DATA, CLASSES, TESTS)),
     "trace-figure": Part(chains.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(scores.null_figure),
-    "signals-figure": Part(studies.signals_figure, (DATA, SELECTION, SETTINGS)),
-    "signals-table": Part(studies.signals_table, (DATA, SELECTION, SETTINGS)),
-    "signals-maps": Part(studies.signals_maps, (DATA, SELECTION, SETTINGS)),
-    "screened-figure": Part(studies.screened_figure, _SCREENED),
-    "screened-table": Part(studies.screened_table, _SCREENED),
-    "board-table": Part(studies.board_table, _BOARD),
-    "board-predicted": Part(studies.board_predicted, _BOARD),
-    "board-losses": Part(studies.board_losses, _BOARD),
-    "board-scores": Part(studies.board_scores, _BOARD),
     "correlation-lattice": Part(scores.correlation_lattice, (LATTICE,)),
     "colon-summary": Part(divisions.colon_summary, _GROUPS),
     "group-table": Part(divisions.group_table, _GROUPS),

@@ -49,7 +49,7 @@ data:
   settings: [{loci: 30, train: 120, test: 50}, {loci: 30, train: 120, test: 50, pairs: 2}]
 selection: {features: [5], order: 2, disjoint: true}
 model: {kind: naive-bayes, relevant: [some], methods: [corrected, random-forest]}
-report: {parts: [signals-table, signals-figure]}
+report: {parts: [score-table]}
 """
 
 
@@ -277,14 +277,6 @@ def test_drawn_genotypes_make_a_study(tmp_path):
     assert record.n_sets == 4
     done = invoke("report", tmp_path / "c.yaml", "--results", tmp_path / "r")
     assert done.exit_code == 0, done.output
-    frame = pd.read_csv(tmp_path / "r" / "drawn" / "tables" / "signals.csv")
-    assert set(frame["data"]) == {
-        "nothing to find, 30 loci, n = 120",
-        "2 pairs by exclusive or (0.8), 30 loci, n = 120",
-    }
-    own = frame[frame["method"].str.startswith("corrected")]
-    assert own["pairs found"].isna().tolist() == [True, False]
-    assert own["pairs found"].dropna().between(0, 1).all()
 
 
 def test_a_screening_that_is_stopped_goes_on(tmp_path, monkeypatch):
