@@ -328,10 +328,9 @@ def timing_table(record: Record) -> list[Table]:
             + ". A method of others trains as it predicts."
         )
         return [Table("timings", "Computation time", frame, caption, long=len(frame) > 25)]
-    each = [*record.tables.values()] or [record]
-    sets, cases = sum(one.n_sets for one in each), sum(len(one.response) for one in each)
     caption = (
-        f"Processor seconds for {counted(sets, 'training set')} and {cases:,} test cases. "
+        f"Processor seconds for {counted(record.n_sets, 'training set')} and "
+        f"{len(record.response):,} test cases. "
         "Selection serves all methods; fit and predict each compute the tables of integrals they "
         "need, and the first arm of each "
         f"{record.variant_name} pays for the tables that later ones share. Of a peer, only the "

@@ -53,8 +53,6 @@ def _first(words: list[str], most: int, apart: str = ", ") -> str:
 
 def question(record: Record) -> str:
     """Say what is predicted from what, and by which arms."""
-    if record.tables:
-        return f"Which class is a case of each of {len(record.tables)} tables?"
     text = _asked_of_patterns(record) if record.logistic else _asked_of_features(record)
     method_names = dict.fromkeys(
         method_words(arm.method or arm.engine)
@@ -162,14 +160,6 @@ def data_card(record: Record) -> list[Table]:
 
 def card(record: Record) -> list[tuple[str, str]]:
     """Return what there is to say about the data: what, and the words."""
-    if record.tables:
-        rows = []
-        for name, table in record.tables.items():
-            drawn = table.results.load("simulate", 0, ("response", "group"))
-            y = drawn["response"][0].astype(np.int64)
-            cases = f"{len(y):,} cases ({_balance(y, table.classes)})"
-            rows.append((name, f"{cases}, {drawn['group'].shape[1]:,} features"))
-        return rows
     data = record.config["data"]
     source = f"drawn at random ({data['source']})" if record.config["drawn"] else data["source"]
     if record.config["own"]:
@@ -301,8 +291,6 @@ def notes(record: Record, *, fitted: bool = True) -> list[str]:
     """Return what the user should know about the data, and of models that are fitted."""
     if record.config["data"] is None:
         return []
-    if record.tables:
-        return list(dict.fromkeys(note for one in record.tables.values() for note in notes(one)))
     if not record.logistic:
         return [str(note) for note in record.simulated.get("notes", ())]
     sentences = record.results.load("simulate", 0, ("notes",))["notes"].tolist()
@@ -333,31 +321,11 @@ def headline(record: Record) -> list[str]:
         rows = [(record.name(arm), f"{error:.4g}") for arm, error in errors]
         best = sorted(rows, key=lambda row: float(row[1]))[:MOST_LINES]
         return aligned(["", "root mean squared error"], best)
-    if not record.tables:
-        return headline_of(record.scores, *([record.choice[0]] if record.choice else []))
-    found = means_over_tables(record)
-    lowest = sorted(found, key=lambda name: found[name][-1])[:MOST_LINES]
-    shown = [(name, *(f"{x:.3f}" for x in found[name])) for name in lowest]
-    header = [f"means over {len(record.tables)} tables", "error", "expected", "AMLP"]
-    more = len(record.arms) - len(shown)
-    return aligned(header, shown) + ([f"(and {more} more arms)"] if more else [])
-
-
-def means_over_tables(record: Record) -> dict[str, np.ndarray]:
-    """Return error, expected error and AMLP of the arms that predict all tables of a study."""
-    found: dict[str, np.ndarray] = {}
-    for several in zip(*(table.scores for table in record.tables.values()), strict=True):
-        means = np.mean([(one.error, one.expected, one.amlp) for one in several], axis=0)
-        if not np.isnan(means[-1]):
-            found[several[0].name] = means
-    return found
+    return headline_of(record.scores, *([record.choice[0]] if record.choice else []))
 
 
 def summary(record: Record, stage: str) -> str:
     """Say in a line what the files of a stage show; of some stages, those of the first block."""
-    if record.tables:
-        name, table = next(iter(record.tables.items()))
-        return f"{name}: {summary(table, stage)} ({len(record.tables)} tables in all)"
     if record.config["reduction"]:
         settings = len(record.results.load("compress", 0, ("sweep",))["sweep"])
         return f"patterns and groups of {settings} settings, by two algorithms"
@@ -383,10 +351,8 @@ def _cases_of_features(record: Record, arrays: Arrays) -> str:
     if (fold < 0).any():
         cases = f"{(fold < 0).sum():,} training and {(fold >= 0).sum():,} test cases"
     groups, replicates = record.config["evaluation"]["groups"], record.config["replicates"]
-    settings = len(record.config["data"].get("settings", [0]))
     text = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "") + f", {cases}"
-    text = f"{replicates:,} x {text}" if replicates > 1 else text
-    return text + (f" in the first of {settings:,} settings" if settings > 1 else "")
+    return f"{replicates:,} x {text}" if replicates > 1 else text
 
 
 def _cases_of_patterns(record: Record, arrays: Arrays) -> str:
@@ -580,7 +546,7 @@ def warnings(record: Record) -> list[str]:
             f"The thesis's algorithm and ours found different groups in {(~agree).sum():,} of "
             f"{agree.size:,} data sets: one of the two is wrong."
         ]
-    if record.config["data"] is None or record.tables:
+    if record.config["data"] is None:
         return []
     return _about_divisions(record) if record.logistic else _about_samplers(record)
 
