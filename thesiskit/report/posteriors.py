@@ -25,15 +25,14 @@ from thesiskit.report.layout import (
 from thesiskit.report.record import Arm, Manner, Record
 from thesiskit.report.stages import FITTED_BY, listed
 
-LineStyle = str | tuple[int, tuple[int, ...]]
-LINES: tuple[LineStyle, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
-STYLES: dict[str, LineStyle] = {"complete": "-", "corrected": "--", "uncorrected": ":"}
-OF: tuple[LineStyle, ...] = ("--", (0, (3, 1, 1, 1)), "-.", (0, (5, 1)))  # by number pre-filtered
+LINES: tuple[str | tuple, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
+STYLES: dict[str, str | tuple] = {"complete": "-", "corrected": "--", "uncorrected": ":"}
+OF: tuple[str | tuple, ...] = ("--", (0, (3, 1, 1, 1)), "-.", (0, (5, 1)))  # by number pre-filtered
 NEGLIGIBLE = 1e-3  # of the highest point
 NAMED = 10  # features of the figure
 MOST_DRAWN = 25  # patterns of a figure
 Row = dict[str, object]
-Curve = tuple[str, LineStyle, np.ndarray, np.ndarray]  # a posterior: its name, line, x and y
+Curve = tuple[str, str | tuple, np.ndarray, np.ndarray]  # a posterior: its name, line, x and y
 Panels = dict[str, list[Curve]]  # by title
 ENDS = (0.05, 0.95)  # of intervals
 MOST_SHOWN = 20  # features of a selection, on the page

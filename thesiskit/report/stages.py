@@ -84,26 +84,22 @@ def _asked_of_features(record: Record) -> str:
         of = f"{number:,} patterns of {pattern_words}"
     if selection["features"]:
         sizes = [f"{size:,}" for size in selection["features"] if size != "all"]
-        source = f"all {of}"
+        basis = f"all {of}"
         if sizes:
-            source = f"the {listed(sizes)} of {of} that correlate best with it in "
-            source += "training cases" + (
-                ", and from all" if "all" in selection["features"] else ""
-            )
+            basis = f"the {listed(sizes)} of {of} that correlate best with it in "
+            basis += "training cases" + (", and from all" if "all" in selection["features"] else "")
     else:
         limits = listed([f"{limit:g}" for limit in selection["thresholds"]])
-        source = f"those of {of} whose correlation with it exceeds {limits} in training cases"
+        basis = f"those of {of} whose correlation with it exceeds {limits} in training cases"
     disjoint = selection.get("disjoint", [False])
     if True in disjoint:
-        source += " (each feature in one pattern" + (
-            " or in several)" if False in disjoint else ")"
-        )
+        basis += " (each feature in one pattern" + (" or in several)" if False in disjoint else ")")
     model = config.get("model_words", "the model")  # results of before do not say
     corrected = {"corrected": "with", "uncorrected": "without"}
     methods = config["model"]["methods"]
     corrections = " and ".join(corrected[name] for name in corrected if name in methods)
     return (
-        f"{text} This is predicted from {source}, by {model} {corrections} the correction for "
+        f"{text} This is predicted from {basis}, by {model} {corrections} the correction for "
         "this selection."
     )
 
