@@ -621,14 +621,11 @@ def null_figure(record: Record) -> list[Figure]:
         "bernoulli-nb-calibrated": "the same in\nCalibratedClassifierCV",
     }
 
-    def column_title(column: str) -> str:
-        return f"{kept_words(column)}{of}\n"
-
     def row_title(method: str, words: str) -> str:
         return names.get(method, f"naive Bayes,\n{words}".replace(", ", ",\n"))
 
     methods = ("uncorrected", *names, "corrected")
-    figure = _panels(record, methods, draw, column_title, row_title)
+    figure = _panels(record, methods, draw, lambda label: f"{kept_words(label)}{of}\n", row_title)
     for axis in figure.axes:
         axis.yaxis.label.set_fontsize(9)
     class_name = drawn_words(record.positive_class_name)

@@ -54,14 +54,12 @@ def _first(words: list[str], most: int, apart: str = ", ") -> str:
 def question(record: Record) -> str:
     """Say what is predicted from what, and by which arms."""
     text = _asked_of_patterns(record) if record.logistic else _asked_of_features(record)
-    method_names = dict.fromkeys(
+    peers = dict.fromkeys(
         method_words(arm.method or arm.engine)
         for arm in record.arms_with_predictions
         if not arm.own
     )
-    if method_names:
-        text += f" Other models stand beside these: {listed([*method_names])}."
-    return text
+    return text + (f" Other models stand beside these: {listed([*peers])}." if peers else "")
 
 
 def _asked_of_features(record: Record) -> str:
@@ -81,24 +79,22 @@ def _asked_of_features(record: Record) -> str:
         of = f"{number:,} patterns of {pattern_words}"
     if selection["features"]:
         sizes = [f"{size:,}" for size in selection["features"] if size != "all"]
-        selected = f"all {of}"
+        basis = f"all {of}"
         if sizes:
-            selected = f"the {listed(sizes)} of {of} that correlate best with it in "
-            selected += "training cases"
-            selected += ", and from all" if "all" in selection["features"] else ""
+            basis = f"the {listed(sizes)} of {of} that correlate best with it in "
+            basis += "training cases" + (", and from all" if "all" in selection["features"] else "")
     else:
         limits = listed([f"{limit:g}" for limit in selection["thresholds"]])
-        selected = f"those of {of} whose correlation with it exceeds {limits} in training cases"
+        basis = f"those of {of} whose correlation with it exceeds {limits} in training cases"
     disjoint = selection.get("disjoint", [False])
     if True in disjoint:
-        end = " or in several)" if False in disjoint else ")"
-        selected += f" (each feature in one pattern{end}"
+        basis += " (each feature in one pattern" + (" or in several)" if False in disjoint else ")")
     model = config.get("model_words", "the model")  # results of before do not say
     corrected = {"corrected": "with", "uncorrected": "without"}
     methods = config["model"]["methods"]
     corrections = " and ".join(corrected[name] for name in corrected if name in methods)
     return (
-        f"{text} This is predicted from {selected}, by {model} {corrections} the correction for "
+        f"{text} This is predicted from {basis}, by {model} {corrections} the correction for "
         "this selection."
     )
 
@@ -130,22 +126,21 @@ def _asked_of_patterns(record: Record) -> str:
 
 def manner_words(record: Record) -> str:
     """Say what `some relevant`, `residual-tempered` and transforms mean, if there are any."""
-    sentences, relevant = "", {arm.relevant for arm in record.arms if arm.own}
+    text, relevant = "", {arm.relevant for arm in record.arms if arm.own}
     if "some" in relevant:
-        sentences += (
+        text += (
             f" With 'some relevant', each {record.unit} differs between the classes with a "
             "probability that is estimated"
         )
-        end = f"; in the other arms of ours all {record.unit}s do." if "all" in relevant else "."
-        sentences += end
+        text += f"; in the other arms of ours all {record.unit}s do." if "all" in relevant else "."
     if any(arm.tempered for arm in record.arms):
-        sentences += (
+        text += (
             f" A '{TEMPERED}' arm divides its log odds by a number of at least 1, the temperature, "
             f"which is fitted {FITTED_TO}."
         )
     for transform in (record.config["data"] or {}).get("transform", ()):
-        sentences += TRANSFORMED.get(transform, "")
-    return sentences
+        text += TRANSFORMED.get(transform, "")
+    return text
 
 
 # ---- what the data are ----
@@ -177,10 +172,9 @@ def card(record: Record) -> list[tuple[str, str]]:
     if not record.logistic:
         fold = arrays["fold"][0]
         folds, train = len(np.unique(fold)), int((fold < 0).sum())
-        n_constant = record.width - record.used
-        verb = "is" if n_constant == 1 else "are"
-        note = f", of which {n_constant:,} with one value only {verb} left out"
-        width = f"{record.width:,}{note if n_constant else ''}"
+        n = record.width - record.used  # constant ones
+        note = f", of which {n:,} with one value only {'is' if n == 1 else 'are'} left out"
+        width = f"{record.width:,}{note if n else ''}"
         rows.append(("features", f"{width}{_screened(record.config['selection'])}"))
         rows += _columns(record)
         return [*rows, ("divided", _divided(record, folds, train, len(y) - train))]

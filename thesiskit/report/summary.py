@@ -107,14 +107,12 @@ def summary(record: Record) -> list[Table]:
         lead.append(f"To compare with a regularised logistic regression, add {place}.")
     if record.config["own"]:
         lead.append(NEXT)
-    page_scores = scored if chosen_rows is None else [choice, *scored]
+    scores = scored if chosen_rows is None else [choice, *scored]
     if len(scored) > MOST_ROWS:  # the best of them
-        page_scores = sorted(scored, key=lambda score: score.amlp)[:MOST_ROWS]
-        if linear is not None and linear not in page_scores:
-            page_scores.append(linear)
-        if chosen_rows is not None:
-            page_scores.insert(0, choice)
-    frame = pd.DataFrame([_row(score) for score in (*page_scores, base)])
+        scores = sorted(scored, key=lambda score: score.amlp)[:MOST_ROWS]
+        scores += [linear] if linear is not None and linear not in scores else []
+        scores = scores if chosen_rows is None else [choice, *scores]
+    frame = pd.DataFrame([_row(score) for score in (*scores, base)])
     sentences = tuple(filter(None, lead))
     return [Table("summary", "Summary", frame, _explained(record), lead=sentences)]
 
