@@ -478,7 +478,7 @@ def some_target(rng, n=9, k=11, dropped=5, cut=Fraction(1, 9), **options):
     y = np.append([0, 1], rng.integers(0, 2, n - 2)).astype(np.uint8)
     ones = int(y.sum())
     left_out = LeftOut.of({WITHIN: dropped}, (n - ones, ones), cut)
-    return mixture.Target(x, y, settings, left_out)
+    return mixture.MixtureTarget(x, y, settings, left_out)
 
 
 def exact_log_posterior(target, z, point, theta=None) -> float:

@@ -110,9 +110,9 @@ class SpliceData(Source):
         """
         names = [f"{t:+d}" for t in range(-30, 31) if t]
         table = _coded("splice.csv.gz", "ACGT", ["EI", "IE", "N"], "splice junctions", names)
-        kept = [j for j, name in enumerate(names) if abs(int(name)) <= self.window]
-        features, values = [names[j] for j in kept], table.values[: len(kept)]
-        return [replace(table, X=table.X[:, kept], features=features, values=values)]
+        columns = [j for j, name in enumerate(names) if abs(int(name)) <= self.window]
+        features, values = [names[j] for j in columns], table.values[: len(columns)]
+        return [replace(table, X=table.X[:, columns], features=features, values=values)]
 
 
 class VotesData(Source):
@@ -205,8 +205,8 @@ def _coded(
     file: str, letters: str, classes: list[str], name: str, names: list[str] | None = None
 ) -> FeatureTable:
     """Code the cells of a file by their letters, others as MISSING; `names` are of its features."""
-    (_, *given), *rows = csv.reader(_shipped(file).splitlines())
-    cells, features = np.array(rows), names or given
+    (_, *header), *rows = csv.reader(_shipped(file).splitlines())
+    cells, features = np.array(rows), names or header
     X = np.full(cells[:, 1:].shape, MISSING, dtype=np.int16)
     for code, letter in enumerate(letters):
         X[cells[:, 1:] == letter] = code
@@ -229,10 +229,10 @@ def _shipped(file: str) -> str:
     return content.decode("utf-8")
 
 
-def _check_digest(path: Path, content: bytes, digest: str, what: str, remedy: str) -> None:
-    found = hashlib.sha256(content).hexdigest()
-    if found != digest:
-        words = f"not {what} (sha256 {found[:12]}..., not {digest[:12]}...); {remedy}"
+def _check_digest(path: Path, content: bytes, digest: str, description: str, remedy: str) -> None:
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != digest:
+        words = f"not {description} (sha256 {actual[:12]}..., not {digest[:12]}...); {remedy}"
         raise DataError(f"{path}: {words}")
 
 
@@ -242,17 +242,17 @@ def _check_digest(path: Path, content: bytes, digest: str, what: str, remedy: st
 def _microarray(name: str) -> Table:
     """Return a table with intensities as logarithms, classes as its file orders them."""
     arrays = _parse(_content(name), name)
-    features, how = arrays["x"], "as published"
+    features, scale = arrays["x"], "as published"
     if TABLES[name]["intensities"] == "yes":
-        features, how = np.log2(np.maximum(features, FLOOR)), f"log2 of max(x, {FLOOR:g})"
+        features, scale = np.log2(np.maximum(features, FLOOR)), f"log2 of max(x, {FLOOR:g})"
     return Table(
         features,
         arrays["y"],
         arrays["names"].tolist(),
         tuple(arrays["classes"].tolist()),
         missing=int(np.isnan(features).sum()),
-        digest=hashlib.sha256(f"{SHA256[name]}, {how}".encode()).hexdigest(),
-        source=f"{name} ({TABLES[name]['what']}), {how}",
+        digest=hashlib.sha256(f"{SHA256[name]}, {scale}".encode()).hexdigest(),
+        source=f"{name} ({TABLES[name]['what']}), {scale}",
     )
 
 
@@ -267,9 +267,9 @@ def _cache() -> Path:
 
 def held(name: str) -> list[Path]:
     """Return the files of a microarray table: in THESISKIT_DATA_DIR, and what was fetched."""
-    given = os.environ.get("THESISKIT_DATA_DIR")
-    folders = [*([Path(given), Path(given) / "microarray"] if given else []), _cache()]
-    return [file for one in folders if (file := one / f"{name}.RData").is_file()]
+    data_dir = os.environ.get("THESISKIT_DATA_DIR")
+    folders = [*([Path(data_dir), Path(data_dir) / "microarray"] if data_dir else []), _cache()]
+    return [file for folder in folders if (file := folder / f"{name}.RData").is_file()]
 
 
 def _content(name: str) -> bytes:
@@ -330,8 +330,8 @@ def _parse(content: bytes, name: str) -> dict[str, np.ndarray]:
 def _unique(names: Sequence[Any]) -> list[str]:
     """Return names of which none is empty, and no two are equal."""
     unique: dict[str, None] = {}
-    for j, given in enumerate(names):
-        base = str(given).strip() if given == given and given is not None else ""  # NaN is R's NA
+    for j, value in enumerate(names):
+        base = str(value).strip() if value == value and value is not None else ""  # NaN is R's NA
         name = base = base or f"gene {j + 1}"
         again = 1
         while name in unique:

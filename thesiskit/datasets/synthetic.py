@@ -184,8 +184,8 @@ class NormalData(_DrawnTable):
             return None
         if len(self.train) > 2 and kind in ("naive-bayes", "mixture"):
             return f"data.train: {len(self.train)} classes need model.kind: normal"
-        drawn = {"relevant": "some", "ratio": "prior", "shape": "prior"}
-        for key, value in drawn.items():
+        from_priors = {"relevant": "some", "ratio": "prior", "shape": "prior"}
+        for key, value in from_priors.items():
             if getattr(self, key) == value:
                 return f"data.{key}: {value} needs model.kind: normal, which has the prior"
         return None
@@ -212,8 +212,8 @@ class NormalData(_DrawnTable):
 
 def _or_a_list(schema: dict[str, Any]) -> None:
     """Say in the schema for editors that a list may stand for the value."""
-    one = {key: schema.pop(key) for key in list(schema) if key not in ("title", "default")}
-    schema["anyOf"] = [one, {"type": "array", "items": one, "minItems": 1}]
+    value_schema = {key: schema.pop(key) for key in list(schema) if key not in ("title", "default")}
+    schema["anyOf"] = [value_schema, {"type": "array", "items": value_schema, "minItems": 1}]
 
 
 Varied = Field(json_schema_extra=_or_a_list)
@@ -263,7 +263,7 @@ def _all_combinations(grid: Any) -> list[Any]:
     for name, value in lists.items():
         if not value:
             raise ValueError(f"{name} is an empty list; give at least one value")
-    return [grid | dict(zip(lists, one, strict=True)) for one in product(*lists.values())]
+    return [grid | dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
 
 
 class SignalsData(Source):

@@ -174,7 +174,7 @@ class PairIntegrals(NamedTuple):
     complement_mean: np.ndarray
 
 
-class Tables(NamedTuple):
+class CountTables(NamedTuple):
     """Functions that return P(I given n, alpha, theta) for all I, (K, n + 1, G).
 
     `weighted` has it times the weights of the rule.
@@ -214,7 +214,7 @@ def pair_integrals(
     groups, place = np.unique(groups, axis=0, return_inverse=True)
     members = [np.flatnonzero(place.reshape(-1) == d) for d in range(len(groups))]
     nonempty = [d for d, row in enumerate(groups.tolist()) if any(row)]
-    parts: Iterator[tuple[slice, Tables | None]] = iter([(slice(None), None)])
+    parts: Iterator[tuple[slice, CountTables | None]] = iter([(slice(None), None)])
     if nonempty and groups.sum(axis=1).max() <= TABLE_CASES:
         parts = _tables_of(groups[nonempty].tolist(), alpha, quadrature)
     for points, tables in parts:
@@ -232,7 +232,7 @@ def _integrate_alike(
     n1: int,
     alpha: np.ndarray,
     quadrature: str,
-    tables: Tables | None = None,
+    tables: CountTables | None = None,
 ) -> PairIntegrals:
     """Integrate pairs of features that n0 and n1 cases have; tables, if others use them, too."""
     if quadrature == TRANSFORMED:
@@ -463,7 +463,7 @@ def _integrate_panels(integrand, edges: list[float]) -> float:
 
 def _tables_of(
     counts: Sequence[Sequence[int]], alpha: np.ndarray, quadrature: str
-) -> Iterator[tuple[slice, Tables]]:
+) -> Iterator[tuple[slice, CountTables]]:
     """Yield tables for some alphas at a time, as many as TABLE_BYTES allow; for all of one row."""
     most, step = max(map(sum, counts)), len(alpha)
     if len(counts) > 1:
@@ -476,7 +476,7 @@ def _tables_of(
 
 
 @lru_cache(maxsize=4)  # two class counts of leave-one-out, two rules
-def _tables(most: int, quadrature: str, alpha: bytes) -> Tables:
+def _tables(most: int, quadrature: str, alpha: bytes) -> CountTables:
     points, rule = np.frombuffer(alpha), theta_rule(quadrature, most)
 
     @cache
@@ -485,4 +485,4 @@ def _tables(most: int, quadrature: str, alpha: bytes) -> Tables:
         kernel.fill_count_probabilities(points, rule.theta, rule.complement, n, table)
         return table
 
-    return Tables(rule, plain, cache(lambda n: plain(n) * rule.weight))
+    return CountTables(rule, plain, cache(lambda n: plain(n) * rule.weight))
