@@ -12,7 +12,7 @@ from statistical import ALARM, assert_proportions
 
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import chains, mixture
-from thesiskit.models.mixture_tables import Tables, log_discard_probability
+from thesiskit.models.mixture_tables import Tables
 from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, squared_correlation
 
 PRIORS = {"class_prior": (2.0, 1.0), "alpha_prior": (1.0, 1.0), "response_alpha_prior": (1.0, 0.5)}
@@ -874,44 +874,6 @@ def test_defaults_follow_the_sampler():
     assert len(thesis.alpha) == 10
     assert mixture.Mixture(iterations=12).burn_in == 3
     assert mixture.Mixture(iterations=12.0, burn_in=0).n_draws == 12
-
-
-COUNTS = ((2, 3), (1, 4))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((((2, 3), (1, -4)), 0, 1.0), "counts must be counts"),
-        ((((2, 3), (1, 4.0)), 0, 1.0), "counts must be counts"),
-        ((((2, 3), (1, 4, 5)), 0, 1.0), "counts must be counts"),
-        ((((2, 3),), 0, 1.0), "counts must be counts"),
-        (((), 0, 1.0), "counts must be counts"),
-        ((((), ()), 0, 1.0), "counts must be counts"),
-        ((7, 0, 1.0), "counts must be counts"),
-        ((None, 0, 1.0), "counts must be counts"),
-        ((((2, 3), "ab"), 0, 1.0), "counts must be counts"),
-        ((((0, 0), (0, 0)), 0, 1.0), "counts must not all be 0"),
-        ((((300, 1), (300, 0)), 0, 1.0), "at most 600 training cases, got 601"),
-        ((COUNTS, Fraction(-1, 4), 1.0), "gamma_squared must not be negative, got -1/4"),
-        ((COUNTS, 0, 0.0), "alpha must be positive"),
-        ((COUNTS, 0, [1.0, -1.0]), "alpha must be positive"),
-        ((COUNTS, 0, [1.0, np.nan]), "alpha must be positive"),
-        ((COUNTS, 0, np.inf), "alpha must be positive"),
-    ],
-)
-def test_bad_arguments_of_the_discard_probability(arguments, words):
-    with pytest.raises(UserError, match=words):
-        log_discard_probability(*arguments)
-
-
-def test_arguments_of_the_discard_probability():
-    with pytest.raises(UserError, match="unknown quadrature 'simpson'"):
-        log_discard_probability(COUNTS, 0, 1.0, quadrature="simpson")
-    one = log_discard_probability(COUNTS, (1, 9), [1.0, 2.0])
-    other = log_discard_probability(np.array(COUNTS), Fraction(1, 9), np.array([1.0, 2.0]))
-    assert (one == other).all()
-    assert one.shape == (2,)
 
 
 def test_bad_data():

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -149,10 +149,8 @@ class MicroarrayData(Source):
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
         """Return the only table."""
         if len(self.sets) > 1:
-            raise WrongKeyError(
-                "sets", f"here one table is needed, not {len(self.sets)}; give one, such as "
-                f"data.sets: [{self.sets[0]}]",
-            )  # fmt: skip
+            words = f"here one table is needed, not {len(self.sets)}; give one"
+            raise WrongKeyError("sets", f"{words}, such as data.sets: [{self.sets[0]}]")
         return [_microarray(self.sets[0])]
 
 
@@ -327,7 +325,7 @@ def _parse(content: bytes, name: str) -> dict[str, np.ndarray]:
     }
 
 
-def _unique(names: Sequence[Any]) -> list[str]:
+def _unique(names: Sequence[object]) -> list[str]:
     """Return names of which none is empty, and no two are equal."""
     unique: dict[str, None] = {}
     for j, value in enumerate(names):
@@ -351,10 +349,10 @@ def published() -> dict[str, type[Source]]:
 
 def csv_lines(name: str) -> Iterator[str]:
     """Yield the lines of a published table as CSV: names, then each case, its class first."""
-    known = published()
-    if name not in known:
-        raise UserError(f"there is no data set {quoted(name)}; choose from {', '.join(known)}")
-    source = known[name]
+    sources = published()
+    if name not in sources:
+        raise UserError(f"there is no data set {quoted(name)}; choose from {', '.join(sources)}")
+    source = sources[name]
     if source.family == "sequences":
         raise UserError(f"{name} is a text, and no table; `thesiskit show text` is its config")
     (table,) = source.model_validate({"source": name}).read(Path())
@@ -363,7 +361,7 @@ def csv_lines(name: str) -> Iterator[str]:
     else:
         names = table.features
         symbols = [np.array([*values, "", ""]) for values in table.values]  # UNSEEN, MISSING last
-        columns = [known[codes] for known, codes in zip(symbols, table.X.T, strict=True)]
+        columns = [values[codes] for values, codes in zip(symbols, table.X.T, strict=True)]
         cells = (map(str, case) for case in zip(*columns, strict=True))
     yield ",".join(["class", *names])
     for case, code in zip(cells, table.response.tolist(), strict=True):

@@ -5,7 +5,7 @@ from itertools import product
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from thesiskit.blocks import (
     Block,
@@ -63,7 +63,7 @@ class _BinaryTable(_DrawnTable):
         return float(self.alpha)
 
 
-def _some_of_each(value: Any, info: Any) -> Any:
+def _some_of_each(value: Any, info: ValidationInfo) -> Any:
     """Say that a class has no training case, or that there is no test case."""
     if info.field_name == "train" and min(value) == 0:
         raise ValueError("both classes need at least one case")

@@ -44,7 +44,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -98,10 +98,6 @@ class InverseGamma:
     def __post_init__(self):
         positive("the shape of an Inverse-Gamma prior", self.shape)
         positive("the rate of an Inverse-Gamma prior", self.rate)
-
-    def cdf(self, x: np.ndarray | float) -> np.ndarray:
-        """Return F(x)."""
-        return special.gammaincc(self.shape, self.rate / np.asarray(x))
 
     def quantile(self, u: np.ndarray) -> np.ndarray:
         """Return F^{-1}(u)."""
@@ -350,8 +346,8 @@ def as_alphas(alpha: np.ndarray) -> np.ndarray:
 
 
 def log_discard_probability(
-    n0: Any,
-    n1: Any,
+    n0: int | np.ndarray,
+    n1: int | np.ndarray,
     gamma_squared: Fraction,
     alpha: np.ndarray,
     *,
@@ -366,7 +362,7 @@ def log_discard_probability(
     """
     alpha, gamma_squared = as_alphas(alpha), as_gamma_squared(gamma_squared)
     by_missing = isinstance(n0, np.ndarray)
-    counts = list(zip(n0.tolist(), n1.tolist(), strict=True)) if by_missing else [(n0, n1)]
+    counts = [tuple(row) for row in np.reshape([n0, n1], (2, -1)).T.tolist()]
     if min(map(min, counts)) < 0 or not (by_missing or any(counts[0])):
         raise UserError(f"class counts must not be negative, nor both 0; got {n0} and {n1}")
     limits = [reach(*row, gamma_squared, attained=below) for row in counts]
@@ -391,7 +387,12 @@ def log_discard_probability(
 
 
 def log_tied_probability(
-    n0: Any, n1: Any, gamma_squared: Fraction, alpha: np.ndarray, *, quadrature: str = "exact"
+    n0: int | np.ndarray,
+    n1: int | np.ndarray,
+    gamma_squared: Fraction,
+    alpha: np.ndarray,
+    *,
+    quadrature: str = "exact",
 ) -> np.ndarray:
     """Return log P(|COR| = gamma given alpha), (K,) or (D, K); -inf where no counts have it.
 

@@ -355,7 +355,7 @@ class Mixture(TwoClasses):
         _ = self.alpha, self.response_alpha
 
     @property
-    def priors_of_draws(self) -> dict[str, Any]:
+    def priors_of_draws(self) -> dict[str, object]:
         """What data that are drawn from the model depend on."""
         names = ("class_prior", "alpha_prior", "response_alpha_prior")
         return {name: getattr(self, name) for name in names}
@@ -529,7 +529,7 @@ class Mixture(TwoClasses):
             joined["worst"] = np.stack(names, axis=1)
         return joined | traces
 
-    def saved(self, posterior: FittedMixture) -> tuple[dict[str, Any], Arrays]:
+    def saved(self, posterior: FittedMixture) -> tuple[dict[str, object], Arrays]:
         """Return what of a posterior a model file has; what was left out has changed it already."""
         target = posterior.target
         if target is None:
@@ -1071,7 +1071,7 @@ def as_arviz(target: MixtureTarget, draws: MixtureDraws, diagnostics: Diagnostic
 def draws_tree(
     arrays: dict[str, np.ndarray],
     grids: tuple[np.ndarray, np.ndarray],
-    attributes: dict[str, Any],
+    attributes: dict[str, object],
     *,
     split: tuple[str, ...] = (),
     more: dict[str, Named] | None = None,

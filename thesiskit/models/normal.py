@@ -67,7 +67,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -158,7 +158,7 @@ class Normal(SomeRelevant):
         "0.7 p^-0.211 to p, which is 0.7 to 1 of one feature, and 0.1 to 10,000 of 10,000.",
     )
     effect_shapes: tuple[float | None, ...] = EFFECT_SHAPES
-    ratio: Any = None
+    ratio: tuple[float, ...] = None  # type: ignore[assignment]
     variance: tuple[float, float] | None = None
 
     def __post_init__(self):
@@ -212,7 +212,7 @@ class Normal(SomeRelevant):
         )
 
     @property
-    def priors_of_draws(self) -> dict[str, Any]:
+    def priors_of_draws(self) -> dict[str, object]:
         """What data that are drawn from the model depend on."""
         return {
             "class_prior": tuple((2 * np.ravel(self.class_prior).tolist())[:2]),
@@ -289,15 +289,13 @@ class Normal(SomeRelevant):
 
         log_joint (splits, arms, C, R, J) is -inf beyond the points of pi that an arm has.
         """
-        most = max(fit["log_joint"].shape[-1] for fit in fits)
-        more = [(0, 0)] * 3
         arrays = super().join(fits)
-        for name in STORED:
-            columns = [fit[name] for fit in fits]
-            if name == "log_joint":
-                columns = [np.pad(fit, [*more, (0, most - fit.shape[-1])], constant_values=-np.inf)
-                        for fit in columns]  # fmt: skip
-            arrays[name] = np.stack(columns, axis=1)
+        columns = {name: [fit[name] for fit in fits] for name in STORED}
+        most = max(log_joint.shape[-1] for log_joint in columns["log_joint"])
+        for i, log_joint in enumerate(columns["log_joint"]):
+            fill = [(0, 0)] * 3 + [(0, most - log_joint.shape[-1])]
+            columns["log_joint"][i] = np.pad(log_joint, fill, constant_values=-np.inf)
+        arrays |= {name: np.stack(columns[name], axis=1) for name in STORED}
         for name in ("log_joint", "log_discard"):  # which have many points; for reports
             arrays[name] = arrays[name].astype(np.float32)
         arrays |= {name: fits[0][name] for name in ("shape", "ratio")}
@@ -305,7 +303,7 @@ class Normal(SomeRelevant):
         pi = {"pi": np.array([fit["pi"] for fit in fits if "relevance" in fit])}
         return arrays | join_relevance(fits) | (pi if len(pi["pi"]) else {})
 
-    def saved(self, posterior: NormalPosterior) -> tuple[dict[str, Any], Arrays]:
+    def saved(self, posterior: NormalPosterior) -> tuple[dict[str, object], Arrays]:
         """Return what of a posterior a model file has; what was left out has changed it already."""
         selection = posterior.selection
         arrays = {name: getattr(selection, name) for name in (*KEPT, "class_counts")}
@@ -335,11 +333,21 @@ class Normal(SomeRelevant):
         check(((variance > 0) & (variance < MOST_VARIANCE)).all())
         check(abs(special.logsumexp(posterior["log_joint"])) < NEARLY)
         selection = FSelection(
-            selected=selected, threshold=0.0, f=np.zeros(len(selected)), counts=counts,
-            means=moments["means"], within=moments["within"], class_counts=class_counts,
-            n_features=len(selected), n_constant=0, tied=0, tied_kept=0,
-            left_out=np.empty((0, classes + 1), dtype=np.int64), limits=np.empty(0), unit=unit,
-        )  # fmt: skip
+            selected=selected,
+            threshold=0.0,
+            f=np.zeros(len(selected)),
+            counts=counts,
+            means=moments["means"],
+            within=moments["within"],
+            class_counts=class_counts,
+            n_features=len(selected),
+            n_constant=0,
+            tied=0,
+            tied_kept=0,
+            left_out=np.empty((0, classes + 1), dtype=np.int64),
+            limits=np.empty(0),
+            unit=unit,
+        )
         log_discard = np.zeros((sizes["C"], sizes["R"]))
         return model, restore(selection, model, log_discard=log_discard, **posterior)
 
@@ -495,9 +503,9 @@ def _node_lattice(
         return np.empty(0), np.empty((0, 0))
     narrowest = np.sqrt(special.polygamma(1, (c.max() + classes - 1) / 2))
     step = min(NODE_STEP, 0.85 * float(narrowest))
-    ends = np.array([s_range(shape, drop)[end] for shape in (c.min(), c.max())
-                     for drop, end in ((FAR_DROP, 0), (DROP, 1))])  # fmt: skip
-    low, high = log_ratio.min() + ends.min(), min(log_ratio.max() + ends.max(), 600.0)
+    first = min(s_range(shape, FAR_DROP)[0] for shape in (c.min(), c.max()))
+    last = max(s_range(shape, DROP)[1] for shape in (c.min(), c.max()))
+    low, high = log_ratio.min() + first, min(log_ratio.max() + last, 600.0)
     far = log_ratio.max() + FAR
     last = far + np.log(max(1.0, high - far))
     v = step * np.arange(np.floor(low / step), np.ceil(last / step) + 1)
@@ -581,7 +589,9 @@ class Evidence:
         by_node = np.exp(log - log.max(axis=1, keepdims=True))
         return cls(by_node, by_node[:, 1:] @ nodes.weight.T)
 
-    def mixed(self, pi: np.ndarray, row: np.ndarray, features: Any = slice(None)) -> np.ndarray:
+    def mixed(
+        self, pi: np.ndarray, row: np.ndarray, features: np.ndarray | slice = slice(None)
+    ) -> np.ndarray:
         """Return the marginal likelihoods of some features at points (row, pi), (k, .)."""
         return (1 - pi) * self.by_node[features, :1] + pi * self.averaged[features][:, row]
 
@@ -744,13 +754,10 @@ def _left_out(
         counts, copies = row[:-1], int(row[-1])
         irrelevant = averaged_tails(counts, limit, np.zeros(1), None)
         tails_by_shape = [averaged_tails(counts, limit, ratio, c) for c in settings.effect_shapes]
-        lower, upper = (
-            np.array([tails_of_shape[side] for tails_of_shape in tails_by_shape]) for side in (0, 1)
-        )
-        relevant += copies / selection.n_dropped * log_lower(lower, upper)
-        lower, upper = ((1 - pi) * irrelevant[side] + pi * whole.reshape(-1, 1)
-                        for side, whole in ((0, lower), (1, upper)))  # fmt: skip
-        log_factor += copies * log_lower(lower, upper)
+        sides = np.array(tails_by_shape).swapaxes(0, 1)  # (2, C, R)
+        relevant += copies / selection.n_dropped * log_lower(*sides)
+        mixed = (1 - pi) * np.reshape(irrelevant, (2, 1, 1)) + pi * sides.reshape(2, -1, 1)
+        log_factor += copies * log_lower(*mixed)
     return log_factor, relevant
 
 
@@ -840,9 +847,9 @@ def _best_variance(
         log_norm = copies @ (special.gammaln(half + numbers / 2) - special.gammaln(half))
         rise = copies @ (special.digamma(half + numbers / 2) - special.digamma(half))
         value = log_norm + len(n) * half * x[1] - power @ log_total
-        slope = np.array([half * (rise + len(n) * x[1] - share @ log_total),
-                          len(n) * half - power @ (big / (big + spread))])  # fmt: skip
-        return -value, -slope
+        by_log_a = half * (rise + len(n) * x[1] - share @ log_total)
+        by_log_ab = len(n) * half - power @ (big / (big + spread))
+        return -value, -np.array([by_log_a, by_log_ab])
 
     bounds = np.array([[np.log(LEAST_A), np.log(most)], [low - WIDE, high + WIDE]])
     start = np.clip(start, *bounds.T)
@@ -897,7 +904,7 @@ class Predictive:
         posterior: NormalPosterior,
         row: np.ndarray,
         pi: np.ndarray,
-        features: Any = slice(None),
+        features: np.ndarray | slice = slice(None),
     ) -> Predictive:
         """Return the densities of all or some kept features at points (row, pi)."""
         (a, b), nodes, selection = posterior.variance, posterior.nodes, posterior.selection
@@ -925,13 +932,20 @@ class Predictive:
         more = (0, -len(rows) % EIGHT)  # columns that fill up the last eight
         prior = np.where(weight > NO_PRIOR, weight, 0.0)
         return cls(
-            at, pi, offset, (a + n) / 2, np.ascontiguousarray(log_factor.T),
-            np.ascontiguousarray(location.T), np.ascontiguousarray(1 / v.T),
-            within[feature] + squares[feature, node], np.maximum(node - 1, 0),
-            np.ascontiguousarray(np.pad(prior.T, ((0, 0), more))),
-            log_norm + (log_most - log_none)[:, None],
-            posterior.between.mean[features, 0].copy(), TABLE_STEP * np.sqrt(within / (a + n)),
-        )  # fmt: skip
+            row=at,
+            pi=pi,
+            offset=offset,
+            power=(a + n) / 2,
+            log_factor=np.ascontiguousarray(log_factor.T),
+            mean=np.ascontiguousarray(location.T),
+            inverse=np.ascontiguousarray(1 / v.T),
+            spread=within[feature] + squares[feature, node],
+            node=np.maximum(node - 1, 0),
+            prior=np.ascontiguousarray(np.pad(prior.T, ((0, 0), more))),
+            log_norm=log_norm + (log_most - log_none)[:, None],
+            middle=posterior.between.mean[features, 0].copy(),
+            step=TABLE_STEP * np.sqrt(within / (a + n)),
+        )
 
     def weight(self, j: int) -> np.ndarray:
         """Return the probabilities of the nodes of a relevant feature, but for a factor, (., R)."""
@@ -1040,13 +1054,13 @@ class Products:
         relevant = pi * np.maximum(evidence.averaged[:, rows[column]], LEAST)
         mixed, shares = irrelevant + relevant, kernel.aligned(2, *irrelevant.shape)
         shares[0], shares[1] = irrelevant / mixed, relevant / mixed
-        return cls(
-            replace(densities, step=2 * densities.step),
-            np.column_stack([start, np.append(start[1:], len(column)), column[start]]),
-            shares[0], shares[1], place,
-        )  # fmt: skip
+        runs = np.column_stack([start, np.append(start[1:], len(column)), column[start]])
+        densities = replace(densities, step=2 * densities.step)
+        return cls(densities, runs, shares[0], shares[1], place)
 
-    def multiplied(self, features: np.ndarray, logs: bool) -> Iterator[tuple[slice, Any]]:
+    def multiplied(
+        self, features: np.ndarray, logs: bool
+    ) -> Iterator[tuple[slice, tuple[np.ndarray, ...]]]:
         """Yield some cases, and product, fallen, log_scale and out of `kernel.multiply` for them.
 
         There are as many of them each time, so that rounding is the same.
@@ -1123,14 +1137,14 @@ class Interpolation:
 
     Attributes
     ----------
-    few : densities at the chosen points.
+    densities : at the chosen points.
     to_terms : (P, r) makes the factors of terms from the log densities at the chosen points.
     terms : (r, K + corners), at the points of `NormalPosterior.points`, and at the corners.
     log_weight : (K,) log probabilities of the former.
     log_skipped : (C, ., .) log probabilities of the cells.
     """
 
-    few: Predictive
+    densities: Predictive
     to_terms: np.ndarray
     terms: np.ndarray
     log_weight: np.ndarray
@@ -1147,15 +1161,15 @@ class Interpolation:
         scale[:size] = np.sqrt(np.maximum(np.exp(log_weight - log_weight.max()), REMOTE))
         logs = _some_logs(posterior, row, j)
         columns = _chosen(logs * scale)
-        few = Predictive.of(posterior, row[columns], posterior.pi[j[columns]])
+        densities = Predictive.of(posterior, row[columns], posterior.pi[j[columns]])
         basis, triangle = np.linalg.qr(logs[:, columns])
-        to_terms = np.zeros((len(few.row), len(columns)))
+        to_terms = np.zeros((len(densities.row), len(columns)))
         to_terms[: len(columns)] = np.linalg.inv(triangle)
-        return cls(few, to_terms, basis.T @ logs, log_weight, posterior.skipped[2])
+        return cls(densities, to_terms, basis.T @ logs, log_weight, posterior.skipped[2])
 
     def log_densities(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the log densities of cases (T, k), (T, G), and whether they are known so, (T,)."""
-        factors = self.few.log_densities(features) @ self.to_terms
+        factors = self.densities.log_densities(features) @ self.to_terms
         T, G, r = factors.shape
         log_density, reliable = np.empty((T, G)), np.empty(T, dtype=bool)
         size, (C, first, last) = len(self.log_weight), self.log_skipped.shape

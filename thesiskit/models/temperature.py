@@ -24,7 +24,7 @@ by hundreds, and tau would be many times too large.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -68,7 +68,7 @@ def as_log_probability(log_odds: np.ndarray) -> np.ndarray:
 
 
 def fit_temperature(
-    log_probability: np.ndarray, y: np.ndarray, *, strength: Any, copies: int = 1
+    log_probability: np.ndarray, y: np.ndarray, *, strength: float | np.ndarray, copies: int = 1
 ) -> Temperature:
     """Return the temperature with the least cross-entropy to the targets of the classes y (n,).
 
@@ -106,9 +106,11 @@ def fit_temperature(
     starts = np.column_stack([STARTS, np.zeros((len(STARTS), G))])
     start = min(starts, key=lambda x: loss(x)[0])
     bounds = [(0, np.log(MOST_TAU)), *[(None, None)] * G]
-    optimum = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds,
-                              options={"ftol": 1e-14, "gtol": 1e-9}).x  # fmt: skip
-    tau, offset = float(np.exp(optimum[0])), optimum[1:] - optimum[1:].mean()
+    options = {"ftol": 1e-14, "gtol": 1e-9}
+    result = optimize.minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    tau, offset = float(np.exp(result.x[0])), result.x[1:] - result.x[1:].mean()
     errors = float((log.argmax(axis=1) != y).sum() / copies)
     expected = float(1 - np.exp(temper(log, tau, offset).max(axis=1)).mean())
     return Temperature(tau, offset, errors, expected)
@@ -194,9 +196,14 @@ def too_few(class_counts: np.ndarray) -> str:
 
 
 def imitated_reals(
-    values: np.ndarray, y: np.ndarray, means: np.ndarray, spread: np.ndarray, variance: np.ndarray,
-    rng: np.random.Generator, groups: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    values: np.ndarray,
+    y: np.ndarray,
+    means: np.ndarray,
+    spread: np.ndarray,
+    variance: np.ndarray,
+    rng: np.random.Generator,
+    groups: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Return imitated cases of real features, (DRAWS n, k), and their classes.
 
     values (n, k), NaN where missing, y (n,) : the training cases.
@@ -260,9 +267,12 @@ def correlation_factor(residual: np.ndarray, degrees: int) -> float:
 
 
 def imitated_bits(
-    values: np.ndarray, y: np.ndarray, rates: np.ndarray, rng: np.random.Generator,
+    values: np.ndarray,
+    y: np.ndarray,
+    rates: np.ndarray,
+    rng: np.random.Generator,
     groups: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Return imitated cases of binary features, (DRAWS n, k), and their classes.
 
     values (n, k) of 0, 1 and NaN (missing), y (n,) : the training cases.
