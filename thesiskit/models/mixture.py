@@ -12,10 +12,6 @@
 
 Section "Application to Bayesian Mixture Models" and appendix 2 of chapter 2.
 
-What chains have to agree in does not change if the components are exchanged: log alpha, the log
-posterior, the agreement of labels with responses (the larger of the number of cases whose label is
-their response, and whose is not), and predictive probabilities of class 1 given a draw.
-
 Two samplers have theta as part of their state, as in the section "A Simulation Experiment"
 (mixture).  `gibbs` is the sampler that the text describes: post-zi and post-phi-mix, each times the
 factor adjust-factor-mix.  `approximate` leaves the factor out of the update of the labels only, so
@@ -30,10 +26,6 @@ not state the following; here
 - a round updates first the labels, then each theta (predmixcor: theta, then labels);
 - a Metropolis proposal for theta is uniform within .1 of its value (as predmixcor's width.theta),
   and rejected outside (0, 1) (predmixcor: (.01, .99)).
-
-With one feature the posterior can be enumerated, with which samplers are compared: cases with the
-same feature and response are exchangeable, so the posterior depends on the labels only through four
-counts (n_y^[z] by value of the feature), and is summed over these.
 """
 
 from __future__ import annotations
@@ -448,22 +440,11 @@ class Mixture(TwoClasses):
 
     def tree(self, fits: list[Arrays], about: dict[str, Any]) -> Any:
         """Return ArviZ data of all splits side by side; fits of fewer draws are filled up."""
-        most = max(fit["labels"].shape[1] for fit in fits)
         fills = {"labels": 255, "point": -1}
 
         def stack(name: str) -> np.ndarray:
-            values = [fit[name] for fit in fits]
-            if name in ("rhat", "ess"):
-                return np.stack(values)
-            width = max(value.shape[-1] for value in values)
-            padded = []
-            for value in values:
-                missing = np.zeros((value.ndim, 2), dtype=int)
-                missing[1, 1] = most - value.shape[1]
-                if value.ndim > 2:
-                    missing[-1, 1] = width - value.shape[-1]
-                padded.append(np.pad(value, missing, constant_values=fills.get(name, np.nan)))
-            return np.stack(padded, axis=2)
+            stacked = _stacked([fit[name] for fit in fits], fills.get(name, np.nan))
+            return stacked if name in ("rhat", "ess") else np.moveaxis(stacked, 0, 2)
 
         first = fits[0]
         names = ("labels", "point", "log_posterior", "quantities", "rhat", "ess", "theta")
@@ -624,15 +605,17 @@ def _compared(
 
 def _filled(rows: list[Arrays]) -> Arrays:
     """Return arrays of several fits side by side, filled up with NaN where one has less."""
-    filled: Arrays = {}
-    for name in rows[0]:
-        values = [np.asarray(row[name], dtype=float) for row in rows]
-        shape = tuple(max(sizes) for sizes in zip(*(value.shape for value in values), strict=True))
-        filled[name] = np.full((len(rows), *shape), np.nan)
-        for i, value in enumerate(values):
-            place: tuple = (i, *(slice(size) for size in value.shape))
-            filled[name][place] = value
-    return filled
+    return {name: _stacked([np.asarray(row[name], float) for row in rows]) for name in rows[0]}
+
+
+def _stacked(values: list[np.ndarray], fill: float = np.nan) -> np.ndarray:
+    """Return arrays of one dtype in one, (len(values), ...), filled up to the largest sizes."""
+    sizes = [max(column) for column in zip(*(value.shape for value in values), strict=True)]
+    stacked = np.full((len(values), *sizes), fill, dtype=values[0].dtype)
+    for i, value in enumerate(values):
+        place: tuple[int | slice, ...] = (i, *(slice(size) for size in value.shape))
+        stacked[place] = value
+    return stacked
 
 
 DRAWS = 64  # predicted from together
@@ -1131,7 +1114,10 @@ class Enumerated:
 
 
 def enumerate_posterior(target: MixtureTarget) -> Enumerated:
-    """Sum over all labels.
+    """Sum over all labels of one feature.
+
+    Samples with the same feature and response are exchangeable, so the posterior depends on the
+    labels only through four counts (n_y^[z] by value of the feature), and is summed over these.
 
     Raises UserError if more than one feature is kept, or if there are too many sums.
     """

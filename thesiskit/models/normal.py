@@ -167,20 +167,13 @@ class Normal(SomeRelevant):
             raise UserError("class_prior must be a positive number, or one for each class")
         for value in values:
             check_count("class_prior", value)
-        shapes = self.effect_shapes
-        if not isinstance(shapes, tuple | list) or not shapes:
+        shapes = [positive("effect_shapes", c) for c in self.effect_shapes if c is not None]
+        differ = 0 < len(self.effect_shapes) == len(set(self.effect_shapes))
+        if not differ or not all(LEAST_SHAPE <= c <= MOST_SHAPE for c in shapes):
             raise UserError(
-                f"effect_shapes must be a list such as (3, 10, None), got {quoted(shapes)}"
+                f"effect_shapes must be different numbers from {LEAST_SHAPE:g} to {MOST_SHAPE:g}, "
+                f"or None, got {quoted(self.effect_shapes)}"
             )
-        for shape in shapes:
-            c = LEAST_SHAPE if shape is None else positive("effect_shapes", shape)
-            if not LEAST_SHAPE <= c <= MOST_SHAPE:
-                raise UserError(
-                    f"effect_shapes must be between {LEAST_SHAPE:g} and {MOST_SHAPE:g}, or None, "
-                    f"got {c:g}"
-                )
-        if len(set(shapes)) < len(shapes):
-            raise UserError(f"effect_shapes must differ from each other, got {quoted(shapes)}")
         if self.pi is None or self.ratio is None:
             self.for_features(1)  # checks the rest
             return
