@@ -168,7 +168,7 @@ def mixture_data(k, seed=1, n=100, ties="as-printed"):
 
 def mixture_target(k, correct, settings, data=None):
     found, X, y, _ = data or mixture_data(k)
-    return mixture.Target(X, y, settings, found.left_out if correct else None)
+    return mixture.MixtureTarget(X, y, settings, found.left_out if correct else None)
 
 
 def sampled(target, seed=1):
@@ -182,7 +182,7 @@ def sampled(target, seed=1):
 
 def sweep_seconds(target, sweeps=200):
     """Seconds for one sweep of labels once tables are there."""
-    chain = mixture.Chain(target, np.random.default_rng(1), "responses")
+    chain = mixture.MixtureChain(target, np.random.default_rng(1), "responses")
     chain.advance(50)
     tables = mixture.SHARED.get(target.n, target.settings.alpha)
     sampler = mixture.collapsed(target, tables, None, chain.labels, chain.point, chain.holder)
@@ -266,11 +266,11 @@ def mode_rows():
     X = PackedFeatures.pack(table.features).unpack(np.arange(table.features.shape[1]))
     for replicas in (1, 4, 8, 16):
         settings = mixture.Mixture(replicas=replicas, iterations=200, burn_in=100)
-        target = mixture.Target(X, table.response, settings)
+        target = mixture.MixtureTarget(X, table.response, settings)
         ends = []
         started = time.perf_counter()
         for seed in range(8):
-            chain = mixture.Chain(target, np.random.default_rng(seed), "responses")
+            chain = mixture.MixtureChain(target, np.random.default_rng(seed), "responses")
             ends.append(chain.advance(200)["log_posterior"][-50:].mean())
         seconds = (time.perf_counter() - started) / 8
         away = np.sum(np.array(ends) > -87_000)

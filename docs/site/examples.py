@@ -160,36 +160,49 @@ for correct in (False, True):
     print(correct, predict(posterior, X[:3, selection.selected]).round(2))
 print(predict_log_odds(posterior, X[:3, selection.selected]).round(2))
 
-# %% thesiskit.models.naive_bayes log_alpha_density promise sample Posterior
+# %% thesiskit.models.naive_bayes log_alpha_density NaiveBayesPosterior
 import numpy as np
-from thesiskit.models.naive_bayes import NaiveBayes, fit, log_alpha_density, promise, sample
+from thesiskit.models.naive_bayes import NaiveBayes, fit, log_alpha_density
 from thesiskit.models.selection import select_features
 
 rng = np.random.default_rng(0)
 X, y = rng.integers(0, 2, (60, 1000)), np.repeat([0, 1], 30)
 posterior = fit(select_features(X, y, 10, rng), NaiveBayes())
-p = promise(posterior, rng)
-print(f"{np.minimum(p, 1 - p).mean():.2f} predicted error")
-print(log_alpha_density(posterior).shape, sample(posterior, 5, rng).alpha.shape)
+print(log_alpha_density(posterior).shape)
 
-# %% thesiskit.models.mixture Mixture Target Draws sample diagnose as_arviz
+# %% thesiskit.models.naive_bayes predictive_probabilities_of_new_samples
 import numpy as np
-from thesiskit.models.mixture import Mixture, Target, as_arviz, diagnose, sample
+from thesiskit.models.naive_bayes import (
+    NaiveBayes,
+    fit,
+    predictive_probabilities_of_new_samples,
+)
+from thesiskit.models.selection import select_features
+
+rng = np.random.default_rng(0)
+X, y = rng.integers(0, 2, (60, 1000)), np.repeat([0, 1], 30)
+posterior = fit(select_features(X, y, 10, rng), NaiveBayes())
+p = predictive_probabilities_of_new_samples(posterior, rng)
+print(f"{np.minimum(p, 1 - p).mean():.2f} predicted error")
+
+# %% thesiskit.models.mixture Mixture MixtureTarget MixtureDraws sample diagnose as_arviz
+import numpy as np
+from thesiskit.models.mixture import Mixture, MixtureTarget, as_arviz, diagnose, sample
 
 rng = np.random.default_rng(0)
 X, y = rng.integers(0, 2, (30, 3)), rng.permutation(np.repeat([0, 1], 15))
-target = Target(X, y, Mixture(iterations=200, burn_in=50))
+target = MixtureTarget(X, y, Mixture(iterations=200, burn_in=50))
 draws = sample(target, rng.spawn(2))
 found = diagnose(target, draws)
 print(found.rhat.round(2), list(as_arviz(target, draws, found)["posterior"].data_vars))
 
 # %% thesiskit.models.mixture enumerate_posterior
 import numpy as np
-from thesiskit.models.mixture import Mixture, Target, enumerate_posterior
+from thesiskit.models.mixture import Mixture, MixtureTarget, enumerate_posterior
 
 y = np.repeat([0, 1], 5)
 X = np.where(np.arange(10) % 5 == 0, 1 - y, y)[:, None]
-exact = enumerate_posterior(Target(X, y, Mixture(alpha_points=10)))
+exact = enumerate_posterior(MixtureTarget(X, y, Mixture(alpha_points=10)))
 print(type(exact).__name__)
 
 # %% thesiskit.models.normal Normal fit predict predict_log
@@ -205,16 +218,16 @@ for correct in (False, True):
     print(correct, predict(posterior, X[:1, selection.selected]).round(2))
 print(predict_log(posterior, X[:1, selection.selected]).round(2))
 
-# %% thesiskit.models.normal promise sample Posterior
+# %% thesiskit.models.normal predictive_probabilities_of_new_samples NormalPosterior
 import numpy as np
-from thesiskit.models.normal import Normal, fit, promise, sample
+from thesiskit.models.normal import Normal, fit, predictive_probabilities_of_new_samples
 from thesiskit.models.selection import select_by_f
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(60, 1000)), np.repeat([0, 1, 2], 20)
 posterior = fit(select_by_f(X, y, 10, rng), Normal())
-print(f"{1 - promise(posterior, rng).max(axis=1).mean():.2f} predicted error")
-print(type(sample(posterior, 5, rng)).__name__)
+p = predictive_probabilities_of_new_samples(posterior, rng)
+print(f"{1 - p.max(axis=1).mean():.2f} predicted error")
 
 # %% thesiskit.models.patterns compress_features FeatureGroups
 import numpy as np

@@ -31,15 +31,16 @@ PACKAGES = {
     ),
     "thesiskit.models.naive_bayes": (
         "Binary naive Bayes, with the correction for the selection.",
-        "NaiveBayes Posterior fit predict predict_log_odds log_alpha_density promise sample",
+        "NaiveBayes NaiveBayesPosterior fit predict predict_log_odds log_alpha_density "
+        "predictive_probabilities_of_new_samples",
     ),
     "thesiskit.models.mixture": (
         "Binary mixture models, with the correction for the selection.",
-        "Mixture Target Draws sample diagnose as_arviz enumerate_posterior",
+        "Mixture MixtureTarget MixtureDraws sample diagnose as_arviz enumerate_posterior",
     ),
     "thesiskit.models.normal": (
         "Real features and any number of classes.",
-        "Normal Posterior fit predict predict_log promise sample",
+        "Normal NormalPosterior fit predict predict_log predictive_probabilities_of_new_samples",
     ),
     "thesiskit.models.patterns": (
         "Groups of patterns of sequences and of discrete features.",

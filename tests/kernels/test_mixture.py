@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import reference
 import reference_mixture as twin
+from mixture_factors import log_discard_probability
 from scipy import special
 
 from thesiskit._kernels import mixture as kernel
@@ -16,7 +17,7 @@ from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import DataError
 from thesiskit.models import mixture
 from thesiskit.models.integrals import pair_integrals, theta_rule
-from thesiskit.models.mixture_tables import Tables, interpolation, log_discard_probability
+from thesiskit.models.mixture_tables import Tables, interpolation
 from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, squared_correlation
 
 ALPHAS = (Fraction(1, 100), Fraction(7, 10), Fraction(30), Fraction(10**8))
@@ -455,7 +456,9 @@ def test_several_cuts_and_classes_share_their_marginals():
         np.testing.assert_allclose(out, log_discard_probability(counts, cut, alpha), rtol=1e-13)
     # the thesis's rule has marginals of its own
     tables.discards((4, 4), one(4, 4, Fraction(1, 9)), "simpson-11").log_discards(1, 2, out)
-    expected = log_discard_probability(((3, 2), (1, 2)), (1, 9), alpha, quadrature="simpson-11")
+    expected = log_discard_probability(
+        ((3, 2), (1, 2)), Fraction(1, 9), alpha, quadrature="simpson-11"
+    )
     np.testing.assert_allclose(out, expected, rtol=1e-13)
     for n1 in range(9):  # more than are kept
         for cut in range(1, 4):
@@ -463,7 +466,7 @@ def test_several_cuts_and_classes_share_their_marginals():
                 min(1, 8 - n1), 0, out
             )
     tables.discards((4, 4), one(4, 4, Fraction(1, 9))).log_discards(1, 2, out)
-    expected = log_discard_probability(((3, 2), (1, 2)), (1, 9), alpha)
+    expected = log_discard_probability(((3, 2), (1, 2)), Fraction(1, 9), alpha)
     np.testing.assert_allclose(out, expected, rtol=1e-13)
 
 
@@ -478,7 +481,7 @@ def some_target(rng, n=9, k=11, dropped=5, cut=Fraction(1, 9), **options):
     y = np.append([0, 1], rng.integers(0, 2, n - 2)).astype(np.uint8)
     ones = int(y.sum())
     left_out = LeftOut.of({WITHIN: dropped}, (n - ones, ones), cut)
-    return mixture.Target(x, y, settings, left_out)
+    return mixture.MixtureTarget(x, y, settings, left_out)
 
 
 def exact_log_posterior(target, z, point, theta=None) -> float:

@@ -250,7 +250,7 @@ def test_promise_is_kept_by_cases_of_the_model():
         found = select_features(data.train.features, data.train.response, 5, rng)
         posterior = nb.fit(found, nb.NaiveBayes())
         p = nb.predict(posterior, data.test.features[:, found.selected])
-        new = nb.promise(posterior, rng, 100)
+        new = nb.predictive_probabilities_of_new_samples(posterior, rng, 100)
         promised.append(np.minimum(new, 1 - new).mean())
         actual.append(((p >= 0.5) != data.test.response).mean())
     difference = np.subtract(promised, actual)

@@ -12,7 +12,7 @@ from thesiskit.errors import DataError
 from thesiskit.models import integrals
 from thesiskit.models import naive_bayes as nb
 from thesiskit.models.integrals import log_discard_probability, pair_integrals
-from thesiskit.models.naive_bayes import KeptCounts
+from thesiskit.models.naive_bayes import FeatureCounts
 from thesiskit.models.packed import PackedFeatures, median_thresholds
 from thesiskit.models.peers import filled, majority
 from thesiskit.models.selection import LeftOut, Screened, _unseen, is_binary, select_features
@@ -89,14 +89,14 @@ def test_a_table_without_gaps_says_the_same_through_either_way(quadrature):
     assert again.gamma_squared == found.gamma_squared
     if found.tied == found.tied_kept:
         assert (again.selected == found.selected).all()
-    mine = KeptCounts.of(found, True)
+    mine = FeatureCounts.of(found, True)
     (row,) = found.left_out.rows.tolist()
     rows = np.array([[*row[:3], 1], [*row[:3], row[3] - 1]])
     same = type(found)(
         **vars(found) | {"present": np.tile(found.class_counts, (5, 1)),
                          "left_out": LeftOut(rows, found.gamma_squared)}
     )  # fmt: skip
-    assert KeptCounts.of(same, True).present.shape == mine.pairs.shape
+    assert FeatureCounts.of(same, True).present.shape == mine.pairs.shape
     q = nb.predict(nb.fit(same, settings), new[:, found.selected])
     np.testing.assert_allclose(q, p, rtol=1e-8)
 

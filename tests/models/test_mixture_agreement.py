@@ -16,7 +16,9 @@ def target(until=TARGETS, **options):
     features = (rng.random((40, 4)) < 0.5).astype(np.uint8)
     response = (rng.random(40) < 0.2 + 0.6 * features[:, 0]).astype(np.uint8)
     length = {"chains": 3, "iterations": 2500, "alpha_points": 20, "replicas": 2, "burn_in": 0}
-    return mixture.Target(features, response, mixture.Mixture(until=until, **length | options))
+    return mixture.MixtureTarget(
+        features, response, mixture.Mixture(until=until, **length | options)
+    )
 
 
 def sample(until=TARGETS, probe=None, **options):
@@ -50,7 +52,7 @@ def test_draws_are_those_of_chains_of_a_fixed_length():
 def test_predictions_of_test_cases_are_judged():
     posterior = target()
     table = np.array([[1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1]])
-    probe = mixture.Probe.of(posterior, table)
+    probe = mixture.MixtureProbe.of(posterior, table)
     assert probe.names[:3] == ["log alpha", "log posterior", "agreement"]
     assert probe.names[3:] == [f"prediction of test case {i}" for i in (1, 2, 4)]
     rng = np.random.default_rng(2)

@@ -132,7 +132,7 @@ def test_many_points_against_direct_integration():
 
     def joint(t, label, row):
         alpha = np.array([np.exp(t)])
-        kept = nb.KeptCounts.of(found, True)
+        kept = nb.FeatureCounts.of(found, True)
         log_marginal, mean, _ = pair_integrals(kept.pairs, kept.class_counts, alpha)
         total = prior.log_density(alpha)[0] + t + kept.copies @ log_marginal[:, 0]
         total += (

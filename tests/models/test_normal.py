@@ -366,7 +366,10 @@ def test_values_of_any_size(power):
         normal.predict_log(again, cases * size), normal.predict_log(two, cases * size)
     )
     means = np.random.default_rng(0), np.random.default_rng(0)
-    p, q = (normal.promise(one, rng) for one, rng in zip((one, two), means, strict=True))
+    p, q = (
+        normal.predictive_probabilities_of_new_samples(one, rng)
+        for one, rng in zip((one, two), means, strict=True)
+    )
     np.testing.assert_allclose(p.mean(axis=0), q.mean(axis=0), atol=1e-6)
 
 
@@ -554,7 +557,7 @@ def test_a_promise_is_kept_by_the_cases_that_it_is_of():
     X, y, rng = drawn(31, n=40, p=300, G=2)
     selection = select_by_f(X, y, 10, rng)
     found = normal.fit(selection, normal.Normal())
-    p = normal.promise(found, rng, 3000)
+    p = normal.predictive_probabilities_of_new_samples(found, rng, 3000)
     tested = normal.predict(found, X[:, selection.selected])
     assert (1 - p.max(axis=1)).mean() == pytest.approx((1 - tested.max(axis=1)).mean(), abs=0.1)
     assert p.sum(axis=1) == pytest.approx(1)

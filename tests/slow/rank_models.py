@@ -61,10 +61,10 @@ def draw_from_naive_bayes(posterior, count, rng):
     drawn = rng.choice(posterior.log_joint.size, size=count, p=np.exp(posterior.log_joint.ravel()))
     point, j = np.divmod(drawn, len(posterior.pi))
     quantile = (point + rng.random(count)) / len(posterior.alpha)
-    group = posterior.kept.group
+    group = posterior.counts.group
     relevant = np.ones((count, len(group)), dtype=bool)
     if posterior.irrelevant is not None:
-        chance = np.empty((count, len(posterior.kept.pairs)))
+        chance = np.empty((count, len(posterior.counts.pairs)))
         for place in np.unique(j):
             chance[j == place] = relevant_given(posterior, point[j == place], place).T
         relevant = rng.random(relevant.shape) < chance[:, group]

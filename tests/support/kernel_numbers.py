@@ -59,7 +59,7 @@ def of_mixtures() -> Iterator[tuple[str, Any]]:
         settings = mixture.Mixture(
             sampler=sampler, iterations=12, burn_in=2, chains=2, alpha_points=9
         )
-        target = mixture.Target(table, y, settings, left_out)
+        target = mixture.MixtureTarget(table, y, settings, left_out)
         draws = mixture.sample(target, [np.random.default_rng([3, c]) for c in range(2)])
         yield f"mixture {sampler} {correct}", [*draws.flat, draws.log_posterior]
         yield "its predictions", target.predict(draws.flat, table[:9])

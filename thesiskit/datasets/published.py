@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -110,9 +110,9 @@ class SpliceData(Source):
         """
         names = [f"{t:+d}" for t in range(-30, 31) if t]
         table = _coded("splice.csv.gz", "ACGT", ["EI", "IE", "N"], "splice junctions", names)
-        kept = [j for j, name in enumerate(names) if abs(int(name)) <= self.window]
-        features, values = [names[j] for j in kept], table.values[: len(kept)]
-        return [replace(table, X=table.X[:, kept], features=features, values=values)]
+        columns = [j for j, name in enumerate(names) if abs(int(name)) <= self.window]
+        features, values = [names[j] for j in columns], table.values[: len(columns)]
+        return [replace(table, X=table.X[:, columns], features=features, values=values)]
 
 
 class VotesData(Source):
@@ -196,8 +196,8 @@ def _coded(
     file: str, letters: str, classes: list[str], name: str, names: list[str] | None = None
 ) -> FeatureTable:
     """Code the cells of a file by their letters, others as MISSING; `names` are of its features."""
-    (_, *given), *rows = csv.reader(_shipped(file).splitlines())
-    cells, features = np.array(rows), names or given
+    (_, *header), *rows = csv.reader(_shipped(file).splitlines())
+    cells, features = np.array(rows), names or header
     X = np.full(cells[:, 1:].shape, MISSING, dtype=np.int16)
     for code, letter in enumerate(letters):
         X[cells[:, 1:] == letter] = code
@@ -220,10 +220,10 @@ def _shipped(file: str) -> str:
     return content.decode("utf-8")
 
 
-def _check_digest(path: Path, content: bytes, digest: str, what: str, remedy: str) -> None:
-    found = hashlib.sha256(content).hexdigest()
-    if found != digest:
-        words = f"not {what} (sha256 {found[:12]}..., not {digest[:12]}...); {remedy}"
+def _check_digest(path: Path, content: bytes, digest: str, description: str, remedy: str) -> None:
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != digest:
+        words = f"not {description} (sha256 {actual[:12]}..., not {digest[:12]}...); {remedy}"
         raise DataError(f"{path}: {words}")
 
 
@@ -233,17 +233,17 @@ def _check_digest(path: Path, content: bytes, digest: str, what: str, remedy: st
 def _microarray(name: str) -> Table:
     """Return a table with intensities as logarithms, classes as its file orders them."""
     arrays = _parse(_content(name), name)
-    features, how = arrays["x"], "as published"
+    features, scale = arrays["x"], "as published"
     if TABLES[name]["intensities"] == "yes":
-        features, how = np.log2(np.maximum(features, FLOOR)), f"log2 of max(x, {FLOOR:g})"
+        features, scale = np.log2(np.maximum(features, FLOOR)), f"log2 of max(x, {FLOOR:g})"
     return Table(
         features,
         arrays["y"],
         arrays["names"].tolist(),
         tuple(arrays["classes"].tolist()),
         missing=int(np.isnan(features).sum()),
-        digest=hashlib.sha256(f"{SHA256[name]}, {how}".encode()).hexdigest(),
-        source=f"{name} ({TABLES[name]['what']}), {how}",
+        digest=hashlib.sha256(f"{SHA256[name]}, {scale}".encode()).hexdigest(),
+        source=f"{name} ({TABLES[name]['what']}), {scale}",
     )
 
 
@@ -258,9 +258,9 @@ def _cache() -> Path:
 
 def held(name: str) -> list[Path]:
     """Return the files of a microarray table: in THESISKIT_DATA_DIR, and what was fetched."""
-    given = os.environ.get("THESISKIT_DATA_DIR")
-    folders = [*([Path(given), Path(given) / "microarray"] if given else []), _cache()]
-    return [file for one in folders if (file := one / f"{name}.RData").is_file()]
+    data_dir = os.environ.get("THESISKIT_DATA_DIR")
+    folders = [*([Path(data_dir), Path(data_dir) / "microarray"] if data_dir else []), _cache()]
+    return [file for folder in folders if (file := folder / f"{name}.RData").is_file()]
 
 
 def _content(name: str) -> bytes:
@@ -318,11 +318,11 @@ def _parse(content: bytes, name: str) -> dict[str, np.ndarray]:
     }
 
 
-def _unique(names: Sequence[Any]) -> list[str]:
+def _unique(names: Sequence[object]) -> list[str]:
     """Return names of which none is empty, and no two are equal."""
     unique: dict[str, None] = {}
-    for j, given in enumerate(names):
-        base = str(given).strip() if given == given and given is not None else ""  # NaN is R's NA
+    for j, value in enumerate(names):
+        base = str(value).strip() if value == value and value is not None else ""  # NaN is R's NA
         name = base = base or f"gene {j + 1}"
         again = 1
         while name in unique:
@@ -342,10 +342,10 @@ def published() -> dict[str, type[Source]]:
 
 def csv_lines(name: str) -> Iterator[str]:
     """Yield the lines of a published table as CSV: names, then each case, its class first."""
-    known = published()
-    if name not in known:
-        raise UserError(f"there is no data set {quoted(name)}; choose from {', '.join(known)}")
-    source = known[name]
+    sources = published()
+    if name not in sources:
+        raise UserError(f"there is no data set {quoted(name)}; choose from {', '.join(sources)}")
+    source = sources[name]
     if source.family == "sequences":
         raise UserError(f"{name} is a text, and no table; `thesiskit show text` is its config")
     (table,) = source.model_validate({"source": name}).read(Path())
@@ -354,7 +354,7 @@ def csv_lines(name: str) -> Iterator[str]:
     else:
         names = table.features
         symbols = [np.array([*values, "", ""]) for values in table.values]  # UNSEEN, MISSING last
-        columns = [known[codes] for known, codes in zip(symbols, table.X.T, strict=True)]
+        columns = [values[codes] for values, codes in zip(symbols, table.X.T, strict=True)]
         cells = (map(str, case) for case in zip(*columns, strict=True))
     yield ",".join(["class", *names])
     for case, code in zip(cells, table.response.tolist(), strict=True):

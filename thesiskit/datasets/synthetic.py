@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from thesiskit.blocks import (
     Count,
@@ -59,7 +59,7 @@ class _BinaryTable(_DrawnTable):
         return float(self.alpha)
 
 
-def _some_of_each(value: Any, info: Any) -> Any:
+def _some_of_each(value: Any, info: ValidationInfo) -> Any:
     """Say that a class has no training case, or that there is no test case."""
     if info.field_name == "train" and min(value) == 0:
         raise ValueError("both classes need at least one case")
@@ -180,8 +180,8 @@ class NormalData(_DrawnTable):
             return None
         if len(self.train) > 2 and kind in ("naive-bayes", "mixture"):
             return f"data.train: {len(self.train)} classes need model.kind: normal"
-        drawn = {"relevant": "some", "ratio": "prior", "shape": "prior"}
-        for key, value in drawn.items():
+        from_priors = {"relevant": "some", "ratio": "prior", "shape": "prior"}
+        for key, value in from_priors.items():
             if getattr(self, key) == value:
                 return f"data.{key}: {value} needs model.kind: normal, which has the prior"
         return None

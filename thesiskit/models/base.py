@@ -196,6 +196,11 @@ class Model(ABC):
         """Return the model with some values of its fields, which may have lists for tuples."""
         return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
 
+    @classmethod
+    def with_priors_of(cls, other: Model) -> Model:
+        """Return this model with the priors that it shares with a model of another kind."""
+        raise NotImplementedError
+
     def check(self, classes: int) -> None:
         """Raise UserError, which begins with the name of a field, where one is beyond limits."""
 
@@ -260,8 +265,8 @@ class Model(ABC):
         cases, y = self.imitate(posterior, training, np.random.default_rng(SEED))
         return of_imitated(self.log_probability(posterior, cases), y)
 
-    def expected_error(self, posterior: Any, rng: np.random.Generator) -> float:
-        """Return the error rate that the posterior expects of new cases; NaN if it cannot say."""
+    def predicted_error(self, posterior: Any, rng: np.random.Generator) -> float:
+        """Return the error rate that the posterior predicts of new samples; NaN if unknown."""
         return np.nan
 
     def warning(self, posterior: Any) -> str:
@@ -426,8 +431,8 @@ def log_sum(logs: np.ndarray, axis: int = -1) -> np.ndarray:
     return np.log(np.exp(logs - most).sum(axis=axis)) + most.squeeze(axis)
 
 
-def scattered(numbers: np.ndarray, seed: int) -> np.ndarray:
-    """Return random numbers of whole ones, (m,) uint64, all different: SplitMix64, with a seed."""
+def splitmix64(numbers: np.ndarray, seed: int) -> np.ndarray:
+    """Hash whole numbers (m,) to as many different uint64: SplitMix64, with a seed."""
     x = numbers.astype(np.uint64) + np.uint64(seed)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)

@@ -44,7 +44,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -98,10 +98,6 @@ class InverseGamma:
     def __post_init__(self):
         positive("the shape of an Inverse-Gamma prior", self.shape)
         positive("the rate of an Inverse-Gamma prior", self.rate)
-
-    def cdf(self, x: np.ndarray | float) -> np.ndarray:
-        """Return F(x)."""
-        return special.gammaincc(self.shape, self.rate / np.asarray(x))
 
     def quantile(self, u: np.ndarray) -> np.ndarray:
         """Return F^{-1}(u)."""
@@ -174,7 +170,7 @@ class PairIntegrals(NamedTuple):
     complement_mean: np.ndarray
 
 
-class Tables(NamedTuple):
+class CountTables(NamedTuple):
     """Functions that return P(I given n, alpha, theta) for all I, (K, n + 1, G).
 
     `weighted` has it times the weights of the rule.
@@ -214,7 +210,7 @@ def pair_integrals(
     groups, place = np.unique(groups, axis=0, return_inverse=True)
     members = [np.flatnonzero(place.reshape(-1) == d) for d in range(len(groups))]
     nonempty = [d for d, row in enumerate(groups.tolist()) if any(row)]
-    parts: Iterator[tuple[slice, Tables | None]] = iter([(slice(None), None)])
+    parts: Iterator[tuple[slice, CountTables | None]] = iter([(slice(None), None)])
     if nonempty and groups.sum(axis=1).max() <= TABLE_CASES:
         parts = _tables_of(groups[nonempty].tolist(), alpha, quadrature)
     for points, tables in parts:
@@ -232,7 +228,7 @@ def _integrate_alike(
     n1: int,
     alpha: np.ndarray,
     quadrature: str,
-    tables: Tables | None = None,
+    tables: CountTables | None = None,
 ) -> PairIntegrals:
     """Integrate pairs of features that n0 and n1 cases have; tables, if others use them, too."""
     if quadrature == TRANSFORMED:
@@ -350,8 +346,8 @@ def as_alphas(alpha: np.ndarray) -> np.ndarray:
 
 
 def log_discard_probability(
-    n0: Any,
-    n1: Any,
+    n0: int | np.ndarray,
+    n1: int | np.ndarray,
     gamma_squared: Fraction,
     alpha: np.ndarray,
     *,
@@ -366,7 +362,7 @@ def log_discard_probability(
     """
     alpha, gamma_squared = as_alphas(alpha), as_gamma_squared(gamma_squared)
     by_missing = isinstance(n0, np.ndarray)
-    counts = list(zip(n0.tolist(), n1.tolist(), strict=True)) if by_missing else [(n0, n1)]
+    counts = [tuple(row) for row in np.reshape([n0, n1], (2, -1)).T.tolist()]
     if min(map(min, counts)) < 0 or not (by_missing or any(counts[0])):
         raise UserError(f"class counts must not be negative, nor both 0; got {n0} and {n1}")
     limits = [reach(*row, gamma_squared, attained=below) for row in counts]
@@ -391,7 +387,12 @@ def log_discard_probability(
 
 
 def log_tied_probability(
-    n0: Any, n1: Any, gamma_squared: Fraction, alpha: np.ndarray, *, quadrature: str = "exact"
+    n0: int | np.ndarray,
+    n1: int | np.ndarray,
+    gamma_squared: Fraction,
+    alpha: np.ndarray,
+    *,
+    quadrature: str = "exact",
 ) -> np.ndarray:
     """Return log P(|COR| = gamma given alpha), (K,) or (D, K); -inf where no counts have it.
 
@@ -463,7 +464,7 @@ def _integrate_panels(integrand, edges: list[float]) -> float:
 
 def _tables_of(
     counts: Sequence[Sequence[int]], alpha: np.ndarray, quadrature: str
-) -> Iterator[tuple[slice, Tables]]:
+) -> Iterator[tuple[slice, CountTables]]:
     """Yield tables for some alphas at a time, as many as TABLE_BYTES allow; for all of one row."""
     most, step = max(map(sum, counts)), len(alpha)
     if len(counts) > 1:
@@ -476,7 +477,7 @@ def _tables_of(
 
 
 @lru_cache(maxsize=4)  # two class counts of leave-one-out, two rules
-def _tables(most: int, quadrature: str, alpha: bytes) -> Tables:
+def _tables(most: int, quadrature: str, alpha: bytes) -> CountTables:
     points, rule = np.frombuffer(alpha), theta_rule(quadrature, most)
 
     @cache
@@ -485,4 +486,4 @@ def _tables(most: int, quadrature: str, alpha: bytes) -> Tables:
         kernel.fill_count_probabilities(points, rule.theta, rule.complement, n, table)
         return table
 
-    return Tables(rule, plain, cache(lambda n: plain(n) * rule.weight))
+    return CountTables(rule, plain, cache(lambda n: plain(n) * rule.weight))

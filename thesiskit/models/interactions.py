@@ -43,7 +43,7 @@ import numpy as np
 
 from thesiskit._kernels import interactions as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import UserError
-from thesiskit.models.base import scattered
+from thesiskit.models.base import splitmix64
 from thesiskit.models.planes import LANES, MOST_VALUES, Planes, count_bits, decode, encode
 from thesiskit.models.selection import (
     AT,
@@ -142,7 +142,7 @@ class Best:
         score = squares(counts[:, :2], counts[:, 2:])
 
         def lot(tied: np.ndarray, size: int) -> np.ndarray:
-            return tied[np.argsort(scattered(self.numbers[tied], self.seed))[:size]]
+            return tied[np.argsort(splitmix64(self.numbers[tied], self.seed))[:size]]
 
         def exact(places: np.ndarray) -> tuple[list[Fraction], np.ndarray]:
             return exact_squares(counts[places], (0, 0))
@@ -454,7 +454,7 @@ class _Screening:
 
     def _take(self, best: Best, excluded: np.ndarray) -> None:
         """Keep patterns of a list in their order, if none of their features is excluded."""
-        order = np.lexsort((scattered(best.numbers, self.seed), ranks(best.counts)))
+        order = np.lexsort((splitmix64(best.numbers, self.seed), ranks(best.counts)))
         if self.disjoint or self.ld is not None:
             patterns = set(self.selected.tolist())
             used_features = set(decode(self.selected)[0].ravel().tolist())

@@ -12,10 +12,6 @@
 
 Section "Application to Bayesian Mixture Models" and appendix 2 of chapter 2.
 
-What chains have to agree in does not change if the components are exchanged: log alpha, the log
-posterior, the agreement of labels with responses (the larger of the number of cases whose label is
-their response, and whose is not), and predictive probabilities of class 1 given a draw.
-
 Two samplers have theta as part of their state, as in the section "A Simulation Experiment"
 (mixture).  `gibbs` is the sampler that the text describes: post-zi and post-phi-mix, each times the
 factor adjust-factor-mix.  `approximate` leaves the factor out of the update of the labels only, so
@@ -30,10 +26,6 @@ not state the following; here
 - a round updates first the labels, then each theta (predmixcor: theta, then labels);
 - a Metropolis proposal for theta is uniform within .1 of its value (as predmixcor's width.theta),
   and rejected outside (0, 1) (predmixcor: (.01, .99)).
-
-With one feature the posterior can be enumerated, with which samplers are compared: cases with the
-same feature and response are exchangeable, so the posterior depends on the labels only through four
-counts (n_y^[z] by value of the feature), and is summed over these.
 """
 
 from __future__ import annotations
@@ -115,14 +107,13 @@ EXACT = "enumeration"  # the sampler that draws nothing
 FLAT = ("labels", "point", "theta")  # draws; theta only where it is sampled
 QUANTITIES = ("log_alpha", "log_posterior", "agreement", "predictive_probability")
 SUMMARY = {  # what tables and figures need of a fit, and its shape where there is none
-    "rhat": (len(QUANTITIES),), "ess": (len(QUANTITIES),), "at_end": (2,), "table": (2,),
-    "means": (2,), "errors": (2,), "reliable": (), "cases": (), "seconds": (), "predictive": (2,),
-    "exchanged": (0,), "tau": (), "offset": (2,), "tau_errors": (),
-}  # fmt: skip
-RIVALS = (
-    "naive-corrected", "naive-uncorrected", "bernoulli-nb", "bernoulli-nb-calibrated",
-    "l2-logistic",
-)  # fmt: skip
+    **dict.fromkeys(("rhat", "ess"), (len(QUANTITIES),)),
+    **dict.fromkeys(("at_end", "table", "means", "errors", "predictive", "offset"), (2,)),
+    **dict.fromkeys(("reliable", "cases", "seconds", "tau", "tau_errors"), ()),
+    "exchanged": (0,),
+}
+OF_SCIKIT_LEARN = ("bernoulli-nb", "bernoulli-nb-calibrated", "l2-logistic")
+RIVALS = ("naive-corrected", "naive-uncorrected", *OF_SCIKIT_LEARN)
 NUMBERS = tuple(name for name in REACHED if name != "worst")  # besides, with `until`
 
 
@@ -210,20 +201,20 @@ class MixtureBlock(SelectingBlock):
     @classmethod
     def _length_with_until(cls, value):
         if isinstance(value, dict) and value.get("until") is not None:
-            given = value.get("collapsed", {})
-            if isinstance(given, dict):
-                given = {"iterations": UNTIL_ITERATIONS, "burn_in": 0} | given
-            return value | {"collapsed": given}
+            length = value.get("collapsed", {})
+            if isinstance(length, dict):
+                length = {"iterations": UNTIL_ITERATIONS, "burn_in": 0} | length
+            return value | {"collapsed": length}
         return value
 
     @model_validator(mode="after")
     def _agreement(self):
         if self.until is None:
             return self
-        others = [name for name in self.samplers if name in OLD_SAMPLERS.values()]
-        if others or "collapsed" not in self.samplers:
-            which = f"leave out {', '.join(others)}" if others else "add collapsed"
-            raise ValueError(f"until: is for the sampler `collapsed`; {which} in model.samplers")
+        without_until = [name for name in self.samplers if name in OLD_SAMPLERS.values()]
+        if without_until or "collapsed" not in self.samplers:
+            remedy = f"leave out {', '.join(without_until)}" if without_until else "add collapsed"
+            raise ValueError(f"until: is for the sampler `collapsed`; {remedy} in model.samplers")
         run = self.collapsed
         check_run(self.until, run.chains, run.iterations, run.burn_in, block="model.collapsed.")
         if self.until.rhat > MIXTURE_RHAT or self.until.ess < MIXTURE_ESS:
@@ -308,8 +299,8 @@ class Mixture(TwoClasses):
         return self.sampler != "collapsed"
 
     @property
-    def kept(self) -> int:
-        """Draws kept of each chain."""
+    def n_draws(self) -> int:
+        """Number of draws that are kept of each chain."""
         return self.iterations - self.burn_in
 
     def powers(self, n: int) -> np.ndarray:
@@ -356,24 +347,24 @@ class Mixture(TwoClasses):
         _ = self.alpha, self.response_alpha
 
     @property
-    def priors_of_draws(self) -> dict[str, Any]:
+    def priors_of_draws(self) -> dict[str, object]:
         """What data that are drawn from the model depend on."""
-        return {name: getattr(self, name)
-                for name in ("class_prior", "alpha_prior", "response_alpha_prior")}  # fmt: skip
+        names = ("class_prior", "alpha_prior", "response_alpha_prior")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def sampled(self) -> bool:  # type: ignore[override]
         """Whether the arm has draws."""
         return not self.exact
 
-    def needs(self, cases: int, kept: int) -> tuple[int, int]:
+    def needs(self, cases: int, n_features: int) -> tuple[int, int]:
         """Return the bytes of all draws, and the iterations of all chains and replicas."""
         if self.exact:
             return 0, 0
-        draws = self.kept
+        draws = self.n_draws
         if self.until is not None:
             draws = min(draws // 2 + 1, most_kept(self.chains, cases + 3))
-        width = cases + 2 + 4 * 8 + (8 * kept if self.samples_theta else 0)
+        width = cases + 2 + 4 * 8 + (8 * n_features if self.samples_theta else 0)
         replicas = 1 if self.samples_theta else self.replicas or REPLICAS
         return self.chains * draws * width, self.chains * self.iterations * replicas
 
@@ -382,20 +373,20 @@ class Mixture(TwoClasses):
         """Chains that are a cell each: chains that have to agree run together."""
         return 0 if self.exact or self.until else self.chains
 
-    def target(self, training: Training) -> Target:
+    def target(self, training: Training) -> MixtureTarget:
         """Return the posterior to sample."""
         left_out = training.selection.left_out if training.correct else None
-        return Target(training.table(), training.response, self, left_out)
+        return MixtureTarget(training.table(), training.response, self, left_out)
 
-    def fit(self, training: Training) -> Fitted:
+    def fit(self, training: Training) -> FittedMixture:
         """Return the posterior: draws of all chains, or the exact predictions."""
         target = self.target(training)
         if self.exact:
-            return Fitted(predictive=enumerate_posterior(target).predictive)
+            return FittedMixture(predictive=enumerate_posterior(target).predictive)
         draws = sample(target, list(training.rngs), jobs=training.jobs)
-        return Fitted(target, draws.flat, draws=draws)
+        return FittedMixture(target, draws.flat, draws=draws)
 
-    def log_odds(self, posterior: Fitted, table: np.ndarray) -> np.ndarray:
+    def log_odds(self, posterior: FittedMixture, table: np.ndarray) -> np.ndarray:
         """Return log P(y* = 1) - log P(y* = 0), (T,), for the kept features of cases, (T, k)."""
         if posterior.predictive is not None:
             return special.logit(posterior.predictive)[table[:, 0]]
@@ -403,7 +394,7 @@ class Mixture(TwoClasses):
         return posterior.target.predict_log_odds(posterior.flat, table)
 
     def predict(
-        self, posterior: Fitted, table: np.ndarray, softened: Temperature | None = None
+        self, posterior: FittedMixture, table: np.ndarray, softened: Temperature | None = None
     ) -> np.ndarray:
         """Return P(class), (T, 2), perhaps with a temperature."""
         if posterior.predictive is None or softened is not None:
@@ -411,7 +402,7 @@ class Mixture(TwoClasses):
         p = posterior.predictive[table[:, 0]]
         return np.stack([1 - p, p], axis=1)
 
-    def warning(self, posterior: Fitted) -> str:
+    def warning(self, posterior: FittedMixture) -> str:
         """Say why predictions should not be relied on; nothing if they can be."""
         return posterior.warning
 
@@ -422,10 +413,8 @@ class Mixture(TwoClasses):
 
         running : has what was saved of an interrupted run, `save`, and its seconds.
         """
-        (fit,) = run_chains(
-            self.target(training), [training.rngs[number]], [number],
-            saved=running.saved, save=running.save,
-        )  # fmt: skip
+        target, rngs, saved = self.target(training), [training.rngs[number]], running.saved
+        (fit,) = run_chains(target, rngs, [number], saved=saved, save=running.save)
         fit["point"] = fit["point"].astype(np.int16)
         return fit | {"seconds": running.seconds}
 
@@ -440,44 +429,31 @@ class Mixture(TwoClasses):
         if self.exact:
             return _enumerated(target)
         if self.until is None:
-            seconds = float(np.sum([one["seconds"] for one in chains]))
+            seconds = float(np.sum([chain["seconds"] for chain in chains]))
             draws = gather(target, chains)
             return _compared(target, draws, diagnose(target, draws), seconds)
-        draws = sample(
-            target, list(training.rngs), probe=Probe.of(target, table),
-            saved=running.saved, save=running.save,
-        )  # fmt: skip
+        probe, rngs, saved = MixtureProbe.of(target, table), list(training.rngs), running.saved
+        draws = sample(target, rngs, probe=probe, saved=saved, save=running.save)
         assert draws.judgement is not None
         fit = _compared(target, draws, diagnose(target, draws), float(running.seconds))
         return fit | draws.judgement.arrays(draws.iterations)
 
     def tree(self, fits: list[Arrays], about: dict[str, Any]) -> Any:
         """Return ArviZ data of all splits side by side; fits of fewer draws are filled up."""
-        most = max(one["labels"].shape[1] for one in fits)
         fills = {"labels": 255, "point": -1}
 
         def stack(name: str) -> np.ndarray:
-            values = [one[name] for one in fits]
-            if name in ("rhat", "ess"):
-                return np.stack(values)
-            width = max(value.shape[-1] for value in values)
-            padded = []
-            for value in values:
-                missing = np.zeros((value.ndim, 2), dtype=int)
-                missing[1, 1] = most - value.shape[1]
-                if value.ndim > 2:
-                    missing[-1, 1] = width - value.shape[-1]
-                padded.append(np.pad(value, missing, constant_values=fills.get(name, np.nan)))
-            return np.stack(padded, axis=2)
+            stacked = _stacked([fit[name] for fit in fits], fills.get(name, np.nan))
+            return stacked if name in ("rhat", "ess") else np.moveaxis(stacked, 0, 2)
 
         first = fits[0]
         names = ("labels", "point", "log_posterior", "quantities", "rhat", "ess", "theta")
         arrays = {name: stack(name) for name in names if name in first}
         sampler = {"sampler": self.sampler, "starts": ", ".join(map(str, first["starts"]))}
         numbers = {
-            "draws": [one["labels"].shape[1] for one in fits],
-            "cases": [one["labels"].shape[2] for one in fits],
-            "features": [one["theta"].shape[2] if "theta" in one else 0 for one in fits],
+            "draws": [fit["labels"].shape[1] for fit in fits],
+            "cases": [fit["labels"].shape[2] for fit in fits],
+            "features": [fit["theta"].shape[2] if "theta" in fit else 0 for fit in fits],
         }
         points = {"alpha_point": 0, "alpha_0_point": 1}
         more: dict[str, Named] = {
@@ -491,76 +467,75 @@ class Mixture(TwoClasses):
 
     # ---- files ----
 
-    def pack(self, found: list[Arrays]) -> Arrays:
+    def pack(self, fits: list[Arrays]) -> Arrays:
         """Return what tables and figures need of each split, and draws of the first, for traces."""
         nothing = {name: np.full(shape, np.nan) for name, shape in SUMMARY.items()}
         until = self.until is not None and not self.exact
         names = (*SUMMARY, *(NUMBERS if until else ()))
-        summary = _filled([{name: (nothing | one)[name] for name in names} for one in found])
+        summary = _filled([{name: (nothing | fit)[name] for name in names} for fit in fits])
         if until:
-            summary["worst"] = np.array([one["worst"] for one in found])
-        traces = found[0].get("quantities", np.empty((0, 0, len(QUANTITIES))))
+            summary["worst"] = np.array([fit["worst"] for fit in fits])
+        traces = fits[0].get("quantities", np.empty((0, 0, len(QUANTITIES))))
         return summary | {"traces": traces}
 
-    def unpack(self, arrays: Arrays, s: int, training: Training) -> Fitted:
+    def unpack(self, arrays: Arrays, s: int, training: Training) -> FittedMixture:
         """Return the posterior of split s, from the arrays of `pack` and of the file of draws."""
         if self.exact:
-            return Fitted(predictive=arrays["predictive"][s])
-        kept, cases = int(arrays["draws"][s]), int(arrays["cases"][s])
-        labels = arrays["labels"][:, :kept, s, :cases].reshape(-1, cases)
+            return FittedMixture(predictive=arrays["predictive"][s])
+        n_draws, cases = int(arrays["draws"][s]), int(arrays["cases"][s])
+        labels = arrays["labels"][:, :n_draws, s, :cases].reshape(-1, cases)
         names = ("alpha_point", "alpha_0_point")
-        point = np.stack([arrays[name][:, :kept, s].reshape(-1) for name in names], axis=1)
-        draws: tuple[np.ndarray, ...] = (
-            np.ascontiguousarray(labels, dtype=np.uint8), point.astype(np.intp)
-        )  # fmt: skip
+        point = np.stack([arrays[name][:, :n_draws, s].reshape(-1) for name in names], axis=1)
+        labels = np.ascontiguousarray(labels, dtype=np.uint8)
+        draws: tuple[np.ndarray, ...] = (labels, point.astype(np.intp))
         if "theta" in arrays:
             width = int(arrays["features"][s])
-            draws = (*draws, arrays["theta"][:, :kept, s, :width].reshape(-1, width))
+            draws = (*draws, arrays["theta"][:, :n_draws, s, :width].reshape(-1, width))
         rhat, ess = arrays["rhat"][s].max(), arrays["ess"][s].min()
         warning = unmixed(arrays["reliable"][s], rhat, ess)
-        return Fitted(self.target(training), draws, warning=warning)
+        return FittedMixture(self.target(training), draws, warning=warning)
 
     @classmethod
-    def join(cls, found: list[Arrays]) -> Arrays:
+    def join(cls, fits: list[Arrays]) -> Arrays:
         """Return what tables and figures need, (splits, arms, ...) filled up with NaN."""
-        traces = _filled([{"traces": one.pop("traces")} for one in found])
-        worst = [one.pop("worst", None) for one in found]
-        judged = any(one is not None for one in worst)
-        splits = len(found[0]["rhat"])
+        traces = _filled([{"traces": fit.pop("traces")} for fit in fits])
+        worst = [fit.pop("worst", None) for fit in fits]
+        judged = any(fit is not None for fit in worst)
+        splits = len(fits[0]["rhat"])
         unknown = {name: np.full(splits, np.nan) for name in NUMBERS if judged}
-        filled = _filled([unknown | one for one in found])
+        filled = _filled([unknown | fit for fit in fits])
         joined = {name: np.moveaxis(values, 0, 1) for name, values in filled.items()}
         if judged:
-            names = [np.full(splits, "") if one is None else one for one in worst]
+            names = [np.full(splits, "") if fit is None else fit for fit in worst]
             joined["worst"] = np.stack(names, axis=1)
         return joined | traces
 
-    def saved(self, posterior: Fitted) -> tuple[dict[str, Any], Arrays]:
+    def saved(self, posterior: FittedMixture) -> tuple[dict[str, object], Arrays]:
         """Return what of a posterior a model file has; what was left out has changed it already."""
         target = posterior.target
         if target is None:
             return {"kind": EXACT}, {"predictive": posterior.predictive}  # type: ignore[dict-item]
         arrays = dict(zip(FLAT, posterior.flat, strict=False))
         arrays |= {"features": target.features, "response": target.response}
-        settings = {name: one for name, one in self.settings.items() if name != "exact"}
+        settings = {name: value for name, value in self.settings.items() if name != "exact"}
         return {"settings": settings}, arrays
 
     @classmethod
-    def restored(cls, about, arrays, selected, classes) -> tuple[Model, Fitted]:
+    def restored(cls, about, arrays, selected, classes) -> tuple[Model, FittedMixture]:
         """Return the model and the posterior that `saved` described."""
         k = len(selected)
         check(classes == 2)
         if about["kind"] == EXACT:
             predictive = shaped(arrays, {"predictive": (float, "v")}, v=2)["predictive"]
             check(k == 1 and ((predictive >= 0) & (predictive <= 1)).all())
-            return cls(exact=True), Fitted(predictive=predictive)
+            return cls(exact=True), FittedMixture(predictive=predictive)
         model = cls(**about["settings"])
-        target = Target(arrays["features"], arrays["response"], model)
+        target = MixtureTarget(arrays["features"], arrays["response"], model)
         check(target.k == k and target.response.shape == (target.n,))
         check(int(target.response.max()) == 1)
-        found = shaped(arrays, {"labels": (np.uint8, "D n"), "point": (np.intp, "D p")},
-                       n=target.n, p=2)  # fmt: skip
-        labels, point = np.ascontiguousarray(found["labels"]), found["point"]
+        shapes = {"labels": (np.uint8, "D n"), "point": (np.intp, "D p")}
+        labels, point = shaped(arrays, shapes, n=target.n, p=2).values()
+        labels = np.ascontiguousarray(labels)
         check(len(labels) and int(labels.max()) <= 1)
         check(((point >= 0) & (point < model.alpha_points)).all())
         draws: tuple[np.ndarray, ...] = (labels, point)
@@ -569,42 +544,40 @@ class Mixture(TwoClasses):
             theta = shaped(arrays, {"theta": (float, "D f")}, D=len(labels), f=k + 1)["theta"]
             check(((theta > 0) & (theta < 1)).all())
             draws = (*draws, theta)
-        return model, Fitted(target, draws, warning=about["warning"])
+        return model, FittedMixture(target, draws, warning=about["warning"])
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedMixture:
     """The posterior of an arm.
 
-    target, flat : the posterior that was sampled, and its draws, as `Target.predict` takes them.
+    target, flat : the posterior that was sampled, and its draws, as `predict_log_odds` takes them.
     draws : the draws by chain, right after they were made.
     predictive : (2,) in place of draws, P(class 1) where the feature is 0, and where it is 1.
     """
 
-    target: Target | None = None
+    target: MixtureTarget | None = None
     flat: tuple[np.ndarray, ...] = ()
-    draws: Draws | None = None
+    draws: MixtureDraws | None = None
     predictive: np.ndarray | None = None
     warning: str = ""
 
 
-def _enumerated(target: Target) -> Arrays:
+def _enumerated(target: MixtureTarget) -> Arrays:
     """Return the exact posterior's predictions and means."""
     started = time.process_time()
     exact = enumerate_posterior(target)
-    means = [
-        exact.alpha @ np.log(target.settings.alpha), exact.agreement @ np.arange(target.n + 1)
-    ]  # fmt: skip
+    log_alpha = exact.alpha @ np.log(target.settings.alpha)
     return {
         "predictive": exact.predictive,
-        "means": np.array(means),
+        "means": np.array([log_alpha, exact.agreement @ np.arange(target.n + 1)]),
         "errors": np.zeros(2),
         "seconds": np.array(time.process_time() - started),
     }
 
 
 def _compared(
-    target: Target, draws: Draws, compared: Diagnostics, seconds: float = np.nan
+    target: MixtureTarget, draws: MixtureDraws, compared: Diagnostics, seconds: float = np.nan
 ) -> Arrays:
     """Return what is written of the draws of a split, and what tables need of them."""
     q = compared.quantities
@@ -632,21 +605,23 @@ def _compared(
 
 def _filled(rows: list[Arrays]) -> Arrays:
     """Return arrays of several fits side by side, filled up with NaN where one has less."""
-    found: Arrays = {}
-    for name in rows[0]:
-        values = [np.asarray(row[name], dtype=float) for row in rows]
-        shape = tuple(max(sizes) for sizes in zip(*(one.shape for one in values), strict=True))
-        found[name] = np.full((len(rows), *shape), np.nan)
-        for i, one in enumerate(values):
-            place: tuple = (i, *(slice(size) for size in one.shape))
-            found[name][place] = one
-    return found
+    return {name: _stacked([np.asarray(row[name], float) for row in rows]) for name in rows[0]}
+
+
+def _stacked(values: list[np.ndarray], fill: float = np.nan) -> np.ndarray:
+    """Return arrays of one dtype in one, (len(values), ...), filled up to the largest sizes."""
+    sizes = [max(column) for column in zip(*(value.shape for value in values), strict=True)]
+    stacked = np.full((len(values), *sizes), fill, dtype=values[0].dtype)
+    for i, value in enumerate(values):
+        place: tuple[int | slice, ...] = (i, *(slice(size) for size in value.shape))
+        stacked[place] = value
+    return stacked
 
 
 DRAWS = 64  # predicted from together
 
 
-class Target:
+class MixtureTarget:
     """The posterior of labels, alpha and alpha_0 given the kept features and their selection.
 
     Equations like-part-mix and dir; the priors are prior-p, prior-alpha0 and prior-theta.
@@ -709,7 +684,7 @@ class Target:
         odds = LogOdds(self.bits, self.response, theta_rule("exact", self.n))
         f0, f1 = self.settings.class_prior
         for start in range(0, len(draws[0]), block):
-            labels, point, *theta = (one[start : start + block] for one in draws)
+            labels, point, *theta = (array[start : start + block] for array in draws)
             B = len(labels)
             slope, base = np.empty((B, 2, self.k)), np.empty((B, 2))
             response = np.empty((B, 2, 2))
@@ -724,23 +699,23 @@ class Target:
             )
             size = labels.sum(axis=1, dtype=np.intp)
             base += np.log(np.stack([f0 + self.n - size, f1 + size], axis=1) / (f0 + f1 + self.n))
-            given = (bits @ slope.reshape(2 * B, self.k).T).reshape(len(bits), B, 2) + base
+            log_given = (bits @ slope.reshape(2 * B, self.k).T).reshape(len(bits), B, 2) + base
             # over components: log sum of P(z*) P(y* given z*) P(x* given z*)
             yield np.stack(
-                [np.logaddexp(*np.moveaxis(given + response[:, :, y], 2, 0)) for y in (0, 1)],
+                [np.logaddexp(*np.moveaxis(log_given + response[:, :, y], 2, 0)) for y in (0, 1)],
                 axis=1,
             )
 
     def predict(self, draws, features) -> np.ndarray:
-        """Return P(y* = 1) for each row of the kept features, (T, k) -> (T,).
+        """Return P(y* = 1) for each row of the kept features, (T, k) -> (T,)."""
+        return of_log_odds(self.predict_log_odds(draws, features))
+
+    def predict_log_odds(self, draws, features) -> np.ndarray:
+        """Return log P(y* = 1) - log P(y* = 0) for each row of the kept features, (T, k) -> (T,).
 
         Joint probabilities of response and features are averaged over draws (as in log_joint),
         then divided (prob-pred-mix).
         """
-        return of_log_odds(self.predict_log_odds(draws, features))
-
-    def predict_log_odds(self, draws, features) -> np.ndarray:
-        """Return log P(y* = 1) - log P(y* = 0) for each row of the kept features, (T,)."""
         total = np.full((len(features), 2), -np.inf)
         for block in self.log_joint(draws, features):
             total = np.logaddexp(total, np.logaddexp.reduce(block, axis=2))
@@ -748,7 +723,7 @@ class Target:
 
 
 def quantities(
-    target: Target, drawn: Arrays, features: np.ndarray, *, block: int = DRAWS
+    target: MixtureTarget, draws_by_name: Arrays, features: np.ndarray, *, block: int = DRAWS
 ) -> np.ndarray:
     """Return of draws (D, ...) log alpha, log posterior, agreement and P(class 1), (D, 3 + T).
 
@@ -756,21 +731,19 @@ def quantities(
     features (T, k) of the cases that are predicted;
     block : draws that are predicted from together.
     """
-    n = drawn["labels"].shape[1]
-    same = (drawn["labels"] == target.response).sum(axis=1)
-    draws = [drawn[name] for name in ("labels", "point", "theta") if name in drawn]
-    blocks = target.log_joint(draws, features, block=block)
+    n = draws_by_name["labels"].shape[1]
+    n_agreeing = (draws_by_name["labels"] == target.response).sum(axis=1)
+    arrays = [draws_by_name[name] for name in ("labels", "point", "theta") if name in draws_by_name]
+    blocks = target.log_joint(arrays, features, block=block)
     probability = [special.expit(block[:, 1] - block[:, 0]).T for block in blocks]
-    return np.column_stack([
-        np.log(target.settings.alpha)[drawn["point"][:, 0]],
-        drawn["log_posterior"],
-        np.maximum(same, n - same),
-        np.concatenate(probability) if probability else np.empty((0, len(features))),
-    ])  # fmt: skip
+    log_alpha = np.log(target.settings.alpha)[draws_by_name["point"][:, 0]]
+    agreement = np.maximum(n_agreeing, n - n_agreeing)
+    predictive = np.concatenate(probability or [np.empty((0, len(features)))])
+    return np.column_stack([log_alpha, draws_by_name["log_posterior"], agreement, predictive])
 
 
 @dataclass(frozen=True)
-class Probe:
+class MixtureProbe:
     """Quantities of which chains are judged: three of those of `diagnose`, and predictions.
 
     features (T, k) of the cases; names (3 + T,) of the quantities.
@@ -780,16 +753,16 @@ class Probe:
     names: list[str]
 
     @classmethod
-    def of(cls, target: Target, table: np.ndarray | None = None) -> Probe:
+    def of(cls, target: MixtureTarget, table: np.ndarray | None = None) -> MixtureProbe:
         """Return up to MOST_CASES distinct rows of a table (T, k), or of the training cases."""
         words = "training" if table is None or not len(table) else "test"
         rows = target.features if words == "training" else np.asarray(table)
         place, names = judged_cases(rows, words)
         return cls(rows[place], [name.replace("_", " ") for name in QUANTITIES[:-1]] + names)
 
-    def quantities(self, target: Target, drawn: Arrays) -> np.ndarray:
+    def quantities(self, target: MixtureTarget, draws_by_name: Arrays) -> np.ndarray:
         """Return the quantities of draws, (D, 3 + T), each as if there were no other draw."""
-        return quantities(target, drawn, self.features, block=1)
+        return quantities(target, draws_by_name, self.features, block=1)
 
 
 ROUNDS, THETA_UPDATES = 5, 20  # of an iteration of the thesis's samplers
@@ -800,7 +773,7 @@ KEPT = {"labels": np.uint8, "point": np.intp, "log_posterior": float}  # with un
 
 
 @dataclass(frozen=True)
-class Draws:
+class MixtureDraws:
     """The draws that are kept of chains, and statistics of the sampler.
 
     labels (C, D, n) and point (C, D, 2), positions of alpha and alpha_0 on their grids,
@@ -822,20 +795,20 @@ class Draws:
 
     @property
     def flat(self) -> tuple[np.ndarray, ...]:
-        """All draws in a row, for `Target.predict`."""
+        """All draws in a row, for `MixtureTarget.predict_log_odds`."""
         arrays = [self.labels, self.point] + ([] if self.theta is None else [self.theta])
-        return tuple(one.reshape(-1, one.shape[2]) for one in arrays)
+        return tuple(array.reshape(-1, array.shape[2]) for array in arrays)
 
 
 def sample(
-    target: Target,
+    target: MixtureTarget,
     generators: list[np.random.Generator],
     *,
-    probe: Probe | None = None,
+    probe: MixtureProbe | None = None,
     saved: Arrays | None = None,
     save: Callable[[Arrays], None] | None = None,
     jobs: int | None = None,
-) -> Draws:
+) -> MixtureDraws:
     """Run one chain for each generator, from dispersed labels; the options are those of `run`.
 
     probe : with settings.until, the cases whose predictions chains have to agree in; unless given,
@@ -844,17 +817,17 @@ def sample(
     numbers = range(len(generators))
     rule = None
     if target.settings.until is not None:
-        probe = probe or Probe.of(target)
-        rule = Rule(
-            Until(*target.settings.until), partial(probe.quantities, target), probe.names, KEPT,
-            len(generators), target.n, SUMS,
-        )  # fmt: skip
-    found = run_chains(target, generators, numbers, saved=saved, save=save, jobs=jobs, rule=rule)
-    return gather(target, found, None if rule is None else rule.judge(found))
+        probe = probe or MixtureProbe.of(target)
+        until, of_draws = Until(*target.settings.until), partial(probe.quantities, target)
+        rule = Rule(until, of_draws, probe.names, KEPT, len(generators), target.n, SUMS)
+    chain_draws = run_chains(
+        target, generators, numbers, saved=saved, save=save, jobs=jobs, rule=rule
+    )
+    return gather(target, chain_draws, None if rule is None else rule.judge(chain_draws))
 
 
 def run_chains(
-    target: Target,
+    target: MixtureTarget,
     generators: list[np.random.Generator],
     numbers: Sequence[int],
     *,
@@ -869,18 +842,18 @@ def run_chains(
     """
     settings = target.settings
     chains = [
-        Chain(target, rng, start_of(settings, number))
+        MixtureChain(target, rng, start_of(settings, number))
         for rng, number in zip(generators, numbers, strict=True)
     ]
-    found = run(
+    chain_draws = run(
         chains, settings.iterations, saved=saved, save=save, sums=SUMS, jobs=jobs, rule=rule
     )
-    counted = [{"iterations": np.array(chain.done)} for chain in chains]
-    return [
-        {name: one if rule or name in SUMS else one[settings.burn_in :]
-         for name, one in arrays.items()} | count
-        for arrays, count in zip(found, counted, strict=True)
-    ]  # fmt: skip
+    for chain, arrays in zip(chains, chain_draws, strict=True):
+        if rule is None:
+            for name in arrays.keys() - set(SUMS):
+                arrays[name] = arrays[name][settings.burn_in :]
+        arrays["iterations"] = np.array(chain.done)
+    return chain_draws
 
 
 def start_of(settings, number: int) -> str:
@@ -888,29 +861,35 @@ def start_of(settings, number: int) -> str:
     return STARTS[number % len(STARTS)] if settings.chains > 1 else STARTS[0]
 
 
-def gather(target: Target, found: list[Arrays], judgement: Judgement | None = None) -> Draws:
+def gather(
+    target: MixtureTarget, chain_draws: list[Arrays], judgement: Judgement | None = None
+) -> MixtureDraws:
     """Return the draws of all chains, joined in their order."""
-    settings, done = target.settings, int(found[0]["iterations"])
-    others = (*SUMS, *OURS, "iterations")
-    kept = {name: np.stack([one[name] for one in found]) for name in found[0] if name not in others}
+    settings, iterations = target.settings, int(chain_draws[0]["iterations"])
+    summed = (*SUMS, *OURS, "iterations")
+    stacked = {
+        name: np.stack([chain[name] for chain in chain_draws])
+        for name in chain_draws[0]
+        if name not in summed
+    }
     # exchanges of powers 0 and 1, 2 and 3, ... are offered in even iterations, the others in odd
     pairs = np.arange(len(target.powers) - 1)
-    offers = np.maximum((done + 1 - pairs % 2) // 2, 1)
-    hits, misses = np.sum([one["table"] for one in found], axis=0)
-    return Draws(
-        kept["labels"],
-        kept["point"],
-        kept["log_posterior"],
-        kept.get("theta"),
-        tuple(start_of(settings, number) for number in range(len(found))),
-        np.stack([one["exchanged"] for one in found]) / offers,
+    offers = np.maximum((iterations + 1 - pairs % 2) // 2, 1)
+    hits, misses = np.sum([chain["table"] for chain in chain_draws], axis=0)
+    return MixtureDraws(
+        stacked["labels"],
+        stacked["point"],
+        stacked["log_posterior"],
+        stacked.get("theta"),
+        tuple(start_of(settings, number) for number in range(len(chain_draws))),
+        np.stack([chain["exchanged"] for chain in chain_draws]) / offers,
         (int(hits), int(misses)),
-        done,
+        iterations,
         judgement,
     )
 
 
-class Shared(local):
+class ThreadTables(local):
     """Tables of each thread, kept from fit to fit."""
 
     def __init__(self):
@@ -921,20 +900,21 @@ class Shared(local):
         return recent(self.tables, (n, alpha.tobytes()), lambda: Tables(n, alpha))
 
 
-SHARED = Shared()
+SHARED = ThreadTables()
 after_fork(lambda: SHARED.tables.clear())
 
 
-class Chain(MarkovChain):
+class MixtureChain(MarkovChain):
     """One chain: its state, and the kernel that moves it on."""
 
-    def __init__(self, target: Target, rng: np.random.Generator, start: str):
+    def __init__(self, target: MixtureTarget, rng: np.random.Generator, start: str):
         super().__init__(rng)
         self.target, self.start = target, start
         settings = target.settings
         replicas = len(target.powers)
         starts = [start] + [STARTS[0]] * (replicas - 1)
-        self.labels = np.array([start_labels(one, target.response, rng) for one in starts])
+        labels = [start_labels(name, target.response, rng) for name in starts]
+        self.labels = np.array(labels)
         self.point = rng.integers(0, settings.alpha_points, (replicas, 2)).astype(np.intp)
         self.holder = np.arange(replicas)
         self.theta = rng.random(target.k + 1) if settings.samples_theta else np.empty(0)
@@ -949,7 +929,7 @@ class Chain(MarkovChain):
             discards = tables.discards(
                 target.class_counts, target.left_out, target.settings.quadrature
             )
-        before = (discards.hits, discards.misses) if discards else (0, 0)
+        counts_before = (discards.hits, discards.misses) if discards else (0, 0)
         draws: dict[str, np.ndarray] = {
             "labels": np.empty((iterations, target.n), dtype=np.uint8),
             "point": np.empty((iterations, 2), dtype=np.intp),
@@ -961,23 +941,18 @@ class Chain(MarkovChain):
             if target.settings.samples_theta:
                 draws["theta"] = np.empty((iterations, target.k + 1))
                 sampler = with_theta(target, discards, self.labels[0], self.theta, self.point[0])
-                sampler.run(
-                    ROUNDS, THETA_UPDATES, draws["labels"], draws["point"], draws["theta"],
-                    draws["log_posterior"], capsule,
-                )  # fmt: skip
+                names = ("labels", "point", "theta", "log_posterior")
+                sampler.run(ROUNDS, THETA_UPDATES, *(draws[name] for name in names), capsule)
             else:
                 sampler = collapsed(target, tables, discards, self.labels, self.point, self.holder)
-                sampler.run(
-                    self.done, ROUNDS, draws["labels"], draws["point"], draws["log_posterior"],
-                    draws["exchanged"], capsule,
-                )  # fmt: skip
+                sampler.run(self.done, ROUNDS, *draws.values(), capsule)
         self.done += iterations
-        after = (discards.hits, discards.misses) if discards else (0, 0)
-        draws["table"] = np.subtract(after, before)
+        counts_after = (discards.hits, discards.misses) if discards else (0, 0)
+        draws["table"] = np.subtract(counts_after, counts_before)
         return draws
 
 
-def collapsed(target: Target, tables: Tables, discards, labels, point, holder) -> Collapsed:
+def collapsed(target: MixtureTarget, tables: Tables, discards, labels, point, holder) -> Collapsed:
     """Return the collapsed sampler; it changes labels, point and holder in place."""
     assert labels.shape == (len(target.powers), target.n)
     response_tables = SHARED.get(target.n, target.settings.response_alpha)
@@ -995,7 +970,7 @@ def collapsed(target: Target, tables: Tables, discards, labels, point, holder) -
     )
 
 
-def with_theta(target: Target, discards, labels, theta, point) -> WithTheta:
+def with_theta(target: MixtureTarget, discards, labels, theta, point) -> WithTheta:
     """Return a sampler of the thesis; it changes labels, theta and point in place.
 
     Equations post-zi and post-phi-mix, each times the factor adjust-factor-mix; `approximate`
@@ -1051,13 +1026,13 @@ class Diagnostics:
         return bool((self.rhat <= MIXTURE_RHAT).all() and (self.ess >= MIXTURE_ESS).all())
 
 
-def diagnose(target: Target, draws: Draws) -> Diagnostics:
+def diagnose(target: MixtureTarget, draws: MixtureDraws) -> Diagnostics:
     """Compare the chains."""
-    chains, kept, _ = draws.labels.shape
-    drawn = dict(zip(("labels", "point", "theta"), draws.flat, strict=False))
-    drawn["log_posterior"] = draws.log_posterior.reshape(-1)
-    shape = (chains, kept, len(QUANTITIES))
-    values = quantities(target, drawn, target.features[:1]).reshape(shape)
+    chains, n_draws, _ = draws.labels.shape
+    draws_by_name = dict(zip(("labels", "point", "theta"), draws.flat, strict=False))
+    draws_by_name["log_posterior"] = draws.log_posterior.reshape(-1)
+    shape = (chains, n_draws, len(QUANTITIES))
+    values = quantities(target, draws_by_name, target.features[:1]).reshape(shape)
     rhat, ess = compare_chains(values)
     place = draws.point[:, :, 0]
     last = target.settings.alpha_points - 1
@@ -1066,11 +1041,11 @@ def diagnose(target: Target, draws: Draws) -> Diagnostics:
     )
 
 
-def as_arviz(target: Target, draws: Draws, found: Diagnostics):
+def as_arviz(target: MixtureTarget, draws: MixtureDraws, diagnostics: Diagnostics):
     """Return draws and diagnostics of one fit as ArviZ data."""
     settings = target.settings
     return draws_tree(
-        _compared(target, draws, found),
+        _compared(target, draws, diagnostics),
         (settings.alpha, settings.response_alpha),
         {"sampler": settings.sampler, "starts": ", ".join(draws.starts)},
     )
@@ -1079,7 +1054,7 @@ def as_arviz(target: Target, draws: Draws, found: Diagnostics):
 def draws_tree(
     arrays: dict[str, np.ndarray],
     grids: tuple[np.ndarray, np.ndarray],
-    attributes: dict[str, Any],
+    attributes: dict[str, object],
     *,
     split: tuple[str, ...] = (),
     more: dict[str, Named] | None = None,
@@ -1092,8 +1067,10 @@ def draws_tree(
     more: variables to add to a group.
     """
     point, q = arrays["point"], arrays["quantities"]
-    log_alpha = [np.where(point[..., i] < 0, np.nan, np.log(grid)[point[..., i]])
-                 for i, grid in enumerate(grids)]  # fmt: skip
+    points = np.moveaxis(point, -1, 0)
+    log_alpha = [
+        np.where(i < 0, np.nan, np.log(grid)[i]) for i, grid in zip(points, grids, strict=True)
+    ]
     groups: dict[str, Named] = {
         "posterior": {
             "log_alpha": (split, log_alpha[0]),
@@ -1126,19 +1103,21 @@ MOST = 20_000_000  # sums over counts and points for alpha
 class Enumerated:
     """The exact posterior.
 
-    alpha (K,) and response_alpha (K,) probabilities of the grid points, agreement (n + 1,) of the
-    larger of the number of cases whose label is their response, and whose is not; predictive
-    (2,), P(y* = 1) by the feature of a new case.
+    alpha (K,) probabilities of the grid points, agreement (n + 1,) of the larger of the number of
+    samples whose label is their response, and whose is not; predictive (2,), P(y* = 1) by the
+    feature of a new sample.
     """
 
     alpha: np.ndarray
-    response_alpha: np.ndarray
     agreement: np.ndarray
     predictive: np.ndarray
 
 
-def enumerate_posterior(target: Target) -> Enumerated:
-    """Sum over all labels.
+def enumerate_posterior(target: MixtureTarget) -> Enumerated:
+    """Sum over all labels of one feature.
+
+    Samples with the same feature and response are exchangeable, so the posterior depends on the
+    labels only through four counts (n_y^[z] by value of the feature), and is summed over these.
 
     Raises UserError if more than one feature is kept, or if there are too many sums.
     """
@@ -1157,11 +1136,11 @@ def enumerate_posterior(target: Target) -> Enumerated:
     a = np.stack(np.meshgrid(*(np.arange(size + 1) for size in group), indexing="ij"), axis=-1)
     a = a.reshape(-1, 4)
     m, c0, c1 = a.sum(axis=1), a[:, 0] + a[:, 2], a[:, 1] + a[:, 3]
-    ones = a[:, 2] + a[:, 3]
+    n_ones = a[:, 2] + a[:, 3]
     log_weight = target.log_prior[m] + sum(
         _log_choose(size, a[:, g]) for g, size in enumerate(group)
     )
-    feature = _Column(ones, int(x.sum()), m, n, settings.alpha)
+    feature = _Column(n_ones, int(x.sum()), m, n, settings.alpha)
     response = _Column(c1, target.class_counts[1], m, n, settings.response_alpha)
     log_feature = feature.log_marginal
     if target.left_out is not None:
@@ -1171,25 +1150,23 @@ def enumerate_posterior(target: Target) -> Enumerated:
         for i, counts in enumerate(zip(c0.tolist(), c1.tolist(), strict=True)):
             discards.log_discards(*counts, entry)
             log_feature[i] += entry
-    both = [special.logsumexp(one, axis=1) for one in (log_feature, response.log_marginal)]
-    weight = special.softmax(log_weight + both[0] + both[1])
-    given = [special.softmax(one, axis=1) for one in (log_feature, response.log_marginal)]
-    same = c1 + (target.class_counts[0] - c0)
+    logs = (log_feature, response.log_marginal)
+    log_totals = [special.logsumexp(log, axis=1) for log in logs]
+    weight = special.softmax(log_weight + log_totals[0] + log_totals[1])
+    points = [special.softmax(log, axis=1) for log in logs]
+    n_agreeing = c1 + (target.class_counts[0] - c0)
     f0, f1 = settings.class_prior
     component = np.stack([f0 + n - m, f1 + m], axis=1) / (f0 + f1 + n)
     joint = np.zeros((2, 2))  # of x* and y*
     for z in (0, 1):
-        one = [
-            (part * column.predictive(z)).sum(axis=1)
-            for part, column in zip(given, (feature, response), strict=True)
-        ]
+        p_x = (points[0] * feature.predictive(z)).sum(axis=1)
+        p_y = (points[1] * response.predictive(z)).sum(axis=1)
         for i, j in np.ndindex(2, 2):
-            chance = (one[0] if i else 1 - one[0]) * (one[1] if j else 1 - one[1])
+            chance = (p_x if i else 1 - p_x) * (p_y if j else 1 - p_y)
             joint[i, j] += weight @ (component[:, z] * chance)
     return Enumerated(
-        weight @ given[0],
-        weight @ given[1],
-        np.bincount(np.maximum(same, n - same), weight, n + 1),
+        weight @ points[0],
+        np.bincount(np.maximum(n_agreeing, n - n_agreeing), weight, n + 1),
         joint[:, 1] / joint.sum(axis=1),
     )
 
@@ -1201,19 +1178,19 @@ def _log_choose(n, k) -> np.ndarray:
 class _Column:
     """log marginals (M, K) of a binary column given labels, and its predictive probabilities."""
 
-    def __init__(self, ones, total, m, n, alpha):
-        self.ones, self.total, self.m, self.n, self.alpha = ones, total, m, n, alpha
+    def __init__(self, n_ones, total, m, n, alpha):
+        self.n_ones, self.total, self.m, self.n, self.alpha = n_ones, total, m, n, alpha
         self.log_marginal = np.empty((len(m), len(alpha)))
         self.mean = np.empty((len(m), len(alpha)))
         for size in np.unique(m):
             rows = np.flatnonzero(m == size)
-            pairs = np.stack([total - ones[rows], ones[rows]], axis=1)
-            found = pair_integrals(pairs, (n - size, size), alpha)
+            pairs = np.stack([total - n_ones[rows], n_ones[rows]], axis=1)
+            integrals = pair_integrals(pairs, (n - size, size), alpha)
             orderings = _log_choose(n - size, pairs[:, 0]) + _log_choose(size, pairs[:, 1])
-            self.log_marginal[rows] = found.log_marginal - orderings[:, None]
-            self.mean[rows] = found.theta_mean
+            self.log_marginal[rows] = integrals.log_marginal - orderings[:, None]
+            self.mean[rows] = integrals.theta_mean
 
     def predictive(self, z: int) -> np.ndarray:
         """P(1) for a new case of component z, (M, K)."""
-        i, size = (self.ones, self.m) if z else (self.total - self.ones, self.n - self.m)
+        i, size = (self.n_ones, self.m) if z else (self.total - self.n_ones, self.n - self.m)
         return (self.alpha * self.mean + i[:, None]) / (self.alpha + size[:, None])

@@ -12,7 +12,6 @@ unknown ties, a sum of such products (`log_lot` of the kernel).
 
 from fractions import Fraction
 from math import isqrt
-from operator import index
 
 import numpy as np
 from scipy import special
@@ -21,8 +20,8 @@ from thesiskit._kernels import mixture as kernel  # type: ignore[attr-defined]
 from thesiskit._kernels.mixture import Discards
 from thesiskit.defaults import TABLE_CASES
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.integrals import as_alphas, theta_rule
-from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, as_gamma_squared, reach
+from thesiskit.models.integrals import theta_rule
+from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, reach
 
 BLOCK_BYTES = 3 << 26  # of marginals at nodes for alpha kept, by each thread
 POOL_BYTES = 1 << 27  # of marginals at points of the grid
@@ -37,37 +36,6 @@ def check_cases(n: int) -> None:
             f"the mixture model takes at most {TABLE_CASES} training cases, got {n}; "
             "use fewer cases, or the naive Bayes model"
         )
-
-
-def log_discard_probability(counts, gamma_squared, alpha, *, quadrature="exact") -> np.ndarray:
-    """Return log P(|COR| <= gamma given labels, alpha) of one feature, (K,).
-
-    Equations adjust-factor-mix, prob-n01-n11-z and prob-mix-n01-n11, theta integrated exactly; the
-    factor itself is eq-cor-lik.
-
-    Parameters
-    ----------
-    counts : counts[z][y], the cases of class y in component z, whole numbers from 0.
-    gamma_squared : Fraction, or pair of integers; compared with exactly.
-    alpha : a positive number or (K,) of them.
-    quadrature : "exact", or "simpson-11" to replicate the thesis.
-    """
-    alpha = as_alphas(alpha)
-    try:
-        table = [[index(value) for value in row] for row in counts]
-    except TypeError:
-        table = []
-    if [len(row) for row in table] != [2, 2] or min(map(min, table)) < 0:
-        raise UserError(f"counts must be counts[z][y], four whole numbers from 0, got {counts!r}")
-    (c00, c01), (c10, c11) = table
-    if c00 + c01 + c10 + c11 == 0:
-        raise UserError("counts must not all be 0")
-    tables = Tables(c00 + c01 + c10 + c11, alpha)
-    classes = (c00 + c10, c01 + c11)
-    left_out = LeftOut.of({WITHIN: 1}, classes, as_gamma_squared(gamma_squared))
-    result = np.empty(len(alpha))
-    tables.discards(classes, left_out, quadrature).log_discards(c10, c11, result)
-    return result
 
 
 class Tables:
@@ -116,6 +84,10 @@ class Tables:
         self, class_counts: tuple[int, int], left_out: LeftOut, quadrature: str = "exact"
     ) -> Discards:
         """Return the adjustment factors for these class counts and these features left out.
+
+        Equations adjust-factor-mix, prob-n01-n11-z and prob-mix-n01-n11 of one feature, theta
+        integrated exactly; those of all are eq-cor-lik.  `log_discards(c10, c11, result)` writes
+        the log at each alpha, where c1y cases of class y are in component 1.
 
         Raises DataError if the features were seen in other cases, or ties are impossible.
         """

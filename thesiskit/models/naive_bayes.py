@@ -163,19 +163,19 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         self.check_relevance()
 
     @classmethod
-    def beside(cls, other: Model) -> Model:
-        """Return this model with the priors of another model that it knows."""
-        known = other.priors_of_draws
-        names = {"class_prior", "alpha_prior"} & known.keys()
+    def with_priors_of(cls, other: Model) -> Model:
+        """Return this model with the priors that it shares with a model of another kind."""
+        priors = other.priors_of_draws
+        names = {"class_prior", "alpha_prior"} & priors.keys()
         relevant = "some" if other.takes == "reals" else "all"
-        return cls(**{name: known[name] for name in names}, relevant=relevant)
+        return cls(**{name: priors[name] for name in names}, relevant=relevant)
 
     def check(self, classes: int) -> None:
         """Raise UserError for a prior of alpha whose points are beyond limits."""
         self.prior.midpoints(self.alpha_points)
 
     @property
-    def priors_of_draws(self) -> dict[str, Any]:
+    def priors_of_draws(self) -> dict[str, object]:
         """What data that are drawn from the model depend on."""
         return {"class_prior": self.class_prior, "alpha_prior": self.alpha_prior, "pi": self.pi}
 
@@ -184,15 +184,15 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         """The prior of alpha."""
         return InverseGamma(*self.alpha_prior)
 
-    def needs(self, cases: int, kept: int) -> tuple[int, int]:
+    def needs(self, cases: int, n_features: int) -> tuple[int, int]:
         """Return the bytes of a posterior, a value for each alpha and class; nothing iterates."""
         return 16 * self.alpha_points, 0
 
-    def fit(self, training: Training) -> Posterior:
+    def fit(self, training: Training) -> NaiveBayesPosterior:
         """Return the posterior."""
         return fit(training.selection, self, correct=training.correct)
 
-    def log_odds(self, posterior: Posterior, table: np.ndarray) -> np.ndarray:
+    def log_odds(self, posterior: NaiveBayesPosterior, table: np.ndarray) -> np.ndarray:
         """Return log P(y* = 1) - log P(y* = 0), (T,), for the kept features of cases, (T, k)."""
         return predict_log_odds(posterior, table)
 
@@ -201,62 +201,57 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         table, y = training.table(), training.response
         return imitated_bits(table, y, rates_of(posterior), rng, training.groups)
 
-    def expected_error(self, posterior: Posterior, rng: np.random.Generator) -> float:
-        """Return the error rate that the posterior expects of new cases."""
-        p = promise(posterior, rng)
+    def predicted_error(self, posterior: NaiveBayesPosterior, rng: np.random.Generator) -> float:
+        """Return the error rate that the posterior predicts of new samples."""
+        p = predictive_probabilities_of_new_samples(posterior, rng)
         return np.minimum(p, 1 - p).mean()
 
-    def pack(self, found: list[Posterior]) -> Arrays:
-        """Return the arrays of result files: alpha (1, K), log_discard, log_posterior (., K).
+    def pack(self, posteriors: list[NaiveBayesPosterior]) -> Arrays:
+        """Return the arrays of result files: alpha, log_discard and log_posterior (splits, K).
 
         Also log_density (K,) of the first split, and log_joint (splits, K, J) where some features
         are relevant.
         """
-        arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
-        arrays["alpha"] = arrays["alpha"][:1]  # all splits have the same
+        arrays = {
+            name: np.array([getattr(posterior, name) for posterior in posteriors])
+            for name in STORED
+        }
         if self.relevant == "some":
-            arrays["log_joint"] = np.array([one.log_joint for one in found])
-        return arrays | {"log_density": log_alpha_density(found[0])}
+            arrays["log_joint"] = np.array([posterior.log_joint for posterior in posteriors])
+        return arrays | {"log_density": log_alpha_density(posteriors[0])}
 
-    def unpack(self, arrays: Arrays, s: int, training: Training) -> Posterior:
+    def unpack(self, arrays: Arrays, s: int, training: Training) -> NaiveBayesPosterior:
         """Return the posterior of split s."""
-        stored = {name: arrays[name][s % len(arrays[name])] for name in STORED}
-        log_posterior = stored.pop("log_posterior")
-        some = self.relevant == "some"
-        stored["log_joint"] = arrays["log_joint"][s] if some else log_posterior[:, None]
+        stored = {name: arrays[name][s] for name in STORED}
+        log_joint = stored.pop("log_posterior")[:, None]
+        stored["log_joint"] = arrays["log_joint"][s] if self.relevant == "some" else log_joint
         return restore(training.selection, self, correct=training.correct, **stored)
 
     @classmethod
-    def join(cls, found: list[Arrays]) -> Arrays:
+    def join(cls, fits: list[Arrays]) -> Arrays:
         """Return the arrays of the fit stage, (splits, arms, ...) each."""
-        arrays = super().join(found)
-        arrays["log_density"] = np.array([one["log_density"] for one in found])
-        splits = len(arrays["tau"])
-        for name in STORED:
-            columns = [np.broadcast_to(one[name], (splits, *one[name].shape[1:])) for one in found]
-            arrays[name] = np.stack(columns, axis=1)
-        if (arrays["alpha"] == arrays["alpha"][:1, :1]).all():
-            arrays["alpha"] = arrays["alpha"][:1, :1]
-        return arrays | join_relevance(found, ["log_joint"])
+        arrays = super().join(fits)
+        arrays["log_density"] = np.array([fit["log_density"] for fit in fits])
+        arrays |= {name: np.stack([fit[name] for fit in fits], axis=1) for name in STORED}
+        return arrays | join_relevance(fits, ["log_joint"])
 
-    def saved(self, posterior: Posterior) -> tuple[dict[str, Any], Arrays]:
+    def saved(self, posterior: NaiveBayesPosterior) -> tuple[dict[str, object], Arrays]:
         """Return what of a posterior a model file has."""
-        kept = posterior.kept
-        about: dict[str, Any] = {
-            "settings": self.settings, "class_counts": list(kept.class_counts)
-        }  # fmt: skip
+        counts = posterior.counts
+        about: dict[str, object] = {"settings": self.settings}
+        about["class_counts"] = list(counts.class_counts)
         arrays = {name: getattr(posterior, name) for name in SAVED}
-        if (kept.present != kept.class_counts).any():
-            arrays["present"] = kept.of_each(kept.present)
-        if kept.left_out is not None:
-            arrays["left_out"] = kept.left_out.rows.astype(np.int64)
-            about["gamma_squared"] = str(kept.left_out.gamma_squared)
-            about["tied_kept"] = kept.left_out.tied_kept
-            about["n_dropped"] = kept.left_out.total
-        return about, arrays | {"ones": kept.of_each(kept.pairs)}
+        if (counts.present != counts.class_counts).any():
+            arrays["present"] = counts.of_each(counts.present)
+        if counts.left_out is not None:
+            arrays["left_out"] = counts.left_out.rows.astype(np.int64)
+            about["gamma_squared"] = str(counts.left_out.gamma_squared)
+            about["tied_kept"] = counts.left_out.tied_kept
+            about["n_dropped"] = counts.left_out.total
+        return about, arrays | {"ones": counts.of_each(counts.pairs)}
 
     @classmethod
-    def restored(cls, about, arrays, selected, classes) -> tuple[Model, Posterior]:
+    def restored(cls, about, arrays, selected, classes) -> tuple[Model, NaiveBayesPosterior]:
         """Return the model and the posterior that `saved` described."""
         settings = dict(about["settings"])
         if settings.pop("alpha_quadrature", "midpoint") != "midpoint":  # up to format 7
@@ -264,24 +259,31 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         model, k = cls.made(settings), len(selected)
         n0, n1 = (int(count) for count in about["class_counts"])
         check(classes == 2 and n0 > 0 and n1 > 0)
-        ones = shaped(arrays, {"ones": (np.intp, "k y")}, k=k, y=2)["ones"]
+        n_ones = shaped(arrays, {"ones": (np.intp, "k y")}, k=k, y=2)["ones"]
         present = None
         if "present" in arrays:
             present = shaped(arrays, {"present": (np.intp, "k y")}, k=k, y=2)["present"]
             check(((present >= 0) & (present <= (n0, n1))).all())
-        check(((ones >= 0) & (ones <= ((n0, n1) if present is None else present))).all())
+        check(((n_ones >= 0) & (n_ones <= ((n0, n1) if present is None else present))).all())
         posterior = shaped(arrays, SAVED, J=len(model.pi_points))
         alpha = posterior["alpha"]
         check(len(alpha) and ((alpha > 0) & (alpha < LARGEST)).all())
         # a log probability may be -inf
-        check(all((one < LARGEST).all() for one in posterior.values()))
+        check(all((values < LARGEST).all() for values in posterior.values()))
         check(np.isfinite(np.logaddexp.reduce(posterior["log_joint"].ravel())))
         left_out = _left_out(about, arrays, (n0, n1))
         selection = Selection(
-            selected=selected, gamma_squared=left_out.gamma_squared, ones=ones,
-            class_counts=(n0, n1), n_features=k + left_out.total, tied=0, tied_kept=0,
-            correlation=np.zeros(k), left_out=left_out, present=present,
-        )  # fmt: skip
+            selected=selected,
+            gamma_squared=left_out.gamma_squared,
+            ones=n_ones,
+            class_counts=(n0, n1),
+            n_features=k + left_out.total,
+            tied=0,
+            tied_kept=0,
+            correlation=np.zeros(k),
+            left_out=left_out,
+            present=present,
+        )
         return model, restore(selection, model, correct=left_out.total > 0, **posterior)
 
 
@@ -299,7 +301,7 @@ def _left_out(about: dict[str, Any], arrays: Arrays, class_counts: tuple[int, in
 
 
 @dataclass(frozen=True)
-class KeptCounts:
+class FeatureCounts:
     """Counts of the kept features, by distinct pair, and what is known of the others.
 
     pairs (D, 2) are the distinct (I0, I1), group (k,) the row of each kept feature, copies (D,)
@@ -315,7 +317,7 @@ class KeptCounts:
     left_out: LeftOut | None
 
     @classmethod
-    def of(cls, selection: Selection, correct: bool) -> KeptCounts:
+    def of(cls, selection: Selection, correct: bool) -> FeatureCounts:
         """Group the kept features of a selection."""
         counts = np.asarray(selection.ones, dtype=np.intp)
         if selection.present is not None:
@@ -327,17 +329,13 @@ class KeptCounts:
         left_out = selection.left_out if correct and selection.n_dropped else None
         return cls(selection.class_counts, pairs, present, group, copies, left_out)
 
-    def cases(self, y: int) -> np.ndarray:
-        """Return how many cases of class y have the features of a row, (D, 1) or (1, 1)."""
-        return self.present[:, y, None]
-
     def of_each(self, counts: np.ndarray) -> np.ndarray:
         """Return counts of each kept feature, (k, 2), from those of distinct pairs."""
         return np.broadcast_to(counts, self.pairs.shape)[self.group]
 
 
 @dataclass(frozen=True)
-class Posterior:
+class NaiveBayesPosterior:
     """The posterior: a probability for each alpha and pi, and the mean of theta given each alpha.
 
     Attributes
@@ -352,7 +350,7 @@ class Posterior:
     """
 
     settings: NaiveBayes
-    kept: KeptCounts
+    counts: FeatureCounts
     alpha: np.ndarray
     log_discard: np.ndarray
     log_joint: np.ndarray
@@ -389,11 +387,11 @@ class Posterior:
     def relevance(self) -> np.ndarray:
         """The posterior probability that each kept feature is relevant, (k,)."""
         if self.irrelevant is None:
-            return np.ones(len(self.kept.group))
-        found = np.zeros(len(self.kept.pairs))
+            return np.ones(len(self.counts.group))
+        relevance = np.zeros(len(self.counts.pairs))
         for at, j in self.points:
-            found += relevant_given(self, at, j) @ np.exp(self.log_joint[at, j])
-        return np.minimum(found, 1.0)[self.kept.group]
+            relevance += relevant_given(self, at, j) @ np.exp(self.log_joint[at, j])
+        return np.minimum(relevance, 1.0)[self.counts.group]
 
     @property
     def odds_ratios(self) -> np.ndarray:
@@ -402,41 +400,60 @@ class Posterior:
         The first is of the training cases, where 1/2 is added to each count; the second is of
         `rates_of`, what the posterior expects of new cases.
         """
-        counted = self.kept.of_each((self.kept.pairs + 0.5) / (self.kept.present + 1))
-        each = special.logit([counted, rates_of(self).T])
-        return np.exp(each[..., 1] - each[..., 0]).T
+        counted = self.counts.of_each((self.counts.pairs + 0.5) / (self.counts.present + 1))
+        log_odds = special.logit([counted, rates_of(self).T])
+        return np.exp(log_odds[..., 1] - log_odds[..., 0]).T
 
 
-def relevant_given(posterior: Posterior, at: np.ndarray, j: int) -> np.ndarray:
+def relevant_given(posterior: NaiveBayesPosterior, at: np.ndarray, j: int) -> np.ndarray:
     """Return r of each distinct pair, (D, len(at)), at some points of alpha and one of pi."""
     assert posterior.irrelevant is not None
     pi = posterior.pi[j]
     if pi == 1:
-        return np.ones((len(posterior.kept.pairs), len(at)))
+        return np.ones((len(posterior.counts.pairs), len(at)))
     odds = posterior.integrals.log_marginal[:, at] - posterior.irrelevant.log_marginal
     return special.expit(odds + np.log(pi) - np.log1p(-pi))
 
 
-def fit(selection: Selection, settings: NaiveBayes, *, correct: bool = True) -> Posterior:
+def fit(selection: Selection, settings: NaiveBayes, *, correct: bool = True) -> NaiveBayesPosterior:
     """Fit to the kept features; with `correct`, condition on the dropped features being weak.
 
     Equations eq-alpha-int2-mod and eq-corfact; with correct=False, eq-alpha-int2.  If no feature
     was dropped, both give the same posterior.
     """
-    kept = KeptCounts.of(selection, correct)
-    return _evaluate(settings, kept, settings.prior.midpoints(settings.alpha_points))
+    counts, pi = FeatureCounts.of(selection, correct), settings.pi_points
+    alpha = settings.prior.midpoints(settings.alpha_points)  # equally probable in the prior
+    integrals, irrelevant = _integrals(settings, counts, alpha)
+    log_discard = np.zeros(len(alpha))
+    log_joint = np.zeros((len(alpha), len(pi)))
+    if irrelevant is None:
+        log_joint += (counts.copies @ integrals.log_marginal)[:, None]
+    else:
+        log_joint += _log_mixed(counts, integrals.log_marginal, irrelevant.log_marginal, pi)
+    if counts.left_out is not None:
+        factor, log_discard = log_factor(counts.left_out, alpha, pi, settings.quadrature)
+        log_joint += factor
+    if not np.isfinite(log_joint).any():
+        remedy = "another alpha_prior" if settings.quadrature == "exact" else "quadrature: exact"
+        raise ThesiskitError(f"every alpha has posterior weight 0; use {remedy}")
+    log_joint -= np.logaddexp.reduce(log_joint.ravel())
+    return NaiveBayesPosterior(
+        settings, counts, alpha, log_discard, log_joint, integrals, irrelevant
+    )
 
 
 def restore(
     selection: Selection, settings: NaiveBayes, *, correct: bool, **stored: np.ndarray
-) -> Posterior:
+) -> NaiveBayesPosterior:
     """Return the posterior that `fit` gave, from the arrays that were stored, those of SAVED."""
-    kept = KeptCounts.of(selection, correct)
-    integrals, irrelevant = _integrals(settings, kept, stored["alpha"])
-    return Posterior(settings, kept, integrals=integrals, irrelevant=irrelevant, **stored)
+    counts = FeatureCounts.of(selection, correct)
+    integrals, irrelevant = _integrals(settings, counts, stored["alpha"])
+    return NaiveBayesPosterior(
+        settings, counts, integrals=integrals, irrelevant=irrelevant, **stored
+    )
 
 
-def log_alpha_density(posterior: Posterior) -> np.ndarray:
+def log_alpha_density(posterior: NaiveBayesPosterior) -> np.ndarray:
     """Return the log posterior density of log alpha at the points, (K,).
 
     Each point stands for 1/K of prior probability, so the density is
@@ -448,50 +465,33 @@ def log_alpha_density(posterior: Posterior) -> np.ndarray:
 
 
 def _integrals(
-    settings: NaiveBayes, kept: KeptCounts, alpha: np.ndarray
+    settings: NaiveBayes, counts: FeatureCounts, alpha: np.ndarray
 ) -> tuple[PairIntegrals, PairIntegrals | None]:
     """Return integrals for relevant features, (D, K) each, and for others, (D, 1) each."""
     if settings.relevant == "all":
-        return pair_integrals(kept.pairs, kept.present, alpha, settings.quadrature), None
+        return pair_integrals(counts.pairs, counts.present, alpha, settings.quadrature), None
     points = np.append(alpha, IRRELEVANT)
-    found = pair_integrals(kept.pairs, kept.present, points, settings.quadrature)
+    integrals = pair_integrals(counts.pairs, counts.present, points, settings.quadrature)
     K = len(alpha)
     return (
-        PairIntegrals(*(np.ascontiguousarray(one[:, :K]) for one in found)),
-        PairIntegrals(*(one[:, K:] for one in found)),
+        PairIntegrals(*(np.ascontiguousarray(values[:, :K]) for values in integrals)),
+        PairIntegrals(*(values[:, K:] for values in integrals)),
     )
 
 
-def _evaluate(settings: NaiveBayes, kept: KeptCounts, alpha: np.ndarray) -> Posterior:
-    """Return the posterior on the points alpha, which are equally probable in the prior."""
-    pi = settings.pi_points
-    integrals, irrelevant = _integrals(settings, kept, alpha)
-    log_discard = np.zeros(len(alpha))
-    log_joint = np.zeros((len(alpha), len(pi)))
-    if irrelevant is None:
-        log_joint += (kept.copies @ integrals.log_marginal)[:, None]
-    else:
-        log_joint += _log_mixed(kept, integrals.log_marginal, irrelevant.log_marginal, pi)
-    if kept.left_out is not None:
-        factor, log_discard = log_factor(kept.left_out, alpha, pi, settings.quadrature)
-        log_joint += factor
-    if not np.isfinite(log_joint).any():
-        remedy = "another alpha_prior" if settings.quadrature == "exact" else "quadrature: exact"
-        raise ThesiskitError(f"every alpha has posterior weight 0; use {remedy}")
-    log_joint -= np.logaddexp.reduce(log_joint.ravel())
-    return Posterior(settings, kept, alpha, log_discard, log_joint, integrals, irrelevant)
-
-
 def _log_mixed(
-    kept: KeptCounts, log_relevant: np.ndarray, log_irrelevant: np.ndarray, pi: np.ndarray
+    counts: FeatureCounts, log_relevant: np.ndarray, log_irrelevant: np.ndarray, pi: np.ndarray
 ) -> np.ndarray:
     """Return the sum over kept features of log(pi M + (1 - pi) M_0), (K, J)."""
     odds = log_relevant - log_irrelevant
     top = np.maximum(odds, 0)
     relevant, irrelevant = np.exp(odds - top), np.exp(-top)
-    base = kept.copies @ (top + log_irrelevant)
-    each = [kept.copies @ np.log(one * relevant + (1 - one) * irrelevant) for one in pi]
-    return base[:, None] + np.stack(each, axis=1)
+    base = counts.copies @ (top + log_irrelevant)
+    log_likelihoods = [
+        counts.copies @ np.log(probability * relevant + (1 - probability) * irrelevant)
+        for probability in pi
+    ]
+    return base[:, None] + np.stack(log_likelihoods, axis=1)
 
 
 LEAST = 1e-280  # an incomplete beta function below has lost digits
@@ -506,28 +506,28 @@ def log_factor(
 
     alpha (K,) and pi (J,).
     """
-    found = np.zeros((len(alpha), len(pi)))
+    log_factors = np.zeros((len(alpha), len(pi)))
     relevant = np.zeros(len(alpha))
     ends = alpha if pi.min() == 1 else np.append(alpha, IRRELEVANT)
     for event in np.unique(left_out.rows[:, 2]).tolist():
         rows = left_out.rows[left_out.rows[:, 2] == event]
-        given = (*rows[:, :2].T, left_out.gamma_squared, ends)
-        each = []
+        arguments = (*rows[:, :2].T, left_out.gamma_squared, ends)
+        parts = []
         if event in (AT, LOT):
-            each.append(log_tied_probability(*given, quadrature=quadrature))
+            parts.append(log_tied_probability(*arguments, quadrature=quadrature))
         if event != AT:
             below = event != WITHIN
-            each.append(log_discard_probability(*given, quadrature=quadrature, below=below))
-        mixed = [mix(one[:, : len(alpha)], one[:, len(alpha) :], pi) for one in each]
+            parts.append(log_discard_probability(*arguments, quadrature=quadrature, below=below))
+        mixed = [mix(log[:, : len(alpha)], log[:, len(alpha) :], pi) for log in parts]
         for d, count in enumerate(rows[:, 3].tolist()):
             if event == LOT:
-                found += log_lot(mixed[0][d], mixed[1][d], count, left_out.tied_kept)
-                log_e, log_s = (part[d, : len(alpha)] for part in each)
+                log_factors += log_lot(mixed[0][d], mixed[1][d], count, left_out.tied_kept)
+                log_e, log_s = (part[d, : len(alpha)] for part in parts)
                 relevant += log_lot(log_e, log_s, count, left_out.tied_kept) / left_out.total
             else:
-                found += count * mixed[0][d]
-                relevant += count / left_out.total * each[0][d, : len(alpha)]
-    return found, relevant
+                log_factors += count * mixed[0][d]
+                relevant += count / left_out.total * parts[0][d, : len(alpha)]
+    return log_factors, relevant
 
 
 def mix(relevant: np.ndarray, irrelevant: np.ndarray, pi: np.ndarray) -> np.ndarray:
@@ -577,7 +577,7 @@ def _log_series(x: np.ndarray, d: int, m: int) -> np.ndarray:
 CASES = 4096  # test cases predicted together
 
 
-def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+def predict(posterior: NaiveBayesPosterior, features: np.ndarray) -> np.ndarray:
     """Return P(y* = 1) for each row of the kept features, (T, k) of 0, 1 or NaN (missing) -> (T,).
 
     Equation eq-unc-pp with predp-y and eq-jfact.  Probabilities stay 2^-53 away from 0 and 1, so
@@ -588,9 +588,9 @@ def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     return of_log_odds(predict_log_odds(posterior, features))
 
 
-def predict_log_odds(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+def predict_log_odds(posterior: NaiveBayesPosterior, features: np.ndarray) -> np.ndarray:
     """Return log P(y* = 1) - log P(y* = 0) for each row of the kept features, (T, k) -> (T,)."""
-    k = len(posterior.kept.group)
+    k = len(posterior.counts.group)
     features = np.asarray(features)
     if features.ndim != 2 or features.shape[1] != k:
         raise DataError(f"{k} features were kept; got a table of shape {features.shape}")
@@ -598,62 +598,59 @@ def predict_log_odds(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     bits = as_bits(features if missing is None else np.where(missing, 0, features))
     if bits is None:
         raise DataError("features must be 0 or 1")
-    return _predict_all(posterior, bits, missing)
-
-
-def _predict_all(
-    posterior: Posterior, bits: np.ndarray, missing: np.ndarray | None = None
-) -> np.ndarray:
-    """Return log odds at the posterior's points of alpha and pi, some cases at a time."""
-    kept = posterior.kept
+    groups = posterior.counts
     slopes, bases, single, log_weight = _log_odds(posterior)
     result = np.empty(len(bits))
     for start in range(0, len(bits), CASES):
         rows = bits[start : start + CASES]
-        counts = np.zeros((len(rows), len(kept.pairs)))
-        kernel.accumulate_counts(rows, kept.group, counts)
+        counts = np.zeros((len(rows), len(groups.pairs)))
+        kernel.accumulate_counts(rows, groups.group, counts)
         # log P(x* given y*, point) + log posterior of the point, for each row, y* and point
         joint = (counts @ slopes + bases).reshape(len(rows), 2, -1) + log_weight
         if missing is not None:
-            absent = np.zeros((len(rows), len(kept.pairs)))
+            absent = np.zeros((len(rows), len(groups.pairs)))
             gaps = np.ascontiguousarray(missing[start : start + CASES]).view(np.uint8)
-            kernel.accumulate_counts(gaps, kept.group, absent)
-            joint -= np.stack([absent @ one for one in single], axis=1)
+            kernel.accumulate_counts(gaps, groups.group, absent)
+            joint -= np.stack([absent @ log_zero for log_zero in single], axis=1)
         total = np.logaddexp.reduce if posterior.irrelevant is None else log_sum
         result[start : start + CASES] = np.subtract(*total(joint, axis=2).T[::-1])
     f0, f1 = posterior.settings.class_prior
-    n0, n1 = kept.class_counts
+    n0, n1 = groups.class_counts
     return result + np.log((f1 + n1) / (f0 + n0))
 
 
-def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -> np.ndarray:
-    """Return P(y* = 1) for new cases drawn as the posterior expects them, (cases,).
+def predictive_probabilities_of_new_samples(
+    posterior: NaiveBayesPosterior, rng: np.random.Generator, cases: int = 2000
+) -> np.ndarray:
+    """Return P(y* = 1) for new samples drawn from the posterior predictive, (cases,).
 
-    The mean of min(p, 1 - p) is the error that the model predicts where no case is tested.  Given
-    alpha, pi and y*, the features of a new case are independent.
+    The mean of min(p, 1 - p) is the error that the model predicts where no sample is tested.  Given
+    alpha, pi and y*, the features of a new sample are independent.
     """
     f0, f1 = posterior.settings.class_prior
-    n0, n1 = posterior.kept.class_counts
+    n0, n1 = posterior.counts.class_counts
     y = (rng.random(cases) * (f0 + n0 + f1 + n1) < f1 + n1).astype(np.intp)
     slopes, _, single, log_weight = _log_odds(posterior)
     weight = np.exp(log_weight - log_weight.max())
     point = rng.choice(len(weight), size=cases, p=weight / weight.sum())
-    rows = np.empty((cases, len(posterior.kept.group)), dtype=np.uint8)
+    rows = np.empty((cases, len(posterior.counts.group)), dtype=np.uint8)
     for row, label, g in zip(rows, y.tolist(), point.tolist(), strict=True):
-        one = np.exp(slopes[:, label * len(weight) + g] + single[label][:, g])
-        row[:] = rng.random(len(row)) < one[posterior.kept.group]
+        rates = np.exp(slopes[:, label * len(weight) + g] + single[label][:, g])
+        row[:] = rng.random(len(row)) < rates[posterior.counts.group]
     return predict(posterior, rows)
 
 
-def rates_of(posterior: Posterior) -> np.ndarray:
+def rates_of(posterior: NaiveBayesPosterior) -> np.ndarray:
     """Return P(x_j* = 1) in each class, given the data, for each kept feature, (2, k)."""
     slopes, _, single, log_weight = _log_odds(posterior)
     weight, G = special.softmax(log_weight), len(log_weight)
     rates = [np.exp(slopes[:, y * G : (y + 1) * G] + single[y]) @ weight for y in (0, 1)]
-    return np.array(rates)[:, posterior.kept.group]
+    return np.array(rates)[:, posterior.counts.group]
 
 
-def _log_odds(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
+def _log_odds(
+    posterior: NaiveBayesPosterior,
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
     """Return how log P(x* given y*, point) depends on test counts per pair: slopes and bases.
 
     A point is one of alpha and of pi.  slopes (D, 2 G) holds log P(x* = 1) - log P(x* = 0), bases
@@ -661,38 +658,39 @@ def _log_odds(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, list[np.nda
     y* = 1.  The third result has log P(x* = 0) of one feature of each pair, (D, G) for each y*; the
     fourth the log probability of each point, (G,).
     """
-    kept, points = posterior.kept, posterior.points
+    counts, points = posterior.counts, posterior.points
     G = sum(len(at) for at, _ in points)
-    slopes, bases = np.empty((len(kept.pairs), 2 * G)), np.empty(2 * G)
+    slopes, bases = np.empty((len(counts.pairs), 2 * G)), np.empty(2 * G)
     single = []
     for y in (0, 1):
         columns = slice(y * G, (y + 1) * G)
         parts = [_log_predictive(posterior, y, at, j) for at, j in points]
         slopes[:, columns] = np.hstack([slope for slope, _ in parts])
         single.append(np.hstack([log_zero for _, log_zero in parts]))
-        bases[columns] = kept.copies @ single[y]
+        bases[columns] = counts.copies @ single[y]
     log_weight = np.concatenate([posterior.log_joint[at, j] for at, j in points])
     return slopes, bases, single, log_weight
 
 
 def _log_predictive(
-    posterior: Posterior, y: int, at: np.ndarray, j: int
+    posterior: NaiveBayesPosterior, y: int, at: np.ndarray, j: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return log P(x* = 1) - log P(x* = 0), and log P(x* = 0), of one feature of each pair.
 
     (D, len(at)) each, for y* = y, some points of alpha and one of pi.
     """
-    kept, alpha = posterior.kept, posterior.alpha[at]
-    ones, cases = kept.pairs[:, y, None], kept.cases(y)
+    counts, alpha = posterior.counts, posterior.alpha[at]
+    n_ones, cases = counts.pairs[:, y, None], counts.present[:, y, None]
     # in the order of memory that a matrix product adds up in
-    _, theta, complement = (np.ascontiguousarray(one[:, at]) for one in posterior.integrals)
+    theta = np.ascontiguousarray(posterior.integrals.theta_mean[:, at])
+    complement = np.ascontiguousarray(posterior.integrals.complement_mean[:, at])
     # numerators of P(x* = 1) and P(x* = 0); both have the denominator alpha + N_y
-    one, zero = alpha * theta + ones, alpha * complement + (cases - ones)
+    p1, p0 = alpha * theta + n_ones, alpha * complement + (cases - n_ones)
     if posterior.irrelevant is None:
-        log_zero = np.log(zero)
-        return np.log(one) - log_zero, log_zero - np.log(alpha + cases)
-    r, (_, same_one, same_zero) = relevant_given(posterior, at, j), posterior.irrelevant
-    zero = r * zero / (alpha + cases) + (1 - r) * same_zero
-    one = r * one / (alpha + cases) + (1 - r) * same_one
-    log_zero = np.log(zero)
-    return np.log(one) - log_zero, log_zero
+        log_p0 = np.log(p0)
+        return np.log(p1) - log_p0, log_p0 - np.log(alpha + cases)
+    r, (_, theta, complement) = relevant_given(posterior, at, j), posterior.irrelevant
+    p0 = r * p0 / (alpha + cases) + (1 - r) * complement
+    p1 = r * p1 / (alpha + cases) + (1 - r) * theta
+    log_p0 = np.log(p0)
+    return np.log(p1) - log_p0, log_p0

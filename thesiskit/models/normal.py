@@ -67,7 +67,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -158,7 +158,7 @@ class Normal(SomeRelevant):
         "0.7 p^-0.211 to p, which is 0.7 to 1 of one feature, and 0.1 to 10,000 of 10,000.",
     )
     effect_shapes: tuple[float | None, ...] = EFFECT_SHAPES
-    ratio: Any = None
+    ratio: tuple[float, ...] = None  # type: ignore[assignment]
     variance: tuple[float, float] | None = None
 
     def __post_init__(self):
@@ -167,20 +167,13 @@ class Normal(SomeRelevant):
             raise UserError("class_prior must be a positive number, or one for each class")
         for value in values:
             check_count("class_prior", value)
-        shapes = self.effect_shapes
-        if not isinstance(shapes, tuple | list) or not shapes:
+        shapes = [positive("effect_shapes", c) for c in self.effect_shapes if c is not None]
+        differ = 0 < len(self.effect_shapes) == len(set(self.effect_shapes))
+        if not differ or not all(LEAST_SHAPE <= c <= MOST_SHAPE for c in shapes):
             raise UserError(
-                f"effect_shapes must be a list such as (3, 10, None), got {quoted(shapes)}"
+                f"effect_shapes must be different numbers from {LEAST_SHAPE:g} to {MOST_SHAPE:g}, "
+                f"or None, got {quoted(self.effect_shapes)}"
             )
-        for shape in shapes:
-            c = LEAST_SHAPE if shape is None else positive("effect_shapes", shape)
-            if not LEAST_SHAPE <= c <= MOST_SHAPE:
-                raise UserError(
-                    f"effect_shapes must be between {LEAST_SHAPE:g} and {MOST_SHAPE:g}, or None, "
-                    f"got {c:g}"
-                )
-        if len(set(shapes)) < len(shapes):
-            raise UserError(f"effect_shapes must differ from each other, got {quoted(shapes)}")
         if self.pi is None or self.ratio is None:
             self.for_features(1)  # checks the rest
             return
@@ -194,8 +187,8 @@ class Normal(SomeRelevant):
                 positive(name, value)
 
     @classmethod
-    def beside(cls, other: Model) -> Model:
-        """Return this model with the priors of another model that it knows."""
+    def with_priors_of(cls, other: Model) -> Model:
+        """Return this model with the priors that it shares with a model of another kind."""
         return cls(class_prior=other.priors_of_draws.get("class_prior", 1.0))
 
     def check(self, classes: int) -> None:
@@ -212,7 +205,7 @@ class Normal(SomeRelevant):
         )
 
     @property
-    def priors_of_draws(self) -> dict[str, Any]:
+    def priors_of_draws(self) -> dict[str, object]:
         """What data that are drawn from the model depend on."""
         return {
             "class_prior": tuple((2 * np.ravel(self.class_prior).tolist())[:2]),
@@ -237,16 +230,16 @@ class Normal(SomeRelevant):
             )
         return np.broadcast_to(prior, (classes,))
 
-    def needs(self, cases: int, kept: int) -> tuple[int, int]:
+    def needs(self, cases: int, n_features: int) -> tuple[int, int]:
         """Return the bytes of a posterior, a value for each c, rho and pi; nothing iterates."""
-        model = self.for_features(kept)
+        model = self.for_features(n_features)
         return 8 * len(model.ratio) * len(model.effect_shapes) * len(model.pi), 0
 
-    def fit(self, training: Training) -> Posterior:
+    def fit(self, training: Training) -> NormalPosterior:
         """Return the posterior."""
         return fit(training.selection, self, correct=training.correct)
 
-    def log_probability(self, posterior: Posterior, table: np.ndarray) -> np.ndarray:
+    def log_probability(self, posterior: NormalPosterior, table: np.ndarray) -> np.ndarray:
         """Return log P(class), (T, G), for the kept features of new cases, (T, k)."""
         return predict_log(posterior, table)
 
@@ -258,46 +251,52 @@ class Normal(SomeRelevant):
         cases, y = imitated_reals(table, y, means, spread, variance, rng, training.groups)
         return cases / unit, y
 
-    def expected_error(self, posterior: Posterior, rng: np.random.Generator) -> float:
-        """Return the error rate that the posterior expects of new cases."""
-        return 1 - promise(posterior, rng).max(axis=1).mean()
+    def predicted_error(self, posterior: NormalPosterior, rng: np.random.Generator) -> float:
+        """Return the error rate that the posterior predicts of new samples."""
+        p = predictive_probabilities_of_new_samples(posterior, rng)
+        return 1 - p.max(axis=1).mean()
 
-    def pack(self, found: list[Posterior]) -> Arrays:
+    def pack(self, posteriors: list[NormalPosterior]) -> Arrays:
         """Return the arrays of result files.
 
         variance (splits, 2), log_joint (splits, C, R, J) and log_discard (splits, C, R), with the
         grids shape (C,), ratio (R,) and pi (J,).
         """
-        arrays = {name: np.array([getattr(one, name) for one in found]) for name in STORED}
-        return arrays | {"shape": found[0].shapes, "ratio": found[0].ratio, "pi": found[0].pi}
+        arrays = {
+            name: np.array([getattr(posterior, name) for posterior in posteriors])
+            for name in STORED
+        }
+        return arrays | {
+            "shape": posteriors[0].shapes,
+            "ratio": posteriors[0].ratio,
+            "pi": posteriors[0].pi,
+        }
 
-    def unpack(self, arrays: Arrays, s: int, training: Training) -> Posterior:
+    def unpack(self, arrays: Arrays, s: int, training: Training) -> NormalPosterior:
         """Return the posterior of split s."""
         return restore(training.selection, self, **{name: arrays[name][s] for name in STORED})
 
     @classmethod
-    def join(cls, found: list[Arrays]) -> Arrays:
+    def join(cls, fits: list[Arrays]) -> Arrays:
         """Return the arrays of the fit stage, (splits, arms, ...) each.
 
         log_joint (splits, arms, C, R, J) is -inf beyond the points of pi that an arm has.
         """
-        most = max(one["log_joint"].shape[-1] for one in found)
-        more = [(0, 0)] * 3
-        arrays = super().join(found)
-        for name in STORED:
-            each = [one[name] for one in found]
-            if name == "log_joint":
-                each = [np.pad(one, [*more, (0, most - one.shape[-1])], constant_values=-np.inf)
-                        for one in each]  # fmt: skip
-            arrays[name] = np.stack(each, axis=1)
+        arrays = super().join(fits)
+        columns = {name: [fit[name] for fit in fits] for name in STORED}
+        most = max(log_joint.shape[-1] for log_joint in columns["log_joint"])
+        for i, log_joint in enumerate(columns["log_joint"]):
+            fill = [(0, 0)] * 3 + [(0, most - log_joint.shape[-1])]
+            columns["log_joint"][i] = np.pad(log_joint, fill, constant_values=-np.inf)
+        arrays |= {name: np.stack(columns[name], axis=1) for name in STORED}
         for name in ("log_joint", "log_discard"):  # which have many points; for reports
             arrays[name] = arrays[name].astype(np.float32)
-        arrays |= {name: found[0][name] for name in ("shape", "ratio")}
+        arrays |= {name: fits[0][name] for name in ("shape", "ratio")}
         # of tables filtered from more features, pi differs between numbers of these
-        pi = {"pi": np.array([one["pi"] for one in found if "relevance" in one])}
-        return arrays | join_relevance(found) | (pi if len(pi["pi"]) else {})
+        pi = {"pi": np.array([fit["pi"] for fit in fits if "relevance" in fit])}
+        return arrays | join_relevance(fits) | (pi if len(pi["pi"]) else {})
 
-    def saved(self, posterior: Posterior) -> tuple[dict[str, Any], Arrays]:
+    def saved(self, posterior: NormalPosterior) -> tuple[dict[str, object], Arrays]:
         """Return what of a posterior a model file has; what was left out has changed it already."""
         selection = posterior.selection
         arrays = {name: getattr(selection, name) for name in (*KEPT, "class_counts")}
@@ -305,7 +304,7 @@ class Normal(SomeRelevant):
         return {"settings": posterior.settings.settings, "unit": selection.unit}, arrays
 
     @classmethod
-    def restored(cls, about, arrays, selected, classes) -> tuple[Model, Posterior]:
+    def restored(cls, about, arrays, selected, classes) -> tuple[Model, NormalPosterior]:
         """Return the model and the posterior that `saved` described."""
         model = cls.made(about["settings"])
         check(model.pi is not None and model.ratio is not None)
@@ -313,25 +312,35 @@ class Normal(SomeRelevant):
         class_counts = shaped(arrays, {"class_counts": (np.intp, "G")}, G=classes)["class_counts"]
         check((class_counts > 0).all())
         model.class_weights(classes)
-        kept = shaped(arrays, KEPT, k=len(selected), G=classes)
-        counts = kept["counts"].astype(np.int64)
+        moments = shaped(arrays, KEPT, k=len(selected), G=classes)
+        counts = moments["counts"].astype(np.int64)
         check(((counts >= 0) & (counts <= class_counts)).all())
         check((counts.sum(axis=1) > (counts > 0).sum(axis=1)).all())
         unit = about.get("unit", 1.0)  # older files have none
         check(type(unit) is float and 0 < unit < np.inf)
-        check((np.abs(kept["means"] * unit) < LARGEST).all())
-        check(((kept["within"] >= 0) & (kept["within"] < LARGEST**2)).all())
+        check((np.abs(moments["means"] * unit) < LARGEST).all())
+        check(((moments["within"] >= 0) & (moments["within"] < LARGEST**2)).all())
         sizes = {"C": len(model.effect_shapes), "R": len(model.ratio), "J": len(model.pi_points)}
         posterior = shaped(arrays, SAVED, **sizes, ab=2)
         variance = posterior["variance"]
         check(((variance > 0) & (variance < MOST_VARIANCE)).all())
         check(abs(special.logsumexp(posterior["log_joint"])) < NEARLY)
         selection = FSelection(
-            selected=selected, threshold=0.0, f=np.zeros(len(selected)), counts=counts,
-            means=kept["means"], within=kept["within"], class_counts=class_counts,
-            n_features=len(selected), n_constant=0, tied=0, tied_kept=0,
-            left_out=np.empty((0, classes + 1), dtype=np.int64), limits=np.empty(0), unit=unit,
-        )  # fmt: skip
+            selected=selected,
+            threshold=0.0,
+            f=np.zeros(len(selected)),
+            counts=counts,
+            means=moments["means"],
+            within=moments["within"],
+            class_counts=class_counts,
+            n_features=len(selected),
+            n_constant=0,
+            tied=0,
+            tied_kept=0,
+            left_out=np.empty((0, classes + 1), dtype=np.int64),
+            limits=np.empty(0),
+            unit=unit,
+        )
         log_discard = np.zeros((sizes["C"], sizes["R"]))
         return model, restore(selection, model, log_discard=log_discard, **posterior)
 
@@ -420,23 +429,23 @@ def _ruben(f: float, c: np.ndarray, classes: int, rest: int) -> tuple[np.ndarray
     sums = np.zeros_like(theta)
     slowest = theta.max(axis=1)
     mean = (theta / (1 - theta)).sum(axis=1) / 2  # of k, under the distribution alpha
-    left = np.arange(len(c))
+    active = np.arange(len(c))
     lower, upper, total = (np.zeros(len(c)) for _ in range(3))
     for k in range(MOST_TERMS):
         if k:
             alpha = sums.sum(axis=1) / (2 * k)
-        below = special.betainc(half + k, rest / 2, q[left] / (1 + q[left]))
-        above = special.betaincc(half + k, rest / 2, q[left] / (1 + q[left]))
-        lower[left] += alpha * below
-        upper[left] += alpha * above
-        total[left] += alpha
-        sums = theta[left] * (sums + alpha[:, None])
+        below = special.betainc(half + k, rest / 2, q[active] / (1 + q[active]))
+        above = special.betaincc(half + k, rest / 2, q[active] / (1 + q[active]))
+        lower[active] += alpha * below
+        upper[active] += alpha * above
+        total[active] += alpha
+        sums = theta[active] * (sums + alpha[:, None])
         # beyond their mean, alpha fall about as the geometric series of the slowest
-        negligible = (alpha < SMALL * (1 - slowest[left])) & (k > mean[left])
+        negligible = (alpha < SMALL * (1 - slowest[active])) & (k > mean[active])
         ended = negligible | (below < SMALL)
         if ended.any():
-            left, alpha, sums = left[~ended], alpha[~ended], sums[~ended]
-            if not len(left):
+            active, alpha, sums = active[~ended], alpha[~ended], sums[~ended]
+            if not len(active):
                 break
     missing = 1 - total
     return lower, upper + np.where(missing > 1e-12, missing, 0)
@@ -466,13 +475,13 @@ class Nodes:
         """Return the nodes for features of some number of classes; rows are c by c."""
         c = np.repeat(settings.shapes, len(settings.ratio))
         log_ratio = np.tile(np.log(settings.ratio), len(settings.shapes))
-        alone = np.isinf(c)
-        nodes, weight = _node_lattice(log_ratio[~alone], c[~alone], classes)
-        single, which = np.unique(log_ratio[alone], return_inverse=True)
-        both = np.zeros((len(c), len(nodes) + len(single)))
-        both[~alone, : len(nodes)] = weight
-        both[alone, len(nodes) + which] = 1
-        return cls(np.append(0.0, np.exp(np.append(nodes, single))), both, len(nodes))
+        point_mass = np.isinf(c)
+        nodes, weight = _node_lattice(log_ratio[~point_mass], c[~point_mass], classes)
+        single, column = np.unique(log_ratio[point_mass], return_inverse=True)
+        weights = np.zeros((len(c), len(nodes) + len(single)))
+        weights[~point_mass, : len(nodes)] = weight
+        weights[point_mass, len(nodes) + column] = 1
+        return cls(np.append(0.0, np.exp(np.append(nodes, single))), weights, len(nodes))
 
 
 def _node_lattice(
@@ -487,9 +496,9 @@ def _node_lattice(
         return np.empty(0), np.empty((0, 0))
     narrowest = np.sqrt(special.polygamma(1, (c.max() + classes - 1) / 2))
     step = min(NODE_STEP, 0.85 * float(narrowest))
-    ends = np.array([s_range(one, drop)[end] for one in (c.min(), c.max())
-                     for drop, end in ((FAR_DROP, 0), (DROP, 1))])  # fmt: skip
-    low, high = log_ratio.min() + ends.min(), min(log_ratio.max() + ends.max(), 600.0)
+    first = min(s_range(shape, FAR_DROP)[0] for shape in (c.min(), c.max()))
+    last = max(s_range(shape, DROP)[1] for shape in (c.min(), c.max()))
+    low, high = log_ratio.min() + first, min(log_ratio.max() + last, 600.0)
     far = log_ratio.max() + FAR
     last = far + np.log(max(1.0, high - far))
     v = step * np.arange(np.floor(low / step), np.ceil(last / step) + 1)
@@ -521,14 +530,14 @@ class Between:
         total, log_factor = np.zeros(shape), np.zeros(shape)
         mean = np.zeros((len(means), len(ratio)))
         r = [n[:, None] / (1 + ratio * n[:, None]) for n in counts.T.astype(float)]
-        for g, one in enumerate(r):
-            total += one
+        for g, precision in enumerate(r):
+            total += precision
             log_factor -= 0.5 * np.log1p(ratio * counts[:, g, None])
-            mean += one * means[:, g, None]
+            mean += precision * means[:, g, None]
         mean /= total
         squares = np.zeros_like(mean)
-        for g, one in enumerate(r):
-            squares += one * (means[:, g, None] - mean) ** 2
+        for g, precision in enumerate(r):
+            squares += precision * (means[:, g, None] - mean) ** 2
         return cls(mean, squares, log_factor - 0.5 * np.log(total))
 
 
@@ -573,9 +582,11 @@ class Evidence:
         by_node = np.exp(log - log.max(axis=1, keepdims=True))
         return cls(by_node, by_node[:, 1:] @ nodes.weight.T)
 
-    def mixed(self, pi: np.ndarray, row: np.ndarray, kept: Any = slice(None)) -> np.ndarray:
+    def mixed(
+        self, pi: np.ndarray, row: np.ndarray, features: np.ndarray | slice = slice(None)
+    ) -> np.ndarray:
         """Return the marginal likelihoods of some features at points (row, pi), (k, .)."""
-        return (1 - pi) * self.by_node[kept, :1] + pi * self.averaged[kept][:, row]
+        return (1 - pi) * self.by_node[features, :1] + pi * self.averaged[features][:, row]
 
 
 LEAST_A, MOST_A = 0.02, 200.0
@@ -589,7 +600,7 @@ SKIPPED = 1e-15  # predictions skip points that together have this probability, 
 
 
 @dataclass(frozen=True)
-class Posterior:
+class NormalPosterior:
     """The posterior: a probability for each point (c, rho, pi).
 
     Attributes
@@ -693,7 +704,7 @@ class Posterior:
 
 
 @threadpool_limits.wrap(limits=1)  # small matrices; more threads add numbers in another order
-def fit(selection: FSelection, settings: Normal, *, correct: bool = True) -> Posterior:
+def fit(selection: FSelection, settings: Normal, *, correct: bool = True) -> NormalPosterior:
     """Fit to the kept features; with `correct`, condition on the F of the others being small.
 
     If no feature was left out, both give the same posterior.
@@ -711,16 +722,16 @@ def fit(selection: FSelection, settings: Normal, *, correct: bool = True) -> Pos
     log_joint = log_factor + _log_likelihood(evidence, settings.pi_points)
     log_joint -= special.logsumexp(log_joint)
     shape = (len(settings.effect_shapes), len(settings.ratio), -1)
-    return Posterior(
+    return NormalPosterior(
         settings, selection, nodes, between, log_discard, log_joint.reshape(shape), variance
     )
 
 
-def restore(selection: FSelection, settings: Normal, **stored: np.ndarray) -> Posterior:
+def restore(selection: FSelection, settings: Normal, **stored: np.ndarray) -> NormalPosterior:
     """Return the posterior that `fit` gave, from the arrays that were stored, those of STORED."""
     settings = settings.for_features(selection.n_features)
     nodes = Nodes.of(settings, len(selection.class_counts))
-    return Posterior(settings, selection, nodes, Between.of(selection, nodes.ratio), **stored)
+    return NormalPosterior(settings, selection, nodes, Between.of(selection, nodes.ratio), **stored)
 
 
 def _left_out(
@@ -729,29 +740,30 @@ def _left_out(
     """Return log P(all left out are weak), (C R, J), and log A of one relevant feature, (C, R)."""
     pi, ratio = settings.pi_points, np.array(settings.ratio)
     shape = (len(settings.effect_shapes), len(ratio))
-    found = np.zeros((shape[0] * shape[1], len(pi)))
+    log_factor = np.zeros((shape[0] * shape[1], len(pi)))
     relevant = np.zeros(shape)
     rows = selection.left_out if correct else selection.left_out[:0]
     for row, limit in zip(rows, selection.limits, strict=False):
         counts, copies = row[:-1], int(row[-1])
-        none = averaged_tails(counts, limit, np.zeros(1), None)
-        each = [averaged_tails(counts, limit, ratio, c) for c in settings.effect_shapes]
-        lower, upper = (np.array([one[side] for one in each]) for side in (0, 1))
-        relevant += copies / selection.n_dropped * log_lower(lower, upper)
-        lower, upper = ((1 - pi) * none[side] + pi * whole.reshape(-1, 1)
-                        for side, whole in ((0, lower), (1, upper)))  # fmt: skip
-        found += copies * log_lower(lower, upper)
-    return found, relevant
+        irrelevant = averaged_tails(counts, limit, np.zeros(1), None)
+        tails_by_shape = [averaged_tails(counts, limit, ratio, c) for c in settings.effect_shapes]
+        sides = np.array(tails_by_shape).swapaxes(0, 1)  # (2, C, R)
+        relevant += copies / selection.n_dropped * log_lower(*sides)
+        mixed = (1 - pi) * np.reshape(irrelevant, (2, 1, 1)) + pi * sides.reshape(2, -1, 1)
+        log_factor += copies * log_lower(*mixed)
+    return log_factor, relevant
 
 
 def _log_likelihood(evidence: Evidence, pi: np.ndarray, rows=slice(None)) -> np.ndarray:
     """Return the log likelihood of points, up to a constant, (C R, J)."""
-    none, averaged = evidence.by_node[:, :1], evidence.averaged[:, rows]
-    found = np.empty((averaged.shape[1], len(pi)))
+    irrelevant, averaged = evidence.by_node[:, :1], evidence.averaged[:, rows]
+    log_likelihood = np.empty((averaged.shape[1], len(pi)))
     with np.errstate(divide="ignore"):
-        for j, one in enumerate(pi.tolist()):
-            found[:, j] = np.log((1 - one) * none + one * averaged).sum(axis=0)
-    return found
+        for j, probability in enumerate(pi.tolist()):
+            log_likelihood[:, j] = np.log(
+                (1 - probability) * irrelevant + probability * averaged
+            ).sum(axis=0)
+    return log_likelihood
 
 
 def _estimate_variance(
@@ -767,11 +779,11 @@ def _estimate_variance(
     pi = settings.pi_points
     cases = selection.counts.sum(axis=1)
     sizes = (selection.within + between.squares[:, 0]) / np.maximum(1, cases - 1)
-    found = np.log([5.0, max(5.0 * np.median(sizes), LEAST)])  # log a and log ab
+    log_variance = np.log([5.0, max(5.0 * np.median(sizes), LEAST)])  # log a and log ab
     # every second value of rho and pi is enough here
     rows, columns = np.arange(0, len(log_factor), 2), np.arange(len(pi) - 1, -1, -2)
     for _ in range(ROUNDS):
-        a, ab = np.exp(found)
+        a, ab = np.exp(log_variance)
         evidence = Evidence.of(selection, nodes, between, np.array([a, ab / a]))
         log = log_factor[np.ix_(rows, columns)] + _log_likelihood(evidence, pi[columns], rows)
         probability = np.exp(log - special.logsumexp(log))
@@ -779,23 +791,27 @@ def _estimate_variance(
         rows, columns = rows[heavy.any(axis=1)], columns[heavy.any(axis=0)]
         probability = probability[np.ix_(heavy.any(axis=1), heavy.any(axis=0))]
         shares = _shares(evidence, nodes, pi[columns], rows, probability)
-        last, found = found, _best_variance(selection, between, shares, found)
-        if np.abs(found - last).max() < SETTLED:
+        last, log_variance = log_variance, _best_variance(selection, between, shares, log_variance)
+        if np.abs(log_variance - last).max() < SETTLED:
             break
-    a, ab = np.exp(found)
+    a, ab = np.exp(log_variance)
     return np.array([a, ab / a])
 
 
 def _shares(evidence: Evidence, nodes: Nodes, pi, rows, probability) -> np.ndarray:
     """Return the posterior probability of each node of rho_j, (k, M)."""
-    none, averaged = evidence.by_node[:, 0], evidence.averaged[:, rows]
-    irrelevant = np.zeros(len(none))
+    irrelevant_evidence, averaged = evidence.by_node[:, 0], evidence.averaged[:, rows]
+    irrelevant = np.zeros(len(irrelevant_evidence))
     per_row = np.zeros(averaged.shape)
-    for j, one in enumerate(pi.tolist()):
-        chance = probability[:, j] / ((1 - one) * none[:, None] + one * averaged)
-        irrelevant += (1 - one) * none * chance.sum(axis=1)
-        per_row += one * chance
-    shares = evidence.by_node * np.column_stack([np.zeros(len(none)), per_row @ nodes.weight[rows]])
+    for j, relevant_share in enumerate(pi.tolist()):
+        chance = probability[:, j] / (
+            (1 - relevant_share) * irrelevant_evidence[:, None] + relevant_share * averaged
+        )
+        irrelevant += (1 - relevant_share) * irrelevant_evidence * chance.sum(axis=1)
+        per_row += relevant_share * chance
+    shares = evidence.by_node * np.column_stack(
+        [np.zeros(len(irrelevant_evidence)), per_row @ nodes.weight[rows]]
+    )
     shares[:, 0] = irrelevant
     return shares / shares.sum(axis=1, keepdims=True)
 
@@ -824,9 +840,9 @@ def _best_variance(
         log_norm = copies @ (special.gammaln(half + numbers / 2) - special.gammaln(half))
         rise = copies @ (special.digamma(half + numbers / 2) - special.digamma(half))
         value = log_norm + len(n) * half * x[1] - power @ log_total
-        slope = np.array([half * (rise + len(n) * x[1] - share @ log_total),
-                          len(n) * half - power @ (big / (big + spread))])  # fmt: skip
-        return -value, -slope
+        by_log_a = half * (rise + len(n) * x[1] - share @ log_total)
+        by_log_ab = len(n) * half - power @ (big / (big + spread))
+        return -value, -np.array([by_log_a, by_log_ab])
 
     bounds = np.array([[np.log(LEAST_A), np.log(most)], [low - WIDE, high + WIDE]])
     start = np.clip(start, *bounds.T)
@@ -877,14 +893,18 @@ class Predictive:
 
     @classmethod
     def of(
-        cls, posterior: Posterior, row: np.ndarray, pi: np.ndarray, kept: Any = slice(None)
+        cls,
+        posterior: NormalPosterior,
+        row: np.ndarray,
+        pi: np.ndarray,
+        features: np.ndarray | slice = slice(None),
     ) -> Predictive:
         """Return the densities of all or some kept features at points (row, pi)."""
         (a, b), nodes, selection = posterior.variance, posterior.nodes, posterior.selection
-        counts, by_node = selection.counts[kept], posterior.evidence.by_node[kept]
+        counts, by_node = selection.counts[features], posterior.evidence.by_node[features]
         log_between = np.broadcast_to(posterior.between.log_factor, posterior.between.squares.shape)
-        log_between, squares = log_between[kept], posterior.between.squares[kept]
-        n, own = counts.sum(axis=1), a * b + selection.within[kept]
+        log_between, squares = log_between[features], posterior.between.squares[features]
+        n, within = counts.sum(axis=1), a * b + selection.within[features]
         fill = (0, -len(row) % EIGHT)
         rows, at = np.unique(np.pad(row, fill, mode="edge"), return_inverse=True)
         pi = np.pad(pi, fill, mode="edge")
@@ -892,12 +912,12 @@ class Predictive:
         far = _far_evidence(counts, nodes.ratio, log_between, a)
         feature, node, offset = _used_nodes(weight, by_node, far)
         location, v, _ = predictive(
-            counts[feature], selection.scaled[kept][feature], nodes.ratio[node]
+            counts[feature], selection.scaled[features][feature], nodes.ratio[node]
         )
         # of the training values, for the node without effect and for the most probable one
         ends = np.arange(len(n)), np.stack([np.zeros(len(n), dtype=int), by_node.argmax(axis=1)])
-        log_none, log_most = log_between[ends] - (a + n - 1) / 2 * np.log(own + squares[ends])
-        log_norm = np.log(np.maximum(posterior.evidence.mixed(pi, rows[at], kept), LEAST))
+        log_none, log_most = log_between[ends] - (a + n - 1) / 2 * np.log(within + squares[ends])
+        log_norm = np.log(np.maximum(posterior.evidence.mixed(pi, rows[at], features), LEAST))
         log_factor = (log_between[feature, node] - log_none[feature])[:, None] - 0.5 * np.log(v)
         filling = node == 0
         filling[offset[:-1]] = False
@@ -905,21 +925,28 @@ class Predictive:
         more = (0, -len(rows) % EIGHT)  # columns that fill up the last eight
         prior = np.where(weight > NO_PRIOR, weight, 0.0)
         return cls(
-            at, pi, offset, (a + n) / 2, np.ascontiguousarray(log_factor.T),
-            np.ascontiguousarray(location.T), np.ascontiguousarray(1 / v.T),
-            own[feature] + squares[feature, node], np.maximum(node - 1, 0),
-            np.ascontiguousarray(np.pad(prior.T, ((0, 0), more))),
-            log_norm + (log_most - log_none)[:, None],
-            posterior.between.mean[kept, 0].copy(), TABLE_STEP * np.sqrt(own / (a + n)),
-        )  # fmt: skip
+            row=at,
+            pi=pi,
+            offset=offset,
+            power=(a + n) / 2,
+            log_factor=np.ascontiguousarray(log_factor.T),
+            mean=np.ascontiguousarray(location.T),
+            inverse=np.ascontiguousarray(1 / v.T),
+            spread=within[feature] + squares[feature, node],
+            node=np.maximum(node - 1, 0),
+            prior=np.ascontiguousarray(np.pad(prior.T, ((0, 0), more))),
+            log_norm=log_norm + (log_most - log_none)[:, None],
+            middle=posterior.between.mean[features, 0].copy(),
+            step=TABLE_STEP * np.sqrt(within / (a + n)),
+        )
 
     def weight(self, j: int) -> np.ndarray:
         """Return the probabilities of the nodes of a relevant feature, but for a factor, (., R)."""
-        mine = slice(self.offset[j], self.offset[j + 1])
-        log_said = self.log_factor[0, mine] - 0.5 * np.log(self.inverse[0, mine])
-        log_said -= (self.power[j] - 0.5) * np.log(self.spread[mine])
+        nodes = slice(self.offset[j], self.offset[j + 1])
+        log_said = self.log_factor[0, nodes] - 0.5 * np.log(self.inverse[0, nodes])
+        log_said -= (self.power[j] - 0.5) * np.log(self.spread[nodes])
         log_said[0] = -np.inf
-        return self.prior[self.node[mine]] * np.exp(log_said - log_said.max())[:, None]
+        return self.prior[self.node[nodes]] * np.exp(log_said - log_said.max())[:, None]
 
     def without_tables(self) -> Predictive:
         """Return these densities so that none is interpolated."""
@@ -930,11 +957,11 @@ class Predictive:
 
         Of each case it is less a constant, which classes and points have in common.
         """
-        found = np.zeros((len(features), len(self.mean), len(self.row)))
-        size = found[0].size
-        few = min(len(self.power), max(1, TABLES // (size * kernel.TABLE)))
-        kernel.Densities(self, few).add(features, max(1, TOGETHER // size), found)
-        return found
+        log_density = np.zeros((len(features), len(self.mean), len(self.row)))
+        size = log_density[0].size
+        batch = min(len(self.power), max(1, TABLES // (size * kernel.TABLE)))
+        kernel.Densities(self, batch).add(features, max(1, TOGETHER // size), log_density)
+        return log_density
 
 
 def _far_evidence(
@@ -946,8 +973,8 @@ def _far_evidence(
     """
     if len(counts) and (counts == counts[0]).all():
         counts, log_between = counts[:1], log_between[:1]
-    each = np.repeat(counts, len(ratio), axis=0)
-    _, v, _ = predictive(each, np.zeros(each.shape), np.tile(ratio, len(counts)))
+    repeated = np.repeat(counts, len(ratio), axis=0)
+    _, v, _ = predictive(repeated, np.zeros(repeated.shape), np.tile(ratio, len(counts)))
     widest = np.log(v.max(axis=1)).reshape(log_between.shape)
     log = log_between + (a + counts.sum(axis=1, keepdims=True) - 1) / 2 * widest
     return np.exp(log - log.max(axis=1, keepdims=True))
@@ -962,17 +989,17 @@ def _used_nodes(
     and that given a value far away, about.  Each feature begins with the node without effect, 0,
     and has a multiple of EIGHT: those that fill up are 0 too.
     """
-    used = np.zeros((len(near), weights.shape[1]), dtype=bool)
+    has_weight = np.zeros((len(near), weights.shape[1]), dtype=bool)
     for by_node in (near[:, 1:], far[:, 1:]):
         averaged = np.maximum(weights @ by_node.T, LEAST)
-        most = np.array([(weights / one[:, None]).max(axis=0) for one in averaged.T])
-        used |= most * by_node > NO_WEIGHT
-    size = -(-(1 + used.sum(axis=1)) // EIGHT) * EIGHT
+        most = np.array([(weights / column[:, None]).max(axis=0) for column in averaged.T])
+        has_weight |= most * by_node > NO_WEIGHT
+    size = -(-(1 + has_weight.sum(axis=1)) // EIGHT) * EIGHT
     offset = np.append(0, np.cumsum(size)).astype(np.intp)
     feature = np.repeat(np.arange(len(size)), size)
     node = np.zeros(offset[-1], dtype=np.intp)
-    mine, place = np.nonzero(used)
-    node[offset[mine] + 1 + (np.cumsum(used, axis=1) - 1)[mine, place]] = place + 1
+    row, place = np.nonzero(has_weight)
+    node[offset[row] + 1 + (np.cumsum(has_weight, axis=1) - 1)[row, place]] = place + 1
     return feature, node, offset
 
 
@@ -998,16 +1025,16 @@ class Products:
     place: np.ndarray
 
     @classmethod
-    def of(cls, posterior: Posterior, *parts: tuple[np.ndarray, np.ndarray]) -> Products:
+    def of(cls, posterior: NormalPosterior, *parts: tuple[np.ndarray, np.ndarray]) -> Products:
         """Return them at points (row, place of pi); the rows of each part are by themselves."""
         layout, size = [], np.zeros(2, dtype=np.intp)
         for row, j in parts:
             rows, at_row = np.unique(row, return_inverse=True)
             rows = np.pad(rows, (0, -len(rows) % EIGHT), mode="edge")
-            used = np.zeros((len(posterior.pi), len(rows) // EIGHT), dtype=bool)
-            used[j, at_row // EIGHT] = True
-            block = np.cumsum(used).reshape(used.shape) - 1
-            pi, first = np.nonzero(used)
+            has_points = np.zeros((len(posterior.pi), len(rows) // EIGHT), dtype=bool)
+            has_points[j, at_row // EIGHT] = True
+            block = np.cumsum(has_points).reshape(has_points.shape) - 1
+            pi, first = np.nonzero(has_points)
             column = (EIGHT * first[:, None] + np.arange(EIGHT)).reshape(-1)
             place = EIGHT * block[j, at_row // EIGHT] + at_row % EIGHT
             layout.append((rows, np.repeat(pi, EIGHT), size[0] + column, size[1] + place))
@@ -1020,13 +1047,13 @@ class Products:
         relevant = pi * np.maximum(evidence.averaged[:, rows[column]], LEAST)
         mixed, shares = irrelevant + relevant, kernel.aligned(2, *irrelevant.shape)
         shares[0], shares[1] = irrelevant / mixed, relevant / mixed
-        return cls(
-            replace(densities, step=2 * densities.step),
-            np.column_stack([start, np.append(start[1:], len(column)), column[start]]),
-            shares[0], shares[1], place,
-        )  # fmt: skip
+        runs = np.column_stack([start, np.append(start[1:], len(column)), column[start]])
+        densities = replace(densities, step=2 * densities.step)
+        return cls(densities, runs, shares[0], shares[1], place)
 
-    def multiplied(self, features: np.ndarray, logs: bool) -> Iterator[tuple[slice, Any]]:
+    def multiplied(
+        self, features: np.ndarray, logs: bool
+    ) -> Iterator[tuple[slice, tuple[np.ndarray, ...]]]:
         """Yield some cases, and product, fallen, log_scale and out of `kernel.multiply` for them.
 
         There are as many of them each time, so that rounding is the same.
@@ -1046,7 +1073,9 @@ class Products:
             yield part, (product, fallen, log_scale, out)
 
 
-def _from_products(posterior: Posterior, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _from_products(
+    posterior: NormalPosterior, features: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the log densities of cases (T, k), (T, G), and whether they are known so, (T,)."""
     products, (_, _, log_weight) = posterior.products, posterior.points
     log_skipped = posterior.skipped[2]
@@ -1059,16 +1088,16 @@ def _from_products(posterior: Posterior, features: np.ndarray) -> tuple[np.ndarr
     weight[products.place[:size], 0] = np.exp(log_weight)
     np.add.at(weight[:, 1], products.place[size:], corner.reshape(-1))
     T, G = len(features), len(products.densities.mean)
-    found, known = np.empty((T, G)), np.empty(T, dtype=bool)
+    log_density, reliable = np.empty((T, G)), np.empty(T, dtype=bool)
     for part, (product, fallen, log_scale, _) in products.multiplied(features, False):
-        count = len(found[part])
-        here, more = np.moveaxis(product @ weight, -1, 0)[:, :count]
+        count = len(log_density[part])
+        total, more = np.moveaxis(product @ weight, -1, 0)[:, :count]
         fallen = fallen[:count]  # far more than the range of logs
         doubt = np.exp(DOUBT[0] + DOUBT[1] * np.minimum(fallen, -kernel.LEAST))
-        fine = (fallen < -kernel.LEAST) & (more * doubt < NO_MORE * here)
-        known[part] = fine.all(axis=1)
-        found[part] = np.log(np.maximum(here, LEAST)) + log_scale[:count]
-    return found, known
+        fine = (fallen < -kernel.LEAST) & (more * doubt < NO_MORE * total)
+        reliable[part] = fine.all(axis=1)
+        log_density[part] = np.log(np.maximum(total, LEAST)) + log_scale[:count]
+    return log_density, reliable
 
 
 FEW_FEATURES = 30  # with more, the densities at a few points are interpolated to all others
@@ -1095,27 +1124,27 @@ class Interpolation:
     interpolation method (Barrault et al. 2004, Comptes Rendus Mathematique 339, 667-672), from
     values of some features: the next point is always that at which most is left of these logs.
 
-    The points that `Posterior.points` skips are in the cells of a lattice.  Far from all training
+    The points that `NormalPosterior.points` skips are in cells of a lattice.  Far from all training
     cases they can have most of the density; it is interpolated at the corners of cells, too.  A
     case is left to `_from_all_points` where the cells, or the last terms, may change the density.
 
     Attributes
     ----------
-    few : densities at the chosen points.
+    densities : at the chosen points.
     to_terms : (P, r) makes the factors of terms from the log densities at the chosen points.
-    terms : (r, K + corners), at the points of `Posterior.points`, and at the corners.
+    terms : (r, K + corners), at the points of `NormalPosterior.points`, and at the corners.
     log_weight : (K,) log probabilities of the former.
     log_skipped : (C, ., .) log probabilities of the cells.
     """
 
-    few: Predictive
+    densities: Predictive
     to_terms: np.ndarray
     terms: np.ndarray
     log_weight: np.ndarray
     log_skipped: np.ndarray
 
     @classmethod
-    def of(cls, posterior: Posterior) -> Interpolation:
+    def of(cls, posterior: NormalPosterior) -> Interpolation:
         """Return what the predictions of a posterior need."""
         _, _, log_weight = posterior.points
         pairs = zip(posterior.points[:2], posterior.skipped[:2], strict=True)
@@ -1124,35 +1153,37 @@ class Interpolation:
         scale = np.full(len(row), REMOTE)
         scale[:size] = np.sqrt(np.maximum(np.exp(log_weight - log_weight.max()), REMOTE))
         logs = _some_logs(posterior, row, j)
-        chosen = _chosen(logs * scale)
-        few = Predictive.of(posterior, row[chosen], posterior.pi[j[chosen]])
-        basis, triangle = np.linalg.qr(logs[:, chosen])
-        to_terms = np.zeros((len(few.row), len(chosen)))
-        to_terms[: len(chosen)] = np.linalg.inv(triangle)
-        return cls(few, to_terms, basis.T @ logs, log_weight, posterior.skipped[2])
+        columns = _chosen(logs * scale)
+        densities = Predictive.of(posterior, row[columns], posterior.pi[j[columns]])
+        basis, triangle = np.linalg.qr(logs[:, columns])
+        to_terms = np.zeros((len(densities.row), len(columns)))
+        to_terms[: len(columns)] = np.linalg.inv(triangle)
+        return cls(densities, to_terms, basis.T @ logs, log_weight, posterior.skipped[2])
 
     def log_densities(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the log densities of cases (T, k), (T, G), and whether they are known so, (T,)."""
-        factors = self.few.log_densities(features) @ self.to_terms
+        factors = self.densities.log_densities(features) @ self.to_terms
         T, G, r = factors.shape
-        found, known = np.empty((T, G)), np.empty(T, dtype=bool)
+        log_density, reliable = np.empty((T, G)), np.empty(T, dtype=bool)
         size, (C, first, last) = len(self.log_weight), self.log_skipped.shape
         effect = np.abs(self.terms[-LAST:, :size]) @ np.exp(self.log_weight)
-        here = np.zeros((CASES, G, r))
+        block = np.zeros((CASES, G, r))
         for start in range(0, T, CASES):
             part = slice(start, start + CASES)
             count = len(factors[part])
-            here[:count] = factors[part]
-            logs = (here.reshape(-1, r) @ self.terms)[: count * G]
-            found[part] = log_sum(logs[:, :size] + self.log_weight).reshape(-1, G)
+            block[:count] = factors[part]
+            logs = (block.reshape(-1, r) @ self.terms)[: count * G]
+            log_density[part] = log_sum(logs[:, :size] + self.log_weight).reshape(-1, G)
             corners = logs[:, size:].reshape(-1, C, first + 1, last + 1)
             doubt = DOUBT[0] + DOUBT[1] * np.ptp(logs[:, size:], axis=1).reshape(-1, G)
             most = np.maximum(corners[:, :, 1:], corners[:, :, :-1])
             most = np.maximum(most[..., 1:], most[..., :-1]) + self.log_skipped
             more = log_sum(most.reshape(len(most), -1)).reshape(-1, G) + doubt
             missing = (np.abs(factors[part, :, -LAST:]) @ effect).reshape(-1, G)
-            known[part] = ((more - found[part] < np.log(NO_MORE)) & (missing < ENOUGH)).all(axis=1)
-        return found, known
+            reliable[part] = (
+                (more - log_density[part] < np.log(NO_MORE)) & (missing < ENOUGH)
+            ).all(axis=1)
+        return log_density, reliable
 
 
 def _lines(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -1171,70 +1202,70 @@ def _lines(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return order[lines], cell
 
 
-def _some_logs(posterior: Posterior, row: np.ndarray, j: np.ndarray) -> np.ndarray:
+def _some_logs(posterior: NormalPosterior, row: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Return log densities of values of some features at points, (., P), which vary as all do."""
     k, G = posterior.selection.means.shape
-    each = np.arange(min(IMITATED[0] * G, IMITATED[1]))
+    number = np.arange(min(IMITATED[0] * G, IMITATED[1]))
     # half of them of the most relevant features
-    place = np.append(*(spaced(1, k, len(each) // 2) for spaced in (np.geomspace, np.linspace)))
-    kept, mine = np.unique(place.astype(int) - 1, return_inverse=True)
-    densities = Predictive.of(posterior, row, posterior.pi[j], kept)
+    place = np.append(*(spaced(1, k, len(number) // 2) for spaced in (np.geomspace, np.linspace)))
+    features, column = np.unique(place.astype(int) - 1, return_inverse=True)
+    densities = Predictive.of(posterior, row, posterior.pi[j], features)
     # quantiles of a Cauchy distribution, in standard deviations: many are near, some far away
-    away = np.tan(np.pi * ((GOLDEN * (each + 1)) % 1 - 0.5)) / TABLE_STEP
-    cases = np.full((len(each), len(kept)), np.nan)
-    cases[each, mine] = densities.middle[mine] + away * densities.step[mine]
+    away = np.tan(np.pi * ((GOLDEN * (number + 1)) % 1 - 0.5)) / TABLE_STEP
+    cases = np.full((len(number), len(features)), np.nan)
+    cases[number, column] = densities.middle[column] + away * densities.step[column]
     logs = densities.without_tables().log_densities(cases)
-    return logs[each, each % G, : len(row)]
+    return logs[number, number % G, : len(row)]
 
 
 def _chosen(logs: np.ndarray) -> np.ndarray:
     """Return columns that span the others, the most important first, by pivoted Cholesky."""
-    chosen: list[int] = []
-    while len(chosen) < FEW:
+    columns: list[int] = []
+    while len(columns) < FEW:
         # what is left is found anew before it is lost in rounding
-        basis, _ = np.linalg.qr(logs[:, chosen])
-        rest = logs - basis @ (basis.T @ logs) if chosen else logs
-        left = (rest**2).sum(axis=0)
-        left[chosen] = 0
-        enough = FULL_RANK * left.max()
+        basis, _ = np.linalg.qr(logs[:, columns])
+        rest = logs - basis @ (basis.T @ logs) if columns else logs
+        remainder = (rest**2).sum(axis=0)
+        remainder[columns] = 0
+        enough = FULL_RANK * remainder.max()
         terms: list[np.ndarray] = []
         if not enough > NOTHING:
             break
-        while len(chosen) < FEW and left.max() > enough:
-            place = int(left.argmax())
+        while len(columns) < FEW and remainder.max() > enough:
+            place = int(remainder.argmax())
             term = rest[:, place] @ rest
             if terms:
-                known = np.array(terms)
-                term -= known[:, place] @ known
-            terms.append(term / np.sqrt(left[place]))
-            left -= terms[-1] ** 2
-            chosen.append(place)
-            left[chosen] = 0
-    return np.array(chosen, dtype=np.intp)
+                previous = np.array(terms)
+                term -= previous[:, place] @ previous
+            terms.append(term / np.sqrt(remainder[place]))
+            remainder -= terms[-1] ** 2
+            columns.append(place)
+            remainder[columns] = 0
+    return np.array(columns, dtype=np.intp)
 
 
-def _from_all_points(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+def _from_all_points(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
     """Return the log densities of cases (T, k), (T, G)."""
     log_joint = posterior.log_joint.reshape(-1, len(posterior.pi))
-    found = np.full((len(features), len(posterior.selection.class_counts)), -np.inf)
+    log_density = np.full((len(features), len(posterior.selection.class_counts)), -np.inf)
     together = EIGHT * max(1, PART // (EIGHT * features.shape[1] * len(posterior.pi)))
     for start in range(0, len(log_joint), together):
-        here = log_joint[start : start + together]
-        row, j = np.nonzero(np.isfinite(here))
+        part_joint = log_joint[start : start + together]
+        row, j = np.nonzero(np.isfinite(part_joint))
         if not len(row):
             continue
         products = Products.of(posterior, (start + row, j))
         densities = replace(products, densities=products.densities.without_tables())
         weight = np.full(products.irrelevant.shape[1], -np.inf)
-        weight[products.place] = here[row, j]
+        weight[products.place] = part_joint[row, j]
         for part, (product, _, log_scale, out) in densities.multiplied(features, True):
             out += np.log(product)
-            logs = (log_sum(out + weight) + log_scale)[: len(found[part])]
-            found[part] = np.logaddexp(found[part], logs)
-    return found
+            logs = (log_sum(out + weight) + log_scale)[: len(log_density[part])]
+            log_density[part] = np.logaddexp(log_density[part], logs)
+    return log_density
 
 
-def log_densities(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+def log_densities(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
     """Return the log density of cases (T, k) in each class, (T, G).
 
     Of each case it is less a constant, which classes have in common.
@@ -1242,16 +1273,16 @@ def log_densities(posterior: Posterior, features: np.ndarray) -> np.ndarray:
     if not features.size:
         return np.zeros((len(features), len(posterior.selection.class_counts)))
     if features.shape[1] <= FEW_FEATURES:
-        found, known = _from_products(posterior, features)
+        log_density, reliable = _from_products(posterior, features)
     else:
-        found, known = posterior.interpolation.log_densities(features)
-    if not known.all():
-        found[~known] = _from_all_points(posterior, features[~known])
-    return found
+        log_density, reliable = posterior.interpolation.log_densities(features)
+    if not reliable.all():
+        log_density[~reliable] = _from_all_points(posterior, features[~reliable])
+    return log_density
 
 
 @threadpool_limits.wrap(limits=1)
-def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+def predict_log(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
     """Return the log probability of each class, (T, G), for rows of the kept features, (T, k).
 
     The features are in the order of `selected`; NaN is a missing value, which has no term.
@@ -1266,19 +1297,21 @@ def predict_log(posterior: Posterior, features: np.ndarray) -> np.ndarray:
         case, feature = np.argwhere(np.isinf(features))[0]
         raise DataError(f"case {case + 1} has an infinite value in kept feature {feature + 1}")
     prior = posterior.settings.class_weights(G) + posterior.selection.class_counts
-    found = log_densities(posterior, features * posterior.selection.unit) + np.log(prior)
-    return found - special.logsumexp(found, axis=1, keepdims=True)
+    log_joint = log_densities(posterior, features * posterior.selection.unit) + np.log(prior)
+    return log_joint - special.logsumexp(log_joint, axis=1, keepdims=True)
 
 
-def predict(posterior: Posterior, features: np.ndarray) -> np.ndarray:
+def predict(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
     """Return the probability of each class, (T, G), for rows of the kept features, (T, k)."""
     return as_probability(predict_log(posterior, features))
 
 
-def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -> np.ndarray:
-    """Return class probabilities for new cases drawn as the posterior expects them, (cases, G).
+def predictive_probabilities_of_new_samples(
+    posterior: NormalPosterior, rng: np.random.Generator, cases: int = 2000
+) -> np.ndarray:
+    """Return class probabilities for new samples from the posterior predictive, (cases, G).
 
-    The mean of 1 less the largest is the error that the model predicts where no case is tested.
+    The mean of 1 less the largest is the error that the model predicts where no sample is tested.
     """
     selection = posterior.selection
     G = len(selection.class_counts)
@@ -1300,7 +1333,7 @@ def promise(posterior: Posterior, rng: np.random.Generator, cases: int = 2000) -
 
 
 @threadpool_limits.wrap(limits=1)
-def means_of(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def means_of(posterior: NormalPosterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what the posterior expects of each kept feature: class means, and variances.
 
     means, spread (k, G) : the mean of each class, and its variance in units of w_j.
@@ -1315,9 +1348,11 @@ def means_of(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     variance = (a * b + selection.within + squares) / np.maximum(a + cases - 3, 1)
     means, spread = np.empty_like(selection.means), np.empty_like(selection.means)
     for j, share in enumerate(shares):
-        used = share > NO_SHARE
-        weight = share[used] / share[used].sum()
-        location, v, _ = predictive(selection.counts[j], selection.scaled[j], nodes.ratio[used])
+        has_weight = share > NO_SHARE
+        weight = share[has_weight] / share[has_weight].sum()
+        location, v, _ = predictive(
+            selection.counts[j], selection.scaled[j], nodes.ratio[has_weight]
+        )
         means[j] = weight @ location
         spread[j] = weight @ (v - 1 + (location - means[j]) ** 2 / variance[j])
     return means, spread, variance

@@ -45,7 +45,7 @@ from scipy import special
 from thesiskit._kernels import feature_patterns, sequence_patterns  # type: ignore[attr-defined]
 from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.base import scattered
+from thesiskit.models.base import splitmix64
 
 MISSING = -1  # the code of a value that is not known
 UNSEEN = -2  # the code of a value that no training case has
@@ -244,7 +244,7 @@ def distinct_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     seeds: np.ndarray = np.random.default_rng(0).integers(0, 2**63, bits.shape[1:], dtype=np.uint64)
     key = np.zeros(len(bits), dtype=np.uint64)
     for column, seed in zip(bits.T, seeds, strict=True):
-        key += scattered(column, seed)
+        key += splitmix64(column, seed)
     _, first, place = np.unique(key, return_index=True, return_inverse=True)
     place = place.reshape(-1)
     if not np.array_equal(values[first][place], values):  # one of 1e19 / n^2 tables

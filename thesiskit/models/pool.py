@@ -350,7 +350,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Best:
+class PlainColumns:
     """Some columns as they are, as `Span` for the lasso."""
 
     columns: np.ndarray
@@ -369,7 +369,7 @@ class Line:
     """A fit with one setting: scores of the classes are coordinates slope' + intercept."""
 
     family: int
-    space: Span | Best
+    space: Span | PlainColumns
     slope: np.ndarray
     intercept: np.ndarray
 
@@ -435,7 +435,7 @@ def _lassos(z: np.ndarray, y: np.ndarray, best: np.ndarray) -> Iterator[Line]:
         intercept = coefficients["intercept_"] - slope @ coefficients["mean"]
         if len(slope) == 1:
             slope, intercept = np.vstack([-slope, slope]), np.append(-intercept, intercept)
-        yield Line(LASSO, Best(best[coefficients["best"]]), slope, intercept)
+        yield Line(LASSO, PlainColumns(best[coefficients["best"]]), slope, intercept)
 
 
 def _discriminants(span: Span, y: np.ndarray) -> Iterator[Line]:

@@ -99,9 +99,12 @@ class LeftOut:
 
     @classmethod
     def of(
-        cls, counts: dict[int, int], class_counts: tuple[int, int], gamma_squared: Fraction,
+        cls,
+        counts: dict[int, int],
+        class_counts: tuple[int, int],
+        gamma_squared: Fraction,
         tied_kept: int = 0,
-    ) -> "LeftOut":  # fmt: skip
+    ) -> "LeftOut":
         """Return features that all have the same cases: how many there are, by event."""
         rows = [[*class_counts, event, count] for event, count in counts.items() if count]
         return cls(np.array(rows, dtype=np.int64).reshape(-1, 4), gamma_squared, tied_kept)

@@ -24,7 +24,7 @@ by hundreds, and tau would be many times too large.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -68,7 +68,7 @@ def as_log_probability(log_odds: np.ndarray) -> np.ndarray:
 
 
 def fit_temperature(
-    log_probability: np.ndarray, y: np.ndarray, *, strength: Any, copies: int = 1
+    log_probability: np.ndarray, y: np.ndarray, *, strength: float | np.ndarray, copies: int = 1
 ) -> Temperature:
     """Return the temperature with the least cross-entropy to the targets of the classes y (n,).
 
@@ -90,13 +90,13 @@ def fit_temperature(
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         inverse, offset = np.exp(-x[0]), x[1:] - x[1:].mean()
-        every = inverse * log + offset
-        own, others = every[rows, y], every.copy()
-        others[rows, y] = -np.inf
-        total, rest = special.logsumexp(every, axis=1), special.logsumexp(others, axis=1)
-        value = (total - target * own - (1 - target) * rest).sum() / copies
-        slope = np.exp(every - total[:, None])
-        slope -= (1 - target[:, None]) * np.exp(others - rest[:, None])
+        logits = inverse * log + offset
+        own_class, other_classes = logits[rows, y], logits.copy()
+        other_classes[rows, y] = -np.inf
+        total, rest = special.logsumexp(logits, axis=1), special.logsumexp(other_classes, axis=1)
+        value = (total - target * own_class - (1 - target) * rest).sum() / copies
+        slope = np.exp(logits - total[:, None])
+        slope -= (1 - target[:, None]) * np.exp(other_classes - rest[:, None])
         slope[rows, y] -= target
         by_offset = slope.sum(axis=0) / copies
         by_offset += 2 * PENALTY * offset - by_offset.mean()
@@ -106,9 +106,11 @@ def fit_temperature(
     starts = np.column_stack([STARTS, np.zeros((len(STARTS), G))])
     start = min(starts, key=lambda x: loss(x)[0])
     bounds = [(0, np.log(MOST_TAU)), *[(None, None)] * G]
-    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds,
-                              options={"ftol": 1e-14, "gtol": 1e-9}).x  # fmt: skip
-    tau, offset = float(np.exp(found[0])), found[1:] - found[1:].mean()
+    options = {"ftol": 1e-14, "gtol": 1e-9}
+    result = optimize.minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    tau, offset = float(np.exp(result.x[0])), result.x[1:] - result.x[1:].mean()
     errors = float((log.argmax(axis=1) != y).sum() / copies)
     expected = float(1 - np.exp(temper(log, tau, offset).max(axis=1)).mean())
     return Temperature(tau, offset, errors, expected)
@@ -125,13 +127,13 @@ def stratified(
     if groups is not None:
         return together(groups, y, min(folds, int(independent_cases(y, groups).max())), rng)
     folds = min(folds, int(independent_cases(y).max()))
-    found = np.empty(len(y), dtype=np.int32)
+    fold = np.empty(len(y), dtype=np.int32)
     start = 0  # classes go on where the one before ended, so that folds are equally large
     for g in np.unique(y).tolist():
         cases = rng.permutation(np.flatnonzero(y == g))
-        found[cases] = (start + np.arange(len(cases))) % folds
+        fold[cases] = (start + np.arange(len(cases))) % folds
         start += len(cases)
-    return found
+    return fold
 
 
 def independent_cases(
@@ -145,9 +147,9 @@ def independent_cases(
 
 def numbered(names: Sequence[str]) -> np.ndarray:
     """Return the numbers from 0 of groups by their names, (n,); a case without a name is alone."""
-    own = [name or (place,) for place, name in enumerate(names)]
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(own))}
-    return np.array([numbers[name] for name in own])
+    keys = [name or (place,) for place, name in enumerate(names)]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[name] for name in keys])
 
 
 def together(groups: np.ndarray, y: np.ndarray, folds: int, rng: np.random.Generator) -> np.ndarray:
@@ -156,18 +158,18 @@ def together(groups: np.ndarray, y: np.ndarray, folds: int, rng: np.random.Gener
     Each class y (n,) is spread as evenly as this allows: evenly to one case if all groups are of
     one, and so are the sizes.
     """
-    many = int(groups.max()) + 1
-    counts = np.zeros((many, int(y.max()) + 1))
+    n_groups = int(groups.max()) + 1
+    counts = np.zeros((n_groups, int(y.max()) + 1))
     np.add.at(counts, (groups, y), 1)
     per_class = np.maximum(counts.sum(axis=0), 1)
     # large groups first, then class by class; what follows fills up what these left uneven
-    order = np.lexsort((rng.random(many), counts.argmax(axis=1), -counts.sum(axis=1)))
-    held = np.zeros((folds, counts.shape[1]))
-    fold = np.empty(many, dtype=np.int64)
+    order = np.lexsort((rng.random(n_groups), counts.argmax(axis=1), -counts.sum(axis=1)))
+    fold_counts = np.zeros((folds, counts.shape[1]))
+    fold = np.empty(n_groups, dtype=np.int64)
     for group in order:
-        crowding = held @ (counts[group] / per_class)
-        fold[group] = np.lexsort((held.sum(axis=1), crowding))[0]
-        held[fold[group]] += counts[group]
+        crowding = fold_counts @ (counts[group] / per_class)
+        fold[group] = np.lexsort((fold_counts.sum(axis=1), crowding))[0]
+        fold_counts[fold[group]] += counts[group]
     return fold[groups]
 
 
@@ -189,14 +191,19 @@ def too_few(class_counts: np.ndarray) -> str:
         return (
             f"{cases} training cases of {len(class_counts)} classes are too few, it needs {least}"
         )
-    alone = "a class has one training case, which says nothing of how features go together"
-    return alone if np.sum(np.asarray(class_counts) > 1) < 2 else ""
+    lone_sample = "a class has one training case, which says nothing of how features go together"
+    return lone_sample if np.sum(np.asarray(class_counts) > 1) < 2 else ""
 
 
 def imitated_reals(
-    values: np.ndarray, y: np.ndarray, means: np.ndarray, spread: np.ndarray, variance: np.ndarray,
-    rng: np.random.Generator, groups: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    values: np.ndarray,
+    y: np.ndarray,
+    means: np.ndarray,
+    spread: np.ndarray,
+    variance: np.ndarray,
+    rng: np.random.Generator,
+    groups: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Return imitated cases of real features, (DRAWS n, k), and their classes.
 
     values (n, k), NaN where missing, y (n,) : the training cases.
@@ -214,30 +221,30 @@ def imitated_reals(
     of another sample.  Samples of a group share z and signs: their errors do not average out.
     """
     n, G = len(y), means.shape[1]
-    there = ~np.isnan(values)
-    known = np.where(there, values, 0)
-    counts = np.array([there[y == g].sum(axis=0) for g in range(G)])  # (G, k)
-    center = np.array([known[y == g].sum(axis=0) for g in range(G)]) / np.maximum(counts, 1)
-    residual = np.where(there, known - center[y], 0)
+    present = ~np.isnan(values)
+    filled = np.where(present, values, 0)
+    counts = np.array([present[y == g].sum(axis=0) for g in range(G)])  # (G, k)
+    center = np.array([filled[y == g].sum(axis=0) for g in range(G)]) / np.maximum(counts, 1)
+    residual = np.where(present, filled - center[y], 0)
     degrees = np.maximum(counts.sum(axis=0) - (counts > 0).sum(axis=0), 1)
     squares = (residual**2).sum(axis=0)
-    noise = n * (ROUNDING * np.abs(known).max(axis=0, initial=0)) ** 2  # of a constant feature
+    noise = n * (ROUNDING * np.abs(filled).max(axis=0, initial=0)) ** 2  # of a constant feature
     residual *= np.sqrt(variance * degrees / np.where(squares > noise, squares, np.inf))
     independent = n if groups is None else int(groups.max()) + 1
     changes = (1 - np.sqrt(correlation_factor(residual, independent - G))) / 2
     unit = slice(None) if groups is None else groups
     growth = np.sqrt(counts / np.maximum(counts - 1, 1))[y]
-    alone = np.bincount(y)[y] < 2
-    others = np.flatnonzero(~alone)
+    is_single = np.bincount(y)[y] < 2
+    companions = np.flatnonzero(~is_single)
     cases = np.empty((DRAWS, *values.shape))
-    for one in cases:
-        shared = rng.standard_normal((G, n))[:, unit]
+    for imitation in cases:
+        normals = rng.standard_normal((G, n))[:, unit]
         signed = residual * np.where(rng.random(values.shape) < changes, -1, 1)[unit]
-        error = shared @ signed / np.sqrt(degrees)
+        error = normals @ signed / np.sqrt(degrees)
         of = np.arange(n)
-        of[alone] = rng.choice(others, alone.sum())
-        one[:] = (means.T + np.sqrt(spread.T) * error)[y] + (signed * growth)[of]
-        one[~there[of]] = np.nan
+        of[is_single] = rng.choice(companions, is_single.sum())
+        imitation[:] = (means.T + np.sqrt(spread.T) * error)[y] + (signed * growth)[of]
+        imitation[~present[of]] = np.nan
     return cases.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
 
 
@@ -260,9 +267,12 @@ def correlation_factor(residual: np.ndarray, degrees: int) -> float:
 
 
 def imitated_bits(
-    values: np.ndarray, y: np.ndarray, rates: np.ndarray, rng: np.random.Generator,
+    values: np.ndarray,
+    y: np.ndarray,
+    rates: np.ndarray,
+    rng: np.random.Generator,
     groups: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Return imitated cases of binary features, (DRAWS n, k), and their classes.
 
     values (n, k) of 0, 1 and NaN (missing), y (n,) : the training cases.
@@ -274,16 +284,16 @@ def imitated_bits(
     takes r to t.
     """
     cases = np.tile(values, (DRAWS, 1, 1))
-    for one in cases:
+    for imitation in cases:
         for g in np.unique(y):
-            mine = np.flatnonzero(y == g)
-            rows, again = one[mine], values[_drawn_again(mine, groups, rng)]
-            rate, other = (column_means(table) for table in (rows, again))
-            target = np.clip(rates[g] + other - rate, 0, 1)
+            members = np.flatnonzero(y == g)
+            rows, again = imitation[members], values[_drawn_again(members, groups, rng)]
+            rate, bootstrap_rate = (column_means(table) for table in (rows, again))
+            target = np.clip(rates[g] + bootstrap_rate - rate, 0, 1)
             falls = np.maximum(rate - target, 0) / np.where(rate > 0, rate, 1)
             rises = np.maximum(target - rate, 0) / np.where(rate < 1, 1 - rate, 1)
             flipped = rng.random(rows.shape) < np.where(rows == 1, falls, rises)
-            one[mine] = np.where(flipped, 1 - rows, rows)
+            imitation[members] = np.where(flipped, 1 - rows, rows)
     return cases.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
 
 
@@ -294,14 +304,14 @@ def _drawn_again(
     if groups is None:
         return rng.choice(cases, len(cases))
     numbers = np.unique(groups[cases])
-    again = [cases[groups[cases] == one] for one in rng.choice(numbers, len(numbers))]
+    again = [cases[groups[cases] == group] for group in rng.choice(numbers, len(numbers))]
     return np.concatenate(again)
 
 
 def column_means(table: np.ndarray) -> np.ndarray:
     """Return the mean of each column without NaN, (k,); of a column without any value it is 0."""
-    there = ~np.isnan(table)
-    return np.where(there, table, 0).sum(axis=0) / np.maximum(1, there.sum(axis=0))
+    present = ~np.isnan(table)
+    return np.where(present, table, 0).sum(axis=0) / np.maximum(1, present.sum(axis=0))
 
 
 class LossSummary(NamedTuple):

@@ -463,7 +463,7 @@ class SelectionWork(Work):
         """Return the model of an arm of ours; a model of another kind has the priors it knows."""
         with self._named():
             if arm.method in self.others:
-                return self.others[arm.method].beside(self.config.first_model)
+                return self.others[arm.method].with_priors_of(self.config.first_model)
             model = self.kind.of(self.model, arm.variant, arm.relevant)
             # of millions of patterns a few are relevant
             few = self.config.of_patterns and "pi" not in self.model.model_fields_set
@@ -685,7 +685,7 @@ class SelectionWork(Work):
             if self.config.screened is not None and self.config.scheme == "none":
                 # no errors are seen
                 rng = generator(self.config.seed, "promise", split.replicate)
-                expected = model.expected_error(posteriors[-1], rng)
+                expected = model.predicted_error(posteriors[-1], rng)
                 soft = softened[-1].expected  # NaN without a temperature
                 promised.append(expected if np.isnan(soft) else soft)
         arrays = model.pack(posteriors)

@@ -72,7 +72,7 @@ class ReductionWork(Work):
         names = ("sweep", "features", "values", "order")
         return dict(zip(names, np.array(settings).T, strict=True)) | arrays
 
-    def _compress(self, replicate: int, features: int, values: int, order: int) -> dict[str, Any]:
+    def _compress(self, replicate: int, features: int, values: int, order: int) -> dict[str, float]:
         cases = self.config.reduction.cases
         # by what is drawn alone: all orders have the same data
         rng = generator(self.config.seed, "uniform features", features, values, cases, replicate)

@@ -77,7 +77,7 @@ def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeyp
     monkeypatch.setattr(chains, "SAVE_SHARE", -1)
     monkeypatch.setattr(chains, "BLOCK_SECONDS", 0)  # blocks of one iteration
     calls = [0]
-    advance = mixture.Chain.advance
+    advance = mixture.MixtureChain.advance
 
     def interrupted(chain, iterations):
         calls[0] += 1
@@ -85,19 +85,19 @@ def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeyp
             raise KeyboardInterrupt
         return advance(chain, iterations)
 
-    monkeypatch.setattr(mixture.Chain, "advance", interrupted)
+    monkeypatch.setattr(mixture.MixtureChain, "advance", interrupted)
     stopped = invoke("run", small, "--results", tmp_path / "parts")
     assert stopped.exit_code == 130
     folder = tmp_path / "parts/small"
     assert [*folder.glob("unfinished/*.npz"), *folder.glob("cells/*/*.npz")]
-    monkeypatch.setattr(mixture.Chain, "advance", advance)
+    monkeypatch.setattr(mixture.MixtureChain, "advance", advance)
     sampled = []
 
     def note(chain, iterations):
         sampled.append(iterations)
         return advance(chain, iterations)
 
-    monkeypatch.setattr(mixture.Chain, "advance", note)
+    monkeypatch.setattr(mixture.MixtureChain, "advance", note)
     assert invoke("run", small, "--results", tmp_path / "parts").exit_code == 0
     assert_same_draws(draws(tmp_path / "whole"), draws(tmp_path / "parts"))
     assert sum(sampled) < 3 * 2 * 60 + 3 * 12  # what was done was not done again
@@ -136,7 +136,7 @@ def test_a_killed_fit_goes_on_with_the_same_draws(small, tmp_path):
 def test_a_checkpoint_of_other_settings_is_not_used(small, tmp_path, monkeypatch):
     monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
     monkeypatch.setattr(chains, "SAVE_SHARE", -1)
-    monkeypatch.setattr(mixture.Chain, "advance", _fail_after(6))
+    monkeypatch.setattr(mixture.MixtureChain, "advance", _fail_after(6))
     assert invoke("run", small, "--results", tmp_path / "a").exit_code == 130
     monkeypatch.undo()
     other = ("--set", "model.alpha_prior=[1, 5]")
@@ -146,7 +146,7 @@ def test_a_checkpoint_of_other_settings_is_not_used(small, tmp_path, monkeypatch
 
 
 def _fail_after(calls):
-    advance, left = mixture.Chain.advance, [calls]
+    advance, left = mixture.MixtureChain.advance, [calls]
 
     def advance_or_stop(chain, iterations):
         left[0] -= 1
@@ -279,17 +279,17 @@ def test_run_makes_draws_again_that_are_gone_and_keeps_those_of_other_arms(small
 def test_force_begins_anew(small, tmp_path, monkeypatch):
     monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
     monkeypatch.setattr(chains, "SAVE_SHARE", -1)
-    monkeypatch.setattr(mixture.Chain, "advance", _fail_after(6))
+    monkeypatch.setattr(mixture.MixtureChain, "advance", _fail_after(6))
     assert invoke("run", small, "--results", tmp_path).exit_code == 130
     monkeypatch.undo()
     sampled = []
-    advance = mixture.Chain.advance
+    advance = mixture.MixtureChain.advance
 
     def note(chain, iterations):
         sampled.append(iterations)
         return advance(chain, iterations)
 
-    monkeypatch.setattr(mixture.Chain, "advance", note)
+    monkeypatch.setattr(mixture.MixtureChain, "advance", note)
     assert invoke("run", small, "--results", tmp_path, "--force").exit_code == 0
     assert sum(sampled) == 3 * 2 * 60 + 3 * 12
     assert not (tmp_path / "small/unfinished").exists()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def predictions(drawn, k, settings, seed, *, correct=True):
     rng = np.random.default_rng([1, seed])
     found = select_features(drawn.train.features, drawn.train.response, k, rng)
-    target = mixture.Target(
+    target = mixture.MixtureTarget(
         drawn.train.features[:, found.selected],
         drawn.train.response,
         settings,

@@ -74,7 +74,7 @@ def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeyp
     monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
     monkeypatch.setattr(chains, "SAVE_SHARE", -1)
     monkeypatch.setattr(chains, "BLOCK_SECONDS", 0)  # blocks of one iteration
-    calls, advance = [0], mixture.Chain.advance
+    calls, advance = [0], mixture.MixtureChain.advance
 
     def interrupted(chain, iterations):
         calls[0] += 1
@@ -82,7 +82,7 @@ def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeyp
             raise KeyboardInterrupt
         return advance(chain, iterations)
 
-    monkeypatch.setattr(mixture.Chain, "advance", interrupted)
+    monkeypatch.setattr(mixture.MixtureChain, "advance", interrupted)
     assert invoke(*stage, tmp_path / "parts").exit_code == 130
     assert list(tmp_path.glob("parts/small/unfinished/*.npz"))
     monkeypatch.undo()
