@@ -49,7 +49,15 @@ from thesiskit.blocks import (
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Cases, Source, WrongKeyError
 from thesiskit.defaults import MOST_VALUES, NO_TRANSFORM, TABLE_CASES
-from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, UserError, cut, few, quoted
+from thesiskit.errors import (
+    MOST_CHARACTERS,
+    MOST_LINES,
+    ConfigError,
+    UserError,
+    list_some,
+    quoted,
+    shorten,
+)
 from thesiskit.models import MODELS
 from thesiskit.models import base as models
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, RESPONSES, SEQUENCES, names
@@ -375,7 +383,7 @@ class ClusterBlock(Block):
         given: dict[str, str] = {}
         for option in value:
             named = re.fullmatch(r"--([a-z][a-z-]*)(=.+)?", option)
-            said = cut(option)
+            said = shorten(option)
             if named is None:
                 raise ValueError(f"write it as --name or --name=value, not {quoted(option)}")
             if named[1] in SBATCH_KEYS:
@@ -861,14 +869,14 @@ def load_config(
         places.override(tree, key, copy.deepcopy(value))
     for text in settings:
         key, equals, value = (part.strip() for part in text.partition("="))
-        places.given[key] = f"--set {cut(text)}"
+        places.given[key] = f"--set {shorten(text)}"
         if not (key and equals):
-            raise ConfigError(f"--set {cut(text)}: write it as key=value, such as --set seed=3")
+            raise ConfigError(f"--set {shorten(text)}: write it as key=value, such as --set seed=3")
         places.override(tree, key, value, parse=True)
     for key, option, given in (("seed", "--seed", seed), ("experiment", "--name", name)):
         if given is not None:
             tree[key] = given
-            places.given[key] = f"{option} {cut(given)}"
+            places.given[key] = f"{option} {shorten(given)}"
     try:
         config = Config.model_validate(tree)
     except ValidationError as error:
@@ -931,7 +939,7 @@ def _explained(error: ValidationError, places: Places) -> list[str]:
     for problem in error.errors():
         kind, value = problem["type"], problem.get("input")
         keys, block = _locate(problem["loc"], kind == "extra_forbidden")
-        dotted = ".".join(cut(key) for key in keys)
+        dotted = ".".join(shorten(key) for key in keys)
         text = _what(problem, dotted, block)
         if not dotted:  # a check of several keys says itself which one
             named = re.match(r"([a-z_]+(\.[a-z_]+)*): ", text)
@@ -988,14 +996,14 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
         return f"{dotted}: use lower-case letters, digits, '.', '_' and '-', not {quoted(value)}"
     if kind == "literal_error":
         allowed = re.findall(r"'([^']+)'", problem["msg"])
-        unknown = f"{dotted}: cannot be {quoted(value)}; {_suggest(cut(value), allowed)}"
+        unknown = f"{dotted}: cannot be {quoted(value)}; {_suggest(shorten(value), allowed)}"
         return _removed(dotted, value) or unknown
     for stem, words in WANTED.items():
         if kind.startswith(stem):
             return f"{dotted}: needs {words}, got {kind_of(value)}"
     limit = next((one for one in context.values() if isinstance(one, int | float)), 0)
     bound = f"{limit:,}" if type(limit) is int else f"{limit:g}"
-    got = cut(value)
+    got = shorten(value)
     sentences = {
         "too_short": f"needs at least {bound} entries",
         "too_long": f"needs {bound} entries, got {context.get('actual_length', 'another number')}",
@@ -1020,7 +1028,7 @@ def _removed(dotted: str, value: Any = None) -> str:
 
 def _suggest(name: str, allowed: list[str]) -> str:
     near = difflib.get_close_matches(name, allowed, 1)
-    return f"did you mean {near[0]!r}?" if near else f"use one of {few(allowed, 25)}"
+    return f"did you mean {near[0]!r}?" if near else f"use one of {list_some(allowed, 25)}"
 
 
 # ---- what keys mean: for `thesiskit docs`, docs/config.md and editors ----
@@ -1096,7 +1104,7 @@ def described(name: str | None) -> list[str]:
     below = [key for key in keys() if name is None or key.name.startswith(f"{name}.")]
     if not chosen and name is not None:
         known = list(dict.fromkeys(key.name for key in keys()))
-        near = difflib.get_close_matches(cut(name), known, 1)
+        near = difflib.get_close_matches(shorten(name), known, 1)
         near = near or [one for one in known if one.rpartition(".")[2] == name][:1]
         hint = f"did you mean {near[0]}?" if near else "`thesiskit docs` lists all keys"
         raise ConfigError(f"{quoted(name)} is no key of a config; {hint}")

@@ -24,7 +24,7 @@ from thesiskit.datasets.checking import LEVEL, follows_order, grouping, likely_t
 from thesiskit.datasets.features import MISSING_TEXTS
 from thesiskit.datasets.reading import REAL, Rows, Wanted, shown
 from thesiskit.datasets.source import Table
-from thesiskit.errors import DataError, UserError, cut, few, quoted
+from thesiskit.errors import DataError, UserError, list_some, quoted, shorten
 
 SHEETS = (".xlsx", ".xls", ".ods")
 MARKUP = (b"<!doctype", b"<html", b"<table", b"<?xml")
@@ -242,7 +242,7 @@ def _together(found: Found, name: str, table: Any) -> Found:
 def _left_out(found: Found) -> list[str]:
     """Say which columns are left out, by the reason."""
     return [
-        f"left out: {few([quoted(name, 30) for name in names], reading.MOST_NAMED)} ({why})"
+        f"left out: {list_some([quoted(name, 30) for name in names], reading.MOST_NAMED)} ({why})"
         for why, names in _by_reason(found.data.get("ignore", ([], ""))[0]).items()
     ]
 
@@ -293,7 +293,7 @@ def look(path: Path, asked: Hints) -> Found:
         (suffix in tables.ARRAYS, tables.REMOVED),
         (
             not (reading.text_suffix(path) or fasta),
-            f"cannot read {cut(suffix) or 'a file without a suffix'}; use {kinds}; text also "
+            f"cannot read {shorten(suffix) or 'a file without a suffix'}; use {kinds}; text also "
             "packed as .gz",
         ),
     )
@@ -373,7 +373,7 @@ class Column:
         if self.numeric and len(self.counts) > MOST_CLASSES:
             numbers = [float(value) for value in self.counts if REAL.fullmatch(value)]
             return f"{min(numbers):.4g} to {max(numbers):.4g}"
-        return few([f"{value} ({n:,})" for value, n in self.counts.most_common()], 4)
+        return list_some([f"{value} ({n:,})" for value, n in self.counts.most_common()], 4)
 
 
 def _kind(counts: Counter, numbers: dict[str, int], held: int) -> str:
@@ -468,8 +468,8 @@ def _classes(response: Column, where: str) -> tuple[Keys, str]:
         rare = [value for value, cases in response.counts.items() if cases == 1]
         if rare:
             raise DataError(
-                f"{where}: the response {quoted(response.name)} is {few(rare)} in one case only; "
-                "give two cases of each class at least, or leave such cases out"
+                f"{where}: the response {quoted(response.name)} is {list_some(rare)} in one case "
+                "only; give two cases of each class at least, or leave such cases out"
             )
         return {}, f"it has {len(response.counts)} classes"
     value, why = find_positive(response)
@@ -895,7 +895,7 @@ def starting_config(path: Path, found: Found, folder: Path) -> str:
         stem = stem.removesuffix(Path(stem).suffix) or stem
     name = re.sub(r"[^a-z0-9]+", "-", stem)[:60].strip("-")
     unit = "states" if found.family == "sequences" else "features"
-    title = f"Predictions of {cut(found.response, 40)} in {cut(path.name, 60)}"
+    title = f"Predictions of {shorten(found.response, 40)} in {shorten(path.name, 60)}"
     try:
         relative = Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:  # another drive
@@ -910,10 +910,10 @@ def starting_config(path: Path, found: Found, folder: Path) -> str:
         if key == "ignore":
             lines += _ignored(value)
         else:
-            lines.append(f"  {key}: {_value(value)}" + (f" # {cut(why, 120)}" if why else ""))
+            lines.append(f"  {key}: {_value(value)}" + (f" # {shorten(why, 120)}" if why else ""))
     data = "\n".join(lines)
     return f"""\
-# Written by `thesiskit init` from a look at {cut(path.name)}. What it guessed is said
+# Written by `thesiskit init` from a look at {shorten(path.name)}. What it guessed is said
 # beside each key: change what is wrong. Results: thesiskit run THIS-FILE
 experiment: {f"my-{name}" if name else "my-table"} # the name of the folder with the results
 title: {_value(title)}
@@ -927,9 +927,9 @@ def _ignored(columns: list[tuple[str, str]]) -> list[str]:
     """Return the list of columns to leave out, with reasons."""
     lines = ["  ignore:"]
     if len(columns) <= LISTED:
-        return [*lines, *(f"    - {_value(name)} # {cut(why, 80)}" for name, why in columns)]
+        return [*lines, *(f"    - {_value(name)} # {shorten(why, 80)}" for name, why in columns)]
     for why, names in _by_reason(columns).items():
-        lines += [f"    # {cut(why, 80)}", *(f"    - {_value(name)}" for name in names)]
+        lines += [f"    # {shorten(why, 80)}", *(f"    - {_value(name)}" for name in names)]
     return lines
 
 

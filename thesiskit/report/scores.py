@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.defaults import RESIDUAL
-from thesiskit.errors import counted
+from thesiskit.errors import pluralise
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
     GREY,
@@ -331,7 +331,7 @@ def timing_table(record: Record) -> list[Table]:
     each = [*record.tables.values()] or [record]
     sets, cases = sum(one.n_sets for one in each), sum(len(one.response) for one in each)
     caption = (
-        f"Processor seconds for {counted(sets, 'training set')} and {cases:,} test cases. "
+        f"Processor seconds for {pluralise(sets, 'training set')} and {cases:,} test cases. "
         "Selection serves all methods; fit and predict each compute the tables of integrals they "
         "need, and the first arm of each "
         f"{record.variant_name} pays for the tables that later ones share. Of a peer, only the "
