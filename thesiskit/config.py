@@ -10,7 +10,7 @@ import difflib
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import product
@@ -48,12 +48,11 @@ from thesiskit.blocks import (
 )
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Cases, Source, WrongKeyError
-from thesiskit.defaults import MOST_VALUES, NO_TRANSFORM, TABLE_CASES
+from thesiskit.defaults import MOST_VALUES, NO_TRANSFORM
 from thesiskit.errors import (
     MOST_CHARACTERS,
     MOST_LINES,
     ConfigError,
-    UserError,
     list_some,
     quoted,
     shorten,
@@ -150,6 +149,20 @@ class Evaluation(Block):
         dumped = handler(self)
         return {"groups" if key == "feature_groups" else key: one for key, one in dumped.items()}
 
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield a choice that has no outcomes to compare, and schemes without their test cases."""
+        data = config.data
+        real = getattr(config.model, "continuous", False)
+        if self.choose and (data is None or data.drawn or real):
+            yield "evaluation.choose: is for tables and texts of one's own with classes"
+        if not config.selects:
+            return
+        if data is not None and data.drawn:
+            if self.scheme not in (None, "test-set"):
+                yield "simulated data come with a test set; leave out evaluation.scheme"
+        elif self.scheme == "test-set" and not (data and data.has_test_set):
+            yield "evaluation.scheme: a test-set needs data.test_path"
+
 
 class ScreenedBlock(Block):
     """How the table was screened before anything else saw it."""
@@ -193,6 +206,31 @@ class ScreenedBlock(Block):
                 f"before the screening, so at least {columns:,}"
             )
 
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield what cannot be done with a table that was screened before."""
+        evaluation = config.evaluation
+        if self.f is not None and not config.takes_reals:
+            yield "selection.screened.f: is for model.kind: normal; give `threshold`"
+        if evaluation.feature_groups != 1:
+            yield (
+                "evaluation.feature_groups: it is not known to which group features belong that "
+                "were screened away; leave it out"
+            )
+        if self.keep is not None:
+            if "transform" in getattr(config.data, "model_fields_set", ()):
+                yield ("""Yield keys that are for other candidates, or for other models.""")
+        elif not config.drawn:
+            divides = {"scheme", "folds", "test_fraction"} & evaluation.model_fields_set
+            if divides and evaluation.scheme != "test-set":
+                key = "scheme" if "scheme" in divides else min(divides)
+                yield (
+                    f"evaluation.{key}: all cases took part in the screening of the table, so a "
+                    "test on some of them predicts too few errors; give data.test_path with cases "
+                    "that it did not see, or leave out `evaluation`: then nothing is tested"
+                )
+            if config.scheme == "none" and config.replicates > 1:
+                yield "replicates: nothing is divided at random here; leave it out"
+
 
 class SelectionBlock(Block):
     """How many features to keep."""
@@ -233,6 +271,55 @@ class SelectionBlock(Block):
         """Selections without patterns are as they were before there were any."""
         dumped, unused = handler(self), {"order": 1, "disjoint": [False], "ld": None}
         return {key: one for key, one in dumped.items() if key not in unused or one != unused[key]}
+
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield keys that are for other candidates, or for other models."""
+        if not config.selects:
+            yield from self._unfit_for_logistic(config)
+        elif config.of_patterns:
+            yield from self._unfit_for_patterns(config)
+        else:
+            keys = {"order", "disjoint", "ld"} & self.model_fields_set
+            if keys:
+                sources = join_sources(lambda source: source.family == "features")
+                yield f"selection.{min(keys)}: is for discrete features, of data.source {sources}"
+            if config.takes_reals and "ties" in self.model_fields_set:
+                yield "selection.ties: real features hardly tie; leave it out"
+            if self.screened is not None:
+                yield from self.screened.incompatibilities(config)
+
+    def _unfit_for_patterns(self, config: Any) -> Iterator[str]:
+        """Yield what cannot be done where patterns of discrete features are selected."""
+        if config.model.kind != "naive-bayes":
+            yield (
+                "data.source: patterns of discrete features are selected for model.kind: "
+                "naive-bayes; or give model.kind: logistic, which takes them all"
+            )
+        if "all" in (self.features or ()):
+            yield "selection.features: there are too many patterns to keep all; give a number"
+        if self.screened is not None or config.evaluation.feature_groups != 1:
+            key = "selection.screened" if self.screened else "evaluation.feature_groups"
+            yield f"{key}: is not for patterns of discrete features; leave it out"
+        if self.ties != "exact":
+            yield "selection.ties: ties of patterns are counted exactly; leave it out"
+
+    def _unfit_for_logistic(self, config: Any) -> Iterator[str]:
+        """Yield what cannot be done where a logistic model takes the features of patterns."""
+        if not config.of_patterns or config.model.continuous:
+            yield "selection: is for discrete features and classes; leave it out"
+        sizes = [*(self.features or ()), *(self.thresholds or ())]
+        if len(sizes) != 1 or "all" in sizes or len(self.disjoint) > 1:
+            yield "selection.features: a logistic model needs one selection; give one number"
+        if self.screened is not None:
+            yield "selection.screened: a logistic model corrects for no screening; leave it out"
+        if "all" in config.model.orders:
+            yield "model.orders: how many features are kept is not known before; give a number"
+
+
+def join_sources(fits: Callable[[type[Source]], bool]) -> str:
+    """Return the names of the sources that fit, in words."""
+    *names_before, last = (name for name, source in SOURCES.items() if fits(source))
+    return f"{', '.join(names_before)} or {last}"
 
 
 class Lattice(Block):
@@ -497,10 +584,75 @@ class Config(Block):
         return {"kind": "naive-bayes"} | value if isinstance(value, dict) else value
 
     @model_validator(mode="after")
-    def _together(self):
-        for problem in filter(None, _misfits(self)):
+    def _check_combination(self):
+        for problem in filter(None, self._problems()):
             raise ValueError(problem)
         return self
+
+    def _problems(self) -> Iterator[str]:
+        """Yield what does not fit, "" where it does."""
+        data, selection = self.data, self.selection
+        if self.reduction is not None:
+            needless = {"data", "evaluation", "selection", "model", "lattice"}
+            needless &= self.model_fields_set
+            if needless:
+                yield f"{min(needless)}: an experiment with `reduction` has none; leave it out"
+            return
+        yield from self._unfit_data()
+        if self.selects:
+            if self.of_patterns and selection is None:
+                yield (
+                    "selection: say how many patterns of discrete features are kept, such as "
+                    "{features: [20], order: 2}; or give model.kind: logistic, which takes all"
+                )
+            if (data is None) != (selection is None):
+                yield "`data` and `selection` go together"
+            if data is None and self.lattice is None:
+                yield "give `data` and `selection`, or `lattice`, or `reduction`"
+        for block in (self.model, selection, data, self.evaluation):
+            if block is not None:
+                yield from block.incompatibilities(self)
+        if self.selects and data is not None:
+            settings = (data.setting(number).sizes for number in range(data.n_settings))
+            for sizes in filter(None, settings):
+                yield "" if self.takes_reals else two_classes(self, sizes.classes)
+                yield too_many(self, sizes.width)
+
+    def _unfit_data(self) -> Iterator[str]:
+        """Yield data that the model does not take, and methods that do not take the data."""
+        data, model = self.data, self.model
+        sequences = data is not None and data.family == "sequences"
+        if self.selects:
+            if sequences:
+                yield "data.source: sequences need model.kind: logistic"
+            kinds, adjective = (
+                ((FEATURES,), "discrete") if self.of_patterns else ((BITS, REALS), "such")
+            )
+            for method in model.methods:
+                listed = method in PEERS or self.of_patterns
+                if listed and method not in (*models.OWN, *names(*kinds)):
+                    yield (
+                        f"model.methods: {method} takes no {adjective} features; choose from "
+                        f"{', '.join(names(*kinds))}"
+                    )
+            return
+        if data is None or data.family == "table":
+            sources = join_sources(lambda source: source.family != "table")
+            needs = "model.kind: logistic needs sequences or discrete features"
+            yield f"{needs}: data.source {sources}"
+            return
+        if model.continuous and not data.real:
+            sources = join_sources(lambda source: source.real)
+            needs = f"model.response: gaussian needs data.source: {sources}"
+            yield f"{needs}; {data.source} has classes"
+        kind = SEQUENCES if sequences else RESPONSES if model.continuous else FEATURES
+        for peer in model.peers:
+            if peer not in names(kind):
+                yield _removed("model.peers", peer)
+                yield (
+                    f"model.peers: there is no peer {peer!r} for {kind}; choose from "
+                    f"{', '.join(names(kind))}"
+                )
 
     def training_with_all(self) -> "Config":
         """Return this config as it is fitted for new cases: all cases train.
@@ -604,93 +756,15 @@ class Config(Block):
         return 1 if self.data is None else self.data.n_settings
 
 
-# ---- what keys must be like together ----
-
-
-def _misfits(config: Config) -> Iterator[str | None]:
-    """Yield what does not go together, None or "" where it does; only the first need make sense."""
-    data, model, selection = config.data, config.model, config.selection
-    if config.reduction is not None:
-        others = {"data", "evaluation", "selection", "model", "lattice"} & config.model_fields_set
-        if others:
-            yield f"{min(others)}: an experiment with `reduction` has none; leave it out"
-        return
-    real = not config.selects and model.continuous
-    if config.evaluation.choose and (data is None or data.drawn or real):
-        yield "evaluation.choose: is for tables and texts of one's own with classes"
-    if not config.selects or (data and data.family == "sequences"):
-        yield from _misfits_of_patterns(config)
-        return
-    yield from _misfits_of_candidates(config)
-    if (data is None) != (selection is None):
-        yield "`data` and `selection` go together"
-    if model.kind == "mixture":
-        cases = data.sizes.train if data and data.sizes else 0
-        if cases > TABLE_CASES:
-            yield (
-                f"data.train: the mixture model takes at most {TABLE_CASES} training cases, "
-                f"got {cases}; use fewer, or model.kind: naive-bayes"
-            )
-        if "enumeration" in model.samplers and (selection is None or selection.features != [1]):
-            yield "model.samplers: enumeration needs `selection.features: [1]`"
-    if "transform" in getattr(data, "model_fields_set", ()):
-        if config.screened is not None and config.screened.keep is not None:
-            yield "selection.screened.keep: is done before a transform. Fix: leave out one of them"
-        if not config.takes_reals:
-            yield "data.transform: is for real features. Fix: use model.kind: normal or pool"
-    if config.takes_reals:
-        yield from _misfits_of_reals(config)
-    elif config.screened and config.screened.f is not None:
-        yield "selection.screened.f: is for model.kind: normal; give `threshold`"
-    yield data.misfit(model.kind, continuous=False) if data else None
-    if data is None and config.lattice is None:
-        yield "give `data` and `selection`, or `lattice`, or `reduction`"
-    yield from _misfits_of_sizes(config)
-    if config.screened is not None:
-        yield from _misfits_of_screening(config, config.screened)
-
-
-def _misfits_of_reals(config: Config) -> Iterator[str]:
-    """Yield what real features do not have."""
-    selection, data = config.selection, config.data
-    if selection and "ties" in selection.model_fields_set:
-        yield "selection.ties: real features hardly tie; leave it out"
-    if data is None or data.sizes is None:
-        return
-    if not all(data.setting(number).real_features for number in range(data.n_settings)):
-        yield (
-            f"data.source: {data.source} draws binary features here; for model.kind: normal "
-            "give real ones, of data.source signals or normal"
-        )
-    try:
-        config.first_model.check(data.sizes.classes)
-    except UserError as error:
-        yield f"model.{error}"
-
-
-def _misfits_of_sizes(config: Config) -> Iterator[str]:
-    """Yield what data of chapter 2 cannot have."""
-    data, scheme = config.data, config.evaluation.scheme
-    if data is not None and data.sizes is not None and not config.takes_reals:
-        yield two_classes(config, data.sizes.classes)
-    if data is None or not data.drawn:
-        if scheme == "test-set" and not (data and data.has_test_set):
-            yield "evaluation.scheme: a test-set needs data.test_path"
-        return
-    if scheme not in (None, "test-set"):
-        yield "simulated data come with a test set; leave out evaluation.scheme"
-    for number in range(data.n_settings):
-        sizes = data.setting(number).sizes
-        assert sizes is not None
-        yield too_many(config, sizes.width)
+# ---- what data and selections must be like together ----
 
 
 def two_classes(config: Config, count: int) -> str:
     """Say that a kind of model takes two classes; nothing where there are no more."""
     if count <= 2:
         return ""
-    kind, other = config.model.kind, "logistic" if config.of_patterns else "normal"
-    return f"model.kind: {kind} takes two classes, and there are {count}; use model.kind: {other}"
+    kind, fix = config.model.kind, "logistic" if config.of_patterns else "normal"
+    return f"model.kind: {kind} takes two classes, and there are {count}; use model.kind: {fix}"
 
 
 def too_many(config: Config, p: int) -> str:
@@ -708,132 +782,9 @@ def too_many(config: Config, p: int) -> str:
         return f"evaluation.feature_groups: cannot make {groups} groups of {p} features"
     for k in (config.selection and config.selection.features) or []:
         if k != "all" and k > p // groups and not config.of_patterns:
-            each = " in a group" if groups > 1 else ""
-            return f"selection.features: cannot keep {k} of {p // groups} features{each}"
+            place = " in a group" if groups > 1 else ""
+            return f"selection.features: cannot keep {k} of {p // groups} features{place}"
     return ""
-
-
-def _misfits_of_screening(config: Config, screened: ScreenedBlock) -> Iterator[str]:
-    """Yield what cannot be done with a table that was screened before."""
-    if config.evaluation.feature_groups != 1:
-        yield (
-            "evaluation.feature_groups: it is not known to which group features belong that were "
-            "screened away; leave it out"
-        )
-    if screened.keep is not None:
-        return
-    if not config.drawn:
-        divides = {"scheme", "folds", "test_fraction"} & config.evaluation.model_fields_set
-        if divides and config.evaluation.scheme != "test-set":
-            key = "scheme" if "scheme" in divides else min(divides)
-            yield (
-                f"evaluation.{key}: all cases took part in the screening of the table, so a test "
-                "on some of them predicts too few errors; give data.test_path with cases that it "
-                "did not see, or leave out `evaluation`: then nothing is tested"
-            )
-        if config.scheme == "none" and config.replicates > 1:
-            yield "replicates: nothing is divided at random here; leave it out"
-
-
-def _misfits_of_candidates(config: Config) -> Iterator[str]:
-    """Yield what does not go together with what is selected from, columns or patterns of them."""
-    selection, model = config.selection, config.model
-    kinds, what = ((FEATURES,), "discrete") if config.of_patterns else ((BITS, REALS), "such")
-    for method in model.methods:
-        if method not in (*models.OWN, *names(*kinds)) and (what == "discrete" or method in PEERS):
-            yield (
-                f"model.methods: {method} takes no {what} features; choose from "
-                f"{', '.join(names(*kinds))}"
-            )
-    if selection is None:
-        if config.of_patterns:
-            yield (
-                "selection: say how many patterns of discrete features are kept, such as "
-                "{features: [20], order: 2}; or give model.kind: logistic, which takes all"
-            )
-        return
-    keys = {"order", "disjoint", "ld"} & selection.model_fields_set
-    if not config.of_patterns:
-        if keys:
-            sources = _either(name for name, one in SOURCES.items() if one.family == "features")
-            yield f"selection.{min(keys)}: is for discrete features, of data.source {sources}"
-        return
-    if model.kind != "naive-bayes":
-        yield (
-            "data.source: patterns of discrete features are selected for model.kind: naive-bayes; "
-            "or give model.kind: logistic, which takes them all"
-        )
-    if config.data is not None and config.data.drawn and not config.data.names:
-        yield (
-            f"data.source: {config.data.source} draws cases for model.kind: logistic; genotypes "
-            "draws them for a selection of patterns"
-        )
-    if "all" in (selection.features or ()):
-        yield "selection.features: there are too many patterns to keep all; give a number"
-    if selection.screened is not None or config.evaluation.feature_groups != 1:
-        key = "selection.screened" if selection.screened else "evaluation.feature_groups"
-        yield f"{key}: is not for patterns of discrete features; leave it out"
-    if selection.ties != "exact":
-        yield "selection.ties: ties of patterns are counted exactly; leave it out"
-
-
-def _misfits_of_patterns(config: Config) -> Iterator[str | None]:
-    """Yield what logistic models cannot do."""
-    data, model = config.data, config.model
-    if config.selects:
-        yield "data.source: sequences need model.kind: logistic"
-    if data is None or data.family == "table":
-        takes = _either(name for name, source in SOURCES.items() if source.family != "table")
-        yield f"model.kind: logistic needs sequences or discrete features: data.source {takes}"
-        return
-    if model.continuous and not data.real:
-        real = _either(name for name, source in SOURCES.items() if source.real)
-        yield f"model.response: gaussian needs data.source: {real}; {data.source} has classes"
-    yield data.misfit(model.kind, continuous=model.continuous)
-    sequences = data.family == "sequences"
-    width = data.sizes.width if data.sizes else getattr(data, "history", None)
-    yield model.order_beyond(width, data.family) if width else None
-    yield _misfit_of_loci(config)
-    if getattr(data, "covariates", ()):
-        yield "data.covariates: is for model.kind: naive-bayes, with a selection; leave it out"
-    if config.block != 1:
-        yield "block: each division has a file of its own here; leave it out"
-    if config.scheme != config.usual_scheme:
-        what = "sequences" if sequences else "these data"
-        tests = config.usual_scheme == "test-set"
-        has = "come with a test set" if tests else "are divided by k-fold"
-        yield f"evaluation.scheme: {what} {has}; leave it out"
-    if config.evaluation.feature_groups != 1:
-        yield "evaluation.feature_groups: a logistic model takes all features; leave it out"
-    if sequences and model.min_cases > 1:
-        yield "model.min_cases: is for discrete features; leave it out"
-    kind = SEQUENCES if sequences else RESPONSES if model.continuous else FEATURES
-    known = names(kind)
-    for peer in (one for one in model.peers if one not in known):
-        yield _removed("model.peers", peer)
-        yield f"model.peers: there is no peer {peer!r} for {kind}; choose from {', '.join(known)}"
-
-
-def _misfit_of_loci(config: Config) -> str | None:
-    """Say what a logistic model does not do with a selection: it takes the features of patterns."""
-    wanted = config.selection
-    if wanted is None:
-        return None
-    if not config.of_patterns or config.model.continuous:
-        return "selection: is for discrete features and classes; leave it out"
-    sizes = [*(wanted.features or ()), *(wanted.thresholds or ())]
-    if len(sizes) != 1 or "all" in sizes or len(wanted.disjoint) > 1:
-        return "selection.features: a logistic model needs one selection; give one number"
-    if wanted.screened is not None:
-        return "selection.screened: a logistic model corrects for no screening; leave it out"
-    if "all" in config.model.orders:
-        return "model.orders: how many features are kept is not known before; give a number"
-    return None
-
-
-def _either(words: Iterator[str]) -> str:
-    *others, last = words
-    return " or ".join([", ".join(others), last] if others else [last])
 
 
 # ---- reading one ----

@@ -10,6 +10,7 @@ K_t           values       the symbols of each feature
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
@@ -105,12 +106,13 @@ class InteractionData(Source):
         """What the generator depends on: noise only scales what is drawn."""
         return self.model_dump(exclude={"noise"})
 
-    def misfit(self, kind: str, *, continuous: bool) -> str | None:
-        """Say which key has nothing to do with such responses."""
-        alien, wanted = ("classes", "classes") if continuous else ("noise", "gaussian")
-        if alien in self.model_fields_set:
-            return f"data.{alien}: is for model.response: {wanted}; leave it out"
-        return None
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield a key that is for other responses."""
+        continuous = getattr(config.model, "continuous", False)
+        key, response = ("classes", "classes") if continuous else ("noise", "gaussian")
+        if key in self.model_fields_set:
+            yield f"data.{key}: is for model.response: {response}; leave it out"
+        yield from super().incompatibilities(config)
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
         table, _ = draw_interactions(
@@ -221,10 +223,11 @@ class GenotypesData(Source):
         of_pairs = [f"pair{j // 2 + 1}{'ab'[j % 2]}" for j in range(pairs)]
         return of_pairs + [f"locus{j + 1}" for j in range(pairs, loci)]
 
-    def misfit(self, kind: str, *, continuous: bool) -> str | None:
-        if kind == "logistic" and len(self.settings) > 1:
-            return "data.settings: a logistic model takes one setting; leave out the others"
-        return None
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield settings beyond the one that a logistic model takes."""
+        if config.model.kind == "logistic" and len(self.settings) > 1:
+            yield "data.settings: a logistic model takes one setting; leave out the others"
+        yield from super().incompatibilities(config)
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
         X, response = draw_genotypes(rng, self.settings[0])

@@ -11,7 +11,7 @@ A source that reads implements `read`; one that draws sets `drawn`, and implemen
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -359,13 +359,21 @@ class Source(Block):
             return self
         return self.model_copy(update={self.several: [getattr(self, self.several)[number]]})
 
-    def misfit(self, kind: str, *, continuous: bool) -> str | None:
-        """Say which key has nothing to do with such a model, and what to do; None if all is well.
-
-        kind : model.kind.
-        continuous : whether its responses are real numbers.
-        """
-        return None
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield keys of data, or features, that the model does not take."""
+        if "transform" in self.model_fields_set and not config.takes_reals:
+            yield "data.transform: is for real features. Fix: use model.kind: normal or pool"
+        if config.of_patterns and config.selects and self.drawn and not self.names:
+            yield (
+                f"data.source: {self.source} draws cases for model.kind: logistic; genotypes "
+                "draws them for a selection of patterns"
+            )
+        settings = [self.setting(number) for number in range(self.n_settings)]
+        if self.sizes and config.takes_reals and not all(one.real_features for one in settings):
+            yield (
+                f"data.source: {self.source} draws binary features here; for model.kind: normal "
+                "give real ones, of data.source signals or normal"
+            )
 
     def files(self, folder: Path) -> list[str]:
         """Return the files of the user's that keys name, as the config has them.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, cached_property, lru_cache
 from numbers import Real
@@ -127,6 +127,14 @@ class SelectingBlock(Block):
         if not set(value) & set(OWN):
             raise ValueError("add corrected or uncorrected; peers stand beside them")
         return value
+
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield priors that do not fit the number of classes that are drawn."""
+        if self.takes == "reals" and config.data is not None and config.data.sizes is not None:
+            try:
+                config.first_model.check(config.data.sizes.classes)
+            except UserError as error:
+                yield f"model.{error}"
 
     @property
     def variants(self) -> list[str]:
