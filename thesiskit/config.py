@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -54,6 +54,7 @@ from thesiskit.errors import (
     MOST_LINES,
     ConfigError,
     list_some,
+    pluralise,
     quoted,
     shorten,
 )
@@ -141,13 +142,15 @@ class Evaluation(Block):
             return value
         if "feature_groups" in value:
             raise ValueError("groups is the old name of feature_groups; leave out groups")
-        return {"feature_groups" if key == "groups" else key: one for key, one in value.items()}
+        return {"feature_groups" if key == "groups" else key: entry for key, entry in value.items()}
 
     @model_serializer(mode="wrap")
     def _as_results_have_it(self, handler: Any) -> dict[str, Any]:
         """Results keep the old name, by which they are found and compared."""
         dumped = handler(self)
-        return {"groups" if key == "feature_groups" else key: one for key, one in dumped.items()}
+        return {
+            "groups" if key == "feature_groups" else key: entry for key, entry in dumped.items()
+        }
 
     def incompatibilities(self, config: Any) -> Iterator[str]:
         """Yield a choice that has no outcomes to compare, and schemes without their test cases."""
@@ -270,7 +273,9 @@ class SelectionBlock(Block):
     def _without_patterns(self, handler: Any) -> dict[str, Any]:
         """Selections without patterns are as they were before there were any."""
         dumped, unused = handler(self), {"order": 1, "disjoint": [False], "ld": None}
-        return {key: one for key, one in dumped.items() if key not in unused or one != unused[key]}
+        return {
+            key: entry for key, entry in dumped.items() if key not in unused or entry != unused[key]
+        }
 
     def incompatibilities(self, config: Any) -> Iterator[str]:
         """Yield keys that are for other candidates, or for other models."""
@@ -467,19 +472,21 @@ class ClusterBlock(Block):
     @field_validator("options")
     @classmethod
     def _known(cls, value: list[str]) -> list[str]:
-        given: dict[str, str] = {}
+        option_of: dict[str, str] = {}
         for option in value:
-            named = re.fullmatch(r"--([a-z][a-z-]*)(=.+)?", option)
-            said = shorten(option)
-            if named is None:
+            match = re.fullmatch(r"--([a-z][a-z-]*)(=.+)?", option)
+            text = shorten(option)
+            if match is None:
                 raise ValueError(f"write it as --name or --name=value, not {quoted(option)}")
-            if named[1] in SBATCH_KEYS:
-                raise ValueError(f"{said}: use `cluster.{SBATCH_KEYS[named[1]]}`")
-            if named[1] in SBATCH_OURS.split():
-                raise ValueError(f"{said}: is set by thesiskit; leave it out")
-            if named[1] in given:
-                raise ValueError(f"{given[named[1]]} and {said} are one option; keep one of them")
-            given[named[1]] = said
+            if match[1] in SBATCH_KEYS:
+                raise ValueError(f"{text}: use `cluster.{SBATCH_KEYS[match[1]]}`")
+            if match[1] in SBATCH_OURS.split():
+                raise ValueError(f"{text}: is set by thesiskit; leave it out")
+            if match[1] in option_of:
+                raise ValueError(
+                    f"{option_of[match[1]]} and {text} are one option; keep one of them"
+                )
+            option_of[match[1]] = text
         return value
 
     @property
@@ -490,10 +497,12 @@ class ClusterBlock(Block):
     @property
     def requests(self) -> dict[str, str | bool]:
         """Options of sbatch for a job, without their dashes."""
-        given = {name: getattr(self, key) for name, key in SBATCH_KEYS.items() if name != "array"}
-        named = {name: str(value) for name, value in given.items() if value is not None}
+        requested = {
+            name: getattr(self, key) for name, key in SBATCH_KEYS.items() if name != "array"
+        }
+        texts = {name: str(value) for name, value in requested.items() if value is not None}
         further = (option[2:].partition("=") for option in self.options)
-        return named | {name: value if equals else True for name, equals, value in further}
+        return texts | {name: value if equals else True for name, equals, value in further}
 
 
 def _minutes(text: str) -> int:
@@ -629,8 +638,8 @@ class Config(Block):
                 ((FEATURES,), "discrete") if self.of_patterns else ((BITS, REALS), "such")
             )
             for method in model.methods:
-                listed = method in PEERS or self.of_patterns
-                if listed and method not in (*models.OWN, *names(*kinds)):
+                is_known = method in PEERS or self.of_patterns
+                if is_known and method not in (*models.OWN, *names(*kinds)):
                     yield (
                         f"model.methods: {method} takes no {adjective} features; choose from "
                         f"{', '.join(names(*kinds))}"
@@ -663,8 +672,8 @@ class Config(Block):
         """
         fitted = {*models.OWN, *(name for name, peer in PEERS.items() if peer.exported)}
         key = "methods" if self.selects else "peers"
-        left = [method for method in getattr(self.model, key) if method in fitted]
-        model = self.model.model_copy(update={key: left})
+        methods = [method for method in getattr(self.model, key) if method in fitted]
+        model = self.model.model_copy(update={key: methods})
         changes: dict[str, Any] = {"model": model, "evaluation": Evaluation()}
         screened = self.screened
         files = self.data if hasattr(self.data, "test_path") else None
@@ -824,27 +833,28 @@ def load_config(
         if not (key and equals):
             raise ConfigError(f"--set {shorten(text)}: write it as key=value, such as --set seed=3")
         places.override(tree, key, value, parse=True)
-    for key, option, given in (("seed", "--seed", seed), ("experiment", "--name", name)):
-        if given is not None:
-            tree[key] = given
-            places.given[key] = f"{option} {shorten(given)}"
+    for key, option, argument in (("seed", "--seed", seed), ("experiment", "--name", name)):
+        if argument is not None:
+            tree[key] = argument
+            places.given[key] = f"{option} {shorten(argument)}"
     try:
         config = Config.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError(_first(_explained(error, places))) from None
+        raise ConfigError(_first_problems(_explained(error, places))) from None
     config._places = places
     # its results are beside those of the whole experiment
     return config.model_copy(update={"experiment": f"{config.experiment}-smoke"} if smoke else {})
 
 
-def _first(problems: list[str]) -> str:
+def _first_problems(problems: list[str]) -> str:
     """Return a message of the first problems, as many as a user reads, and how many more there are.
 
     A line for each; lines that would be cut are left out.
     """
     for most in range(min(len(problems), MOST_LINES), 0, -1):
-        left = len(problems) - most
-        lines = problems[:most] + ([f"and {left} more problem" + "s" * (left > 1)] if left else [])
+        n_more = len(problems) - most
+        rest = [f"and {pluralise(n_more, 'more problem')}"] if n_more else []
+        lines = problems[:most] + rest
         if len(lines) <= MOST_LINES and sum(map(len, lines)) <= MOST_CHARACTERS:
             break
     return "\n".join(lines)
@@ -875,11 +885,11 @@ def _inner(field: FieldInfo) -> tuple[str, Mapping[str, Any]]:
         for part in get_args(annotation):
             yield from parts(part)
 
-    held = [part for one in (field.annotation, *field.metadata) for part in parts(one)]
-    for part in held:
+    nested = [*parts(field.annotation), *chain.from_iterable(map(parts, field.metadata))]
+    for part in nested:
         if isinstance(part, ByTag):
             return part.tag, part.classes
-    blocks = [part for part in held if isinstance(part, type) and issubclass(part, Block)]
+    blocks = [part for part in nested if isinstance(part, type) and issubclass(part, Block)]
     return "", {"": blocks[0]} if blocks else {}
 
 
@@ -891,10 +901,10 @@ def _explained(error: ValidationError, places: Places) -> list[str]:
         kind, value = problem["type"], problem.get("input")
         keys, block = _locate(problem["loc"], kind == "extra_forbidden")
         dotted = ".".join(shorten(key) for key in keys)
-        text = _what(problem, dotted, block)
+        text = message_for(problem, dotted, block)
         if not dotted:  # a check of several keys says itself which one
-            named = re.match(r"([a-z_]+(\.[a-z_]+)*): ", text)
-            dotted = named[1] if named else ""
+            match = re.match(r"([a-z_]+(\.[a-z_]+)*): ", text)
+            dotted = match[1] if match else ""
         # a value out of range tells more than a wrong word, and that more than a wrong kind
         telling = 1 if kind.startswith(tuple(WANTED)) or kind == "missing" else 3
         if kind == "literal_error":
@@ -926,7 +936,7 @@ def _locate(location: tuple, unknown: bool) -> tuple[tuple, type[BaseModel]]:
     return tuple(keys), block
 
 
-def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
+def message_for(problem: Any, dotted: str, block: type[BaseModel]) -> str:
     """Say what is wrong at a key, and what to do."""
     kind, value, context = problem["type"], problem.get("input"), problem.get("ctx", {})
     name = dotted.rpartition(".")[2]
@@ -952,7 +962,7 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
     for stem, words in WANTED.items():
         if kind.startswith(stem):
             return f"{dotted}: needs {words}, got {kind_of(value)}"
-    limit = next((one for one in context.values() if isinstance(one, int | float)), 0)
+    limit = next((number for number in context.values() if isinstance(number, int | float)), 0)
     bound = f"{limit:,}" if type(limit) is int else f"{limit:g}"
     got = shorten(value)
     sentences = {
@@ -1012,14 +1022,16 @@ def _keys(model: type[BaseModel], prefix: str, tag: str, block: str) -> Iterator
         whole = f"{prefix}{name}"
         yield Key(whole, block, _default(field), " ".join((field.description or "").split()))
         key, classes = _inner(field)
-        inner = {word: block_of_class(one) for word, one in classes.items()}
+        inner = {word: block_of_class(entry) for word, entry in classes.items()}
         if key:
-            titles = {word: (one.__doc__ or "").partition("\n")[0] for word, one in inner.items()}
+            titles = {
+                word: (entry.__doc__ or "").partition("\n")[0] for word, entry in inner.items()
+            }
             about = " ".join(f"`{word}`: {title}" for word, title in titles.items())
             first = next(iter(inner.values()))
             yield Key(f"{whole}.{key}", block, _default(first.model_fields[key]), about)
-        for word, one in inner.items():
-            yield from _keys(one, f"{whole}.", key, f"{key}: {word}" if key else block)
+        for word, entry in inner.items():
+            yield from _keys(entry, f"{whole}.", key, f"{key}: {word}" if key else block)
 
 
 def _default(field: FieldInfo) -> str:
@@ -1051,20 +1063,23 @@ def described(name: str | None) -> list[str]:
     ------
     ConfigError: there is no such key; which was perhaps meant.
     """
-    chosen = [key for key in keys() if key.name == name]
+    exact = [key for key in keys() if key.name == name]
     below = [key for key in keys() if name is None or key.name.startswith(f"{name}.")]
-    if not chosen and name is not None:
-        known = list(dict.fromkeys(key.name for key in keys()))
-        near = difflib.get_close_matches(shorten(name), known, 1)
-        near = near or [one for one in known if one.rpartition(".")[2] == name][:1]
+    if not exact and name is not None:
+        all_names = list(dict.fromkeys(key.name for key in keys()))
+        near = difflib.get_close_matches(shorten(name), all_names, 1)
+        near = (
+            near
+            or [candidate for candidate in all_names if candidate.rpartition(".")[2] == name][:1]
+        )
         hint = f"did you mean {near[0]}?" if near else "`thesiskit docs` lists all keys"
         raise ConfigError(f"{quoted(name)} is no key of a config; {hint}")
     lines = []
-    for key in chosen:
-        said = [f"({key.block})"] if key.block else []
-        said += ["required"] if key.default == "required" else []
-        said += [f"default {key.default}"] if key.default not in ("", "required") else []
-        lines.append(f"{key.name}  {', '.join(said)}".rstrip())
+    for key in exact:
+        about = [f"({key.block})"] if key.block else []
+        about += ["required"] if key.default == "required" else []
+        about += [f"default {key.default}"] if key.default not in ("", "required") else []
+        lines.append(f"{key.name}  {', '.join(about)}".rstrip())
         lines += textwrap.wrap(key.text, 96, initial_indent="  ", subsequent_indent="  ")
     for key in below:
         first = re.split(r"\.\s+(?=[A-Z`])", key.text)[0].rstrip(".")
