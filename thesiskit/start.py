@@ -43,7 +43,6 @@ UNFIT = {  # why a column is left out, where the model takes discrete features, 
 FEW_VALUES = 10  # a whole number with more is a measurement
 LONGEST_ID = 200  # characters
 MOST_CLASSES = 20  # whole numbers with more values are numbers to predict
-MANY_MEASURED = 20  # columns, above which one of classes stands out among measurements
 DAY = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")  # 20240131
 WHEN = re.compile(rf"(?:{reading.DATE.pattern})(?:[T ][0-9]{{1,2}}:[0-9]{{2}}.*)?")
 NUMBER = re.compile(
@@ -419,8 +418,8 @@ def find_response(
             fits = column.kind != "empty" if whole_name else column.class_like
             if name == words[not whole_name] and fits:
                 return column, "by its name"
-    free = [column for column in columns if not (column.names_cases or column.counter)
-            and column.kind not in ("empty", "constant", "date")]  # fmt: skip
+    candidates = (column for column in columns if not (column.names_cases or column.counter))
+    free = [column for column in candidates if column.kind not in ("empty", "constant", "date")]
     if not free:
         raise DataError(
             f"{file_name}: no column could be a response; say which is with --response COLUMN"
@@ -432,8 +431,6 @@ def find_response(
         return last, "the last column"
     if pairs:
         return pairs[0], "the first column of two words"
-    if len(few_valued) == 1 and len(free) > MANY_MEASURED:
-        return few_valued[0], "the only column that does not hold measurements"
     return last, "the last column"
 
 
@@ -723,11 +720,11 @@ def _names_columns(first: list[str], cases: list[list[str]]) -> bool:
 
 def _parquet_columns(path: Path, hints: Hints) -> Inspected:
     frame, _ = reading.read_frame(path, Wanted(None, new=True, features=[]))
-    columns = [
-        Column(str(name), ["" if value is None or value != value else str(value)
-                           for value in frame[name].tolist()], hints.missing)
-        for name in frame.columns
-    ]  # fmt: skip
+    columns = []
+    for name in frame.columns:
+        values = frame[name].tolist()
+        cells = ["" if value is None or value != value else str(value) for value in values]
+        columns.append(Column(str(name), cells, hints.missing))
     return columns, hints.numbers, len(frame), []
 
 

@@ -66,7 +66,6 @@ REDUCTION = Need("a reduction", lambda c: c["reduction"] is not None)
 HMM = Need("data.source: hidden-markov", lambda c: bool(c["data"] and "transition" in c["data"]))
 TEST_SET = Need("a test set", lambda c: c["scheme"] == "test-set")
 TESTS = Need("test cases", lambda c: c["scheme"] != "none")
-TABLES = Need("several tables in data.sets", lambda c: bool(several_tables(c)))
 ONE_TABLE = Need("one table in data.sets", lambda c: not several_tables(c))
 ARROWS = Need("data.arrows", lambda c: bool(c["data"] and c["data"].get("arrows")))
 ALIKE = Need("data sets of one kind", lambda c: len((c["data"] or {}).get("settings") or []) < 2)
@@ -240,7 +239,7 @@ def parts_without_tests(config: dict[str, Any]) -> list[str]:
 def _lacking(name: str, config: dict[str, Any]) -> list[Need]:
     """Return what a part needs and the config does not have."""
     needs = PARTS[name].needs
-    if TABLES not in needs and name not in OF_SEVERAL:
+    if name not in OF_SEVERAL:
         needs = (ONE_TABLE, *needs)
     return [need for need in needs if not need.met(config)]
 
