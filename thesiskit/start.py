@@ -176,11 +176,9 @@ def draft_config(path: Path, hints: Hints, folder: Path) -> tuple[str, list[str]
             text, config, cases = _read_draft(path, guess, folder)
     form, reason = likely_transform(cases[0]) if guess.real else ("", "")
     if form:
-        notes = [
-            *guess.notes,
-            f"features are transformed (data.transform: {form}), as they are {reason}",
-        ]
-        guess = replace(guess, data=guess.data | {"transform": (form, reason)}, notes=notes)
+        note = f"features are transformed (data.transform: {form}), as they are {reason}"
+        data = guess.data | {"transform": (form, reason)}
+        guess = replace(guess, data=data, notes=[*guess.notes, note])
         text, config, cases = _read_draft(path, guess, folder)
     notes = [*guess.notes, *_left_out(guess), *(note for table in cases for note in table.notes)]
     notes += _small(guess, cases[0].classes, cases[0].response)
@@ -235,21 +233,19 @@ def with_case_groups(guess: FileGuess, name: str, table: Any) -> FileGuess:
         data["ignore"] = (list(ignored.items()), "")
     description = f"{len({*groups} - {'', 'nan'}):,} groups of cases, such as patients"
     data["case_groups"] = (name, f"{description}: each is in one fold")
-    notes = [
-        *guess.notes,
-        f"{quoted(name)} has {description}: each stays in one fold (case_groups)",
-    ]
+    note = f"{quoted(name)} has {description}: each stays in one fold (case_groups)"
     width = max(1, guess.width - len({*table.features_of(name)} & {*table.columns}))
-    return replace(guess, data=data, notes=notes, smallest=smallest, width=width)
+    guess = replace(guess, data=data, notes=[*guess.notes, note])
+    return replace(guess, smallest=smallest, width=width)
 
 
 def _left_out(guess: FileGuess) -> list[str]:
     """Say which columns are left out, by the reason."""
-    return [
-        f"left out: {list_some([quoted(name, 30) for name in names], reading.MOST_NAMED)} "
-        f"({reason})"
-        for reason, names in _by_reason(guess.data.get("ignore", ([], ""))[0]).items()
-    ]
+    lines = []
+    for reason, names in _by_reason(guess.data.get("ignore", ([], ""))[0]).items():
+        columns = list_some([quoted(name, 30) for name in names], reading.MOST_NAMED)
+        lines.append(f"left out: {columns} ({reason})")
+    return lines
 
 
 def _small(guess: FileGuess, names: Sequence[str], y: np.ndarray) -> list[str]:
@@ -282,15 +278,13 @@ def inspect_file(path: Path, hints: Hints) -> FileGuess:
         return arrays[suffix](path, response)
     if suffix == ".parquet":
         return _inspect_table(path, hints)
-    json_suffix = suffix in (".json", ".jsonl")
     kinds = ", ".join((*tables.KINDS, *sequences.FASTA[:2]))
-    is_markup = start.lower().startswith(MARKUP)
-    is_json = start[:1] in (b"{", b"[") and (json_suffix or start[-1:] in b"}],")
+    is_json = start[:1] in (b"{", b"[") and (suffix in (".json", ".jsonl") or start[-1:] in b"}],")
     fault = ""
     if suffix in SHEETS or start.startswith(b"PK\x03\x04"):
         fault = "a spreadsheet, or another packed file; save its sheet as .csv (in Excel: Save As, "
         fault += "CSV UTF-8)"
-    elif is_markup or is_json:
+    elif is_json or start.lower().startswith(MARKUP):
         fault = "it is not a table; save it as .csv"
     elif suffix in tables.ARRAYS:
         fault = tables.REMOVED

@@ -240,9 +240,8 @@ def _rare(y: np.ndarray, classes: Sequence[str], folds: int) -> list[str]:
     if not len(fewer):
         return []
     have = pluralise(len(fewer), "class has", "classes have")
-    names = list_some(
-        [f"{quoted(classes[k], 30)} ({counts[k]})" for k in map(int, fewer)], NAMED, 40
-    )
+    sizes = [f"{quoted(classes[k], 30)} ({counts[k]})" for k in map(int, fewer)]
+    names = list_some(sizes, NAMED, 40)
     return [
         f"{have} fewer cases than there are folds ({folds}): {names}; some folds test none of "
         "them: lower evaluation.folds, add cases, or put classes together"
