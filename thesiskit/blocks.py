@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from thesiskit.defaults import LOG, MOST_POINTS, NO_TRANSFORM, SCORES
-from thesiskit.errors import cut
+from thesiskit.errors import shorten
 
 MOST = 2**63 - 1  # what arrays and files can hold; sizes that are absurd are for estimates
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
@@ -48,7 +48,7 @@ def distinct(values: list) -> list:
     """Return the values, or say which is given twice."""
     for i, value in enumerate(values):
         if value in values[:i]:
-            raise ValueError(f"{cut(value)} is given twice")
+            raise ValueError(f"{shorten(value)} is given twice")
     return values
 
 
@@ -56,7 +56,7 @@ def probabilities(values: list[float]) -> list[float]:
     """Return the values, or say that they are no probabilities above 0."""
     beyond = [pi for pi in values if not 0 < pi <= 1]
     if beyond or not values:
-        got = f"; {cut(beyond[0])} is not" if beyond else ", not an empty list"
+        got = f"; {shorten(beyond[0])} is not" if beyond else ", not an empty list"
         raise ValueError(
             f"needs probabilities above 0 and at most 1, such as [0.001, 0.01, 0.1, 1]{got}"
         )

@@ -10,10 +10,10 @@ import difflib
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -48,8 +48,16 @@ from thesiskit.blocks import (
 )
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import Cases, Source, WrongKeyError
-from thesiskit.defaults import MOST_VALUES, NO_TRANSFORM, TABLE_CASES
-from thesiskit.errors import MOST_CHARACTERS, MOST_LINES, ConfigError, UserError, cut, few, quoted
+from thesiskit.defaults import MOST_VALUES, NO_TRANSFORM
+from thesiskit.errors import (
+    MOST_CHARACTERS,
+    MOST_LINES,
+    ConfigError,
+    list_some,
+    pluralise,
+    quoted,
+    shorten,
+)
 from thesiskit.models import MODELS
 from thesiskit.models import base as models
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, RESPONSES, SEQUENCES, names
@@ -134,13 +142,29 @@ class Evaluation(Block):
             return value
         if "feature_groups" in value:
             raise ValueError("groups is the old name of feature_groups; leave out groups")
-        return {"feature_groups" if key == "groups" else key: one for key, one in value.items()}
+        return {"feature_groups" if key == "groups" else key: entry for key, entry in value.items()}
 
     @model_serializer(mode="wrap")
     def _as_results_have_it(self, handler: Any) -> dict[str, Any]:
         """Results keep the old name, by which they are found and compared."""
         dumped = handler(self)
-        return {"groups" if key == "feature_groups" else key: one for key, one in dumped.items()}
+        return {
+            "groups" if key == "feature_groups" else key: entry for key, entry in dumped.items()
+        }
+
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield a choice that has no outcomes to compare, and schemes without their test cases."""
+        data = config.data
+        real = getattr(config.model, "continuous", False)
+        if self.choose and (data is None or data.drawn or real):
+            yield "evaluation.choose: is for tables and texts of one's own with classes"
+        if not config.selects:
+            return
+        if data is not None and data.drawn:
+            if self.scheme not in (None, "test-set"):
+                yield "simulated data come with a test set; leave out evaluation.scheme"
+        elif self.scheme == "test-set" and not (data and data.has_test_set):
+            yield "evaluation.scheme: a test-set needs data.test_path"
 
 
 class ScreenedBlock(Block):
@@ -185,6 +209,31 @@ class ScreenedBlock(Block):
                 f"before the screening, so at least {columns:,}"
             )
 
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield what cannot be done with a table that was screened before."""
+        evaluation = config.evaluation
+        if self.f is not None and not config.takes_reals:
+            yield "selection.screened.f: is for model.kind: normal; give `threshold`"
+        if evaluation.feature_groups != 1:
+            yield (
+                "evaluation.feature_groups: it is not known to which group features belong that "
+                "were screened away; leave it out"
+            )
+        if self.keep is not None:
+            if "transform" in getattr(config.data, "model_fields_set", ()):
+                yield ("""Yield keys that are for other candidates, or for other models.""")
+        elif not config.drawn:
+            divides = {"scheme", "folds", "test_fraction"} & evaluation.model_fields_set
+            if divides and evaluation.scheme != "test-set":
+                key = "scheme" if "scheme" in divides else min(divides)
+                yield (
+                    f"evaluation.{key}: all cases took part in the screening of the table, so a "
+                    "test on some of them predicts too few errors; give data.test_path with cases "
+                    "that it did not see, or leave out `evaluation`: then nothing is tested"
+                )
+            if config.scheme == "none" and config.replicates > 1:
+                yield "replicates: nothing is divided at random here; leave it out"
+
 
 class SelectionBlock(Block):
     """How many features to keep."""
@@ -224,7 +273,58 @@ class SelectionBlock(Block):
     def _without_patterns(self, handler: Any) -> dict[str, Any]:
         """Selections without patterns are as they were before there were any."""
         dumped, unused = handler(self), {"order": 1, "disjoint": [False], "ld": None}
-        return {key: one for key, one in dumped.items() if key not in unused or one != unused[key]}
+        return {
+            key: entry for key, entry in dumped.items() if key not in unused or entry != unused[key]
+        }
+
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield keys that are for other candidates, or for other models."""
+        if not config.selects:
+            yield from self._unfit_for_logistic(config)
+        elif config.of_patterns:
+            yield from self._unfit_for_patterns(config)
+        else:
+            keys = {"order", "disjoint", "ld"} & self.model_fields_set
+            if keys:
+                sources = join_sources(lambda source: source.family == "features")
+                yield f"selection.{min(keys)}: is for discrete features, of data.source {sources}"
+            if config.takes_reals and "ties" in self.model_fields_set:
+                yield "selection.ties: real features hardly tie; leave it out"
+            if self.screened is not None:
+                yield from self.screened.incompatibilities(config)
+
+    def _unfit_for_patterns(self, config: Any) -> Iterator[str]:
+        """Yield what cannot be done where patterns of discrete features are selected."""
+        if config.model.kind != "naive-bayes":
+            yield (
+                "data.source: patterns of discrete features are selected for model.kind: "
+                "naive-bayes; or give model.kind: logistic, which takes them all"
+            )
+        if "all" in (self.features or ()):
+            yield "selection.features: there are too many patterns to keep all; give a number"
+        if self.screened is not None or config.evaluation.feature_groups != 1:
+            key = "selection.screened" if self.screened else "evaluation.feature_groups"
+            yield f"{key}: is not for patterns of discrete features; leave it out"
+        if self.ties != "exact":
+            yield "selection.ties: ties of patterns are counted exactly; leave it out"
+
+    def _unfit_for_logistic(self, config: Any) -> Iterator[str]:
+        """Yield what cannot be done where a logistic model takes the features of patterns."""
+        if not config.of_patterns or config.model.continuous:
+            yield "selection: is for discrete features and classes; leave it out"
+        sizes = [*(self.features or ()), *(self.thresholds or ())]
+        if len(sizes) != 1 or "all" in sizes or len(self.disjoint) > 1:
+            yield "selection.features: a logistic model needs one selection; give one number"
+        if self.screened is not None:
+            yield "selection.screened: a logistic model corrects for no screening; leave it out"
+        if "all" in config.model.orders:
+            yield "model.orders: how many features are kept is not known before; give a number"
+
+
+def join_sources(fits: Callable[[type[Source]], bool]) -> str:
+    """Return the names of the sources that fit, in words."""
+    *names_before, last = (name for name, source in SOURCES.items() if fits(source))
+    return f"{', '.join(names_before)} or {last}"
 
 
 class Lattice(Block):
@@ -372,19 +472,21 @@ class ClusterBlock(Block):
     @field_validator("options")
     @classmethod
     def _known(cls, value: list[str]) -> list[str]:
-        given: dict[str, str] = {}
+        option_of: dict[str, str] = {}
         for option in value:
-            named = re.fullmatch(r"--([a-z][a-z-]*)(=.+)?", option)
-            said = cut(option)
-            if named is None:
+            match = re.fullmatch(r"--([a-z][a-z-]*)(=.+)?", option)
+            text = shorten(option)
+            if match is None:
                 raise ValueError(f"write it as --name or --name=value, not {quoted(option)}")
-            if named[1] in SBATCH_KEYS:
-                raise ValueError(f"{said}: use `cluster.{SBATCH_KEYS[named[1]]}`")
-            if named[1] in SBATCH_OURS.split():
-                raise ValueError(f"{said}: is set by thesiskit; leave it out")
-            if named[1] in given:
-                raise ValueError(f"{given[named[1]]} and {said} are one option; keep one of them")
-            given[named[1]] = said
+            if match[1] in SBATCH_KEYS:
+                raise ValueError(f"{text}: use `cluster.{SBATCH_KEYS[match[1]]}`")
+            if match[1] in SBATCH_OURS.split():
+                raise ValueError(f"{text}: is set by thesiskit; leave it out")
+            if match[1] in option_of:
+                raise ValueError(
+                    f"{option_of[match[1]]} and {text} are one option; keep one of them"
+                )
+            option_of[match[1]] = text
         return value
 
     @property
@@ -395,10 +497,12 @@ class ClusterBlock(Block):
     @property
     def requests(self) -> dict[str, str | bool]:
         """Options of sbatch for a job, without their dashes."""
-        given = {name: getattr(self, key) for name, key in SBATCH_KEYS.items() if name != "array"}
-        named = {name: str(value) for name, value in given.items() if value is not None}
+        requested = {
+            name: getattr(self, key) for name, key in SBATCH_KEYS.items() if name != "array"
+        }
+        texts = {name: str(value) for name, value in requested.items() if value is not None}
         further = (option[2:].partition("=") for option in self.options)
-        return named | {name: value if equals else True for name, equals, value in further}
+        return texts | {name: value if equals else True for name, equals, value in further}
 
 
 def _minutes(text: str) -> int:
@@ -489,10 +593,74 @@ class Config(Block):
         return {"kind": "naive-bayes"} | value if isinstance(value, dict) else value
 
     @model_validator(mode="after")
-    def _together(self):
-        for problem in filter(None, _misfits(self)):
+    def _check_combination(self):
+        for problem in filter(None, self._problems()):
             raise ValueError(problem)
         return self
+
+    def _problems(self) -> Iterator[str]:
+        """Yield what does not fit, "" where it does."""
+        data, selection = self.data, self.selection
+        if self.reduction is not None:
+            needless = {"data", "evaluation", "selection", "model", "lattice"}
+            needless &= self.model_fields_set
+            if needless:
+                yield f"{min(needless)}: an experiment with `reduction` has none; leave it out"
+            return
+        yield from self._unfit_data()
+        if self.selects:
+            if self.of_patterns and selection is None:
+                yield (
+                    "selection: say how many patterns of discrete features are kept, such as "
+                    "{features: [20], order: 2}; or give model.kind: logistic, which takes all"
+                )
+            if (data is None) != (selection is None):
+                yield "`data` and `selection` go together"
+            if data is None and self.lattice is None:
+                yield "give `data` and `selection`, or `lattice`, or `reduction`"
+        for block in (self.model, selection, data, self.evaluation):
+            if block is not None:
+                yield from block.incompatibilities(self)
+        if self.selects and data is not None:
+            if sizes := data.sizes:
+                yield "" if self.takes_reals else two_classes(self, sizes.classes)
+                yield too_many(self, sizes.width)
+
+    def _unfit_data(self) -> Iterator[str]:
+        """Yield data that the model does not take, and methods that do not take the data."""
+        data, model = self.data, self.model
+        sequences = data is not None and data.family == "sequences"
+        if self.selects:
+            if sequences:
+                yield "data.source: sequences need model.kind: logistic"
+            kinds, adjective = (
+                ((FEATURES,), "discrete") if self.of_patterns else ((BITS, REALS), "such")
+            )
+            for method in model.methods:
+                is_known = method in PEERS or self.of_patterns
+                if is_known and method not in (*models.OWN, *names(*kinds)):
+                    yield (
+                        f"model.methods: {method} takes no {adjective} features; choose from "
+                        f"{', '.join(names(*kinds))}"
+                    )
+            return
+        if data is None or data.family == "table":
+            sources = join_sources(lambda source: source.family != "table")
+            needs = "model.kind: logistic needs sequences or discrete features"
+            yield f"{needs}: data.source {sources}"
+            return
+        if model.continuous and not data.real:
+            sources = join_sources(lambda source: source.real)
+            needs = f"model.response: gaussian needs data.source: {sources}"
+            yield f"{needs}; {data.source} has classes"
+        kind = SEQUENCES if sequences else RESPONSES if model.continuous else FEATURES
+        for peer in model.peers:
+            if peer not in names(kind):
+                yield _removed("model.peers", peer)
+                yield (
+                    f"model.peers: there is no peer {peer!r} for {kind}; choose from "
+                    f"{', '.join(names(kind))}"
+                )
 
     def training_with_all(self) -> "Config":
         """Return this config as it is fitted for new cases: all cases train.
@@ -503,8 +671,8 @@ class Config(Block):
         """
         fitted = {*models.OWN, *(name for name, peer in PEERS.items() if peer.exported)}
         key = "methods" if self.selects else "peers"
-        left = [method for method in getattr(self.model, key) if method in fitted]
-        model = self.model.model_copy(update={key: left})
+        methods = [method for method in getattr(self.model, key) if method in fitted]
+        model = self.model.model_copy(update={key: methods})
         changes: dict[str, Any] = {"model": model, "evaluation": Evaluation()}
         screened = self.screened
         files = self.data if hasattr(self.data, "test_path") else None
@@ -588,94 +756,19 @@ class Config(Block):
         Of a logistic model each fold counts.
         """
         folded = not self.selects and self.scheme == "k-fold"
-        return self.replicates * (self.evaluation.folds if folded else 1)
+        settings = 1 if self.data is None else self.data.n_settings
+        return self.replicates * settings * (self.evaluation.folds if folded else 1)
 
 
-# ---- what keys must be like together ----
-
-
-def _misfits(config: Config) -> Iterator[str | None]:
-    """Yield what does not go together, None or "" where it does; only the first need make sense."""
-    data, model, selection = config.data, config.model, config.selection
-    if config.reduction is not None:
-        others = {"data", "evaluation", "selection", "model", "lattice"} & config.model_fields_set
-        if others:
-            yield f"{min(others)}: an experiment with `reduction` has none; leave it out"
-        return
-    real = not config.selects and model.continuous
-    if config.evaluation.choose and (data is None or data.drawn or real):
-        yield "evaluation.choose: is for tables and texts of one's own with classes"
-    if not config.selects or (data and data.family == "sequences"):
-        yield from _misfits_of_patterns(config)
-        return
-    yield from _misfits_of_candidates(config)
-    if (data is None) != (selection is None):
-        yield "`data` and `selection` go together"
-    if model.kind == "mixture":
-        cases = data.sizes.train if data and data.sizes else 0
-        if cases > TABLE_CASES:
-            yield (
-                f"data.train: the mixture model takes at most {TABLE_CASES} training cases, "
-                f"got {cases}; use fewer, or model.kind: naive-bayes"
-            )
-        if "enumeration" in model.samplers and (selection is None or selection.features != [1]):
-            yield "model.samplers: enumeration needs `selection.features: [1]`"
-    if "transform" in getattr(data, "model_fields_set", ()):
-        if config.screened is not None and config.screened.keep is not None:
-            yield "selection.screened.keep: is done before a transform. Fix: leave out one of them"
-        if not config.takes_reals:
-            yield "data.transform: is for real features. Fix: use model.kind: normal or pool"
-    if config.takes_reals:
-        yield from _misfits_of_reals(config)
-    elif config.screened and config.screened.f is not None:
-        yield "selection.screened.f: is for model.kind: normal; give `threshold`"
-    yield data.misfit(model.kind, continuous=False) if data else None
-    if data is None and config.lattice is None:
-        yield "give `data` and `selection`, or `lattice`, or `reduction`"
-    yield from _misfits_of_sizes(config)
-    if config.screened is not None:
-        yield from _misfits_of_screening(config, config.screened)
-
-
-def _misfits_of_reals(config: Config) -> Iterator[str]:
-    """Yield what real features do not have."""
-    selection, data = config.selection, config.data
-    if selection and "ties" in selection.model_fields_set:
-        yield "selection.ties: real features hardly tie; leave it out"
-    if data is None or data.sizes is None:
-        return
-    if not data.real_features:
-        yield (
-            f"data.source: {data.source} draws binary features here; for model.kind: normal "
-            "give real ones, of data.source signals or normal"
-        )
-    try:
-        config.first_model.check(data.sizes.classes)
-    except UserError as error:
-        yield f"model.{error}"
-
-
-def _misfits_of_sizes(config: Config) -> Iterator[str]:
-    """Yield what data of chapter 2 cannot have."""
-    data, scheme = config.data, config.evaluation.scheme
-    if data is not None and data.sizes is not None and not config.takes_reals:
-        yield two_classes(config, data.sizes.classes)
-    if data is None or not data.drawn:
-        if scheme == "test-set" and not (data and data.has_test_set):
-            yield "evaluation.scheme: a test-set needs data.test_path"
-        return
-    if scheme not in (None, "test-set"):
-        yield "simulated data come with a test set; leave out evaluation.scheme"
-    if data.sizes is not None:
-        yield too_many(config, data.sizes.width)
+# ---- what data and selections must be like together ----
 
 
 def two_classes(config: Config, count: int) -> str:
     """Say that a kind of model takes two classes; nothing where there are no more."""
     if count <= 2:
         return ""
-    kind, other = config.model.kind, "logistic" if config.of_patterns else "normal"
-    return f"model.kind: {kind} takes two classes, and there are {count}; use model.kind: {other}"
+    kind, fix = config.model.kind, "logistic" if config.of_patterns else "normal"
+    return f"model.kind: {kind} takes two classes, and there are {count}; use model.kind: {fix}"
 
 
 def too_many(config: Config, p: int) -> str:
@@ -693,132 +786,9 @@ def too_many(config: Config, p: int) -> str:
         return f"evaluation.feature_groups: cannot make {groups} groups of {p} features"
     for k in (config.selection and config.selection.features) or []:
         if k != "all" and k > p // groups and not config.of_patterns:
-            each = " in a group" if groups > 1 else ""
-            return f"selection.features: cannot keep {k} of {p // groups} features{each}"
+            place = " in a group" if groups > 1 else ""
+            return f"selection.features: cannot keep {k} of {p // groups} features{place}"
     return ""
-
-
-def _misfits_of_screening(config: Config, screened: ScreenedBlock) -> Iterator[str]:
-    """Yield what cannot be done with a table that was screened before."""
-    if config.evaluation.feature_groups != 1:
-        yield (
-            "evaluation.feature_groups: it is not known to which group features belong that were "
-            "screened away; leave it out"
-        )
-    if screened.keep is not None:
-        return
-    if not config.drawn:
-        divides = {"scheme", "folds", "test_fraction"} & config.evaluation.model_fields_set
-        if divides and config.evaluation.scheme != "test-set":
-            key = "scheme" if "scheme" in divides else min(divides)
-            yield (
-                f"evaluation.{key}: all cases took part in the screening of the table, so a test "
-                "on some of them predicts too few errors; give data.test_path with cases that it "
-                "did not see, or leave out `evaluation`: then nothing is tested"
-            )
-        if config.scheme == "none" and config.replicates > 1:
-            yield "replicates: nothing is divided at random here; leave it out"
-
-
-def _misfits_of_candidates(config: Config) -> Iterator[str]:
-    """Yield what does not go together with what is selected from, columns or patterns of them."""
-    selection, model = config.selection, config.model
-    kinds, what = ((FEATURES,), "discrete") if config.of_patterns else ((BITS, REALS), "such")
-    for method in model.methods:
-        if method not in (*models.OWN, *names(*kinds)) and (what == "discrete" or method in PEERS):
-            yield (
-                f"model.methods: {method} takes no {what} features; choose from "
-                f"{', '.join(names(*kinds))}"
-            )
-    if selection is None:
-        if config.of_patterns:
-            yield (
-                "selection: say how many patterns of discrete features are kept, such as "
-                "{features: [20], order: 2}; or give model.kind: logistic, which takes all"
-            )
-        return
-    keys = {"order", "disjoint", "ld"} & selection.model_fields_set
-    if not config.of_patterns:
-        if keys:
-            sources = _either(name for name, one in SOURCES.items() if one.family == "features")
-            yield f"selection.{min(keys)}: is for discrete features, of data.source {sources}"
-        return
-    if model.kind != "naive-bayes":
-        yield (
-            "data.source: patterns of discrete features are selected for model.kind: naive-bayes; "
-            "or give model.kind: logistic, which takes them all"
-        )
-    if config.data is not None and config.data.drawn and not config.data.names:
-        yield (
-            f"data.source: {config.data.source} draws cases for model.kind: logistic; genotypes "
-            "draws them for a selection of patterns"
-        )
-    if "all" in (selection.features or ()):
-        yield "selection.features: there are too many patterns to keep all; give a number"
-    if selection.screened is not None or config.evaluation.feature_groups != 1:
-        key = "selection.screened" if selection.screened else "evaluation.feature_groups"
-        yield f"{key}: is not for patterns of discrete features; leave it out"
-    if selection.ties != "exact":
-        yield "selection.ties: ties of patterns are counted exactly; leave it out"
-
-
-def _misfits_of_patterns(config: Config) -> Iterator[str | None]:
-    """Yield what logistic models cannot do."""
-    data, model = config.data, config.model
-    if config.selects:
-        yield "data.source: sequences need model.kind: logistic"
-    if data is None or data.family == "table":
-        takes = _either(name for name, source in SOURCES.items() if source.family != "table")
-        yield f"model.kind: logistic needs sequences or discrete features: data.source {takes}"
-        return
-    if model.continuous and not data.real:
-        real = _either(name for name, source in SOURCES.items() if source.real)
-        yield f"model.response: gaussian needs data.source: {real}; {data.source} has classes"
-    yield data.misfit(model.kind, continuous=model.continuous)
-    sequences = data.family == "sequences"
-    width = data.sizes.width if data.sizes else getattr(data, "history", None)
-    yield model.order_beyond(width, data.family) if width else None
-    yield _misfit_of_loci(config)
-    if getattr(data, "covariates", ()):
-        yield "data.covariates: is for model.kind: naive-bayes, with a selection; leave it out"
-    if config.block != 1:
-        yield "block: each division has a file of its own here; leave it out"
-    if config.scheme != config.usual_scheme:
-        what = "sequences" if sequences else "these data"
-        tests = config.usual_scheme == "test-set"
-        has = "come with a test set" if tests else "are divided by k-fold"
-        yield f"evaluation.scheme: {what} {has}; leave it out"
-    if config.evaluation.feature_groups != 1:
-        yield "evaluation.feature_groups: a logistic model takes all features; leave it out"
-    if sequences and model.min_cases > 1:
-        yield "model.min_cases: is for discrete features; leave it out"
-    kind = SEQUENCES if sequences else RESPONSES if model.continuous else FEATURES
-    known = names(kind)
-    for peer in (one for one in model.peers if one not in known):
-        yield _removed("model.peers", peer)
-        yield f"model.peers: there is no peer {peer!r} for {kind}; choose from {', '.join(known)}"
-
-
-def _misfit_of_loci(config: Config) -> str | None:
-    """Say what a logistic model does not do with a selection: it takes the features of patterns."""
-    wanted = config.selection
-    if wanted is None:
-        return None
-    if not config.of_patterns or config.model.continuous:
-        return "selection: is for discrete features and classes; leave it out"
-    sizes = [*(wanted.features or ()), *(wanted.thresholds or ())]
-    if len(sizes) != 1 or "all" in sizes or len(wanted.disjoint) > 1:
-        return "selection.features: a logistic model needs one selection; give one number"
-    if wanted.screened is not None:
-        return "selection.screened: a logistic model corrects for no screening; leave it out"
-    if "all" in config.model.orders:
-        return "model.orders: how many features are kept is not known before; give a number"
-    return None
-
-
-def _either(words: Iterator[str]) -> str:
-    *others, last = words
-    return " or ".join([", ".join(others), last] if others else [last])
 
 
 # ---- reading one ----
@@ -854,31 +824,32 @@ def load_config(
         places.override(tree, key, copy.deepcopy(value))
     for text in settings:
         key, equals, value = (part.strip() for part in text.partition("="))
-        places.given[key] = f"--set {cut(text)}"
+        places.given[key] = f"--set {shorten(text)}"
         if not (key and equals):
-            raise ConfigError(f"--set {cut(text)}: write it as key=value, such as --set seed=3")
+            raise ConfigError(f"--set {shorten(text)}: write it as key=value, such as --set seed=3")
         places.override(tree, key, value, parse=True)
-    for key, option, given in (("seed", "--seed", seed), ("experiment", "--name", name)):
-        if given is not None:
-            tree[key] = given
-            places.given[key] = f"{option} {cut(given)}"
+    for key, option, argument in (("seed", "--seed", seed), ("experiment", "--name", name)):
+        if argument is not None:
+            tree[key] = argument
+            places.given[key] = f"{option} {shorten(argument)}"
     try:
         config = Config.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError(_first(_explained(error, places))) from None
+        raise ConfigError(_first_problems(_explained(error, places))) from None
     config._places = places
     # its results are beside those of the whole experiment
     return config.model_copy(update={"experiment": f"{config.experiment}-smoke"} if smoke else {})
 
 
-def _first(problems: list[str]) -> str:
+def _first_problems(problems: list[str]) -> str:
     """Return a message of the first problems, as many as a user reads, and how many more there are.
 
     A line for each; lines that would be cut are left out.
     """
     for most in range(min(len(problems), MOST_LINES), 0, -1):
-        left = len(problems) - most
-        lines = problems[:most] + ([f"and {left} more problem" + "s" * (left > 1)] if left else [])
+        n_more = len(problems) - most
+        rest = [f"and {pluralise(n_more, 'more problem')}"] if n_more else []
+        lines = problems[:most] + rest
         if len(lines) <= MOST_LINES and sum(map(len, lines)) <= MOST_CHARACTERS:
             break
     return "\n".join(lines)
@@ -909,11 +880,11 @@ def _inner(field: FieldInfo) -> tuple[str, Mapping[str, Any]]:
         for part in get_args(annotation):
             yield from parts(part)
 
-    held = [part for one in (field.annotation, *field.metadata) for part in parts(one)]
-    for part in held:
+    nested = [*parts(field.annotation), *chain.from_iterable(map(parts, field.metadata))]
+    for part in nested:
         if isinstance(part, ByTag):
             return part.tag, part.classes
-    blocks = [part for part in held if isinstance(part, type) and issubclass(part, Block)]
+    blocks = [part for part in nested if isinstance(part, type) and issubclass(part, Block)]
     return "", {"": blocks[0]} if blocks else {}
 
 
@@ -924,11 +895,11 @@ def _explained(error: ValidationError, places: Places) -> list[str]:
     for problem in error.errors():
         kind, value = problem["type"], problem.get("input")
         keys, block = _locate(problem["loc"], kind == "extra_forbidden")
-        dotted = ".".join(cut(key) for key in keys)
-        text = _what(problem, dotted, block)
+        dotted = ".".join(shorten(key) for key in keys)
+        text = message_for(problem, dotted, block)
         if not dotted:  # a check of several keys says itself which one
-            named = re.match(r"([a-z_]+(\.[a-z_]+)*): ", text)
-            dotted = named[1] if named else ""
+            match = re.match(r"([a-z_]+(\.[a-z_]+)*): ", text)
+            dotted = match[1] if match else ""
         # a value out of range tells more than a wrong word, and that more than a wrong kind
         telling = 1 if kind.startswith(tuple(WANTED)) or kind == "missing" else 3
         if kind == "literal_error":
@@ -960,7 +931,7 @@ def _locate(location: tuple, unknown: bool) -> tuple[tuple, type[BaseModel]]:
     return tuple(keys), block
 
 
-def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
+def message_for(problem: Any, dotted: str, block: type[BaseModel]) -> str:
     """Say what is wrong at a key, and what to do."""
     kind, value, context = problem["type"], problem.get("input"), problem.get("ctx", {})
     name = dotted.rpartition(".")[2]
@@ -981,14 +952,14 @@ def _what(problem: Any, dotted: str, block: type[BaseModel]) -> str:
         return f"{dotted}: use lower-case letters, digits, '.', '_' and '-', not {quoted(value)}"
     if kind == "literal_error":
         allowed = re.findall(r"'([^']+)'", problem["msg"])
-        unknown = f"{dotted}: cannot be {quoted(value)}; {_suggest(cut(value), allowed)}"
+        unknown = f"{dotted}: cannot be {quoted(value)}; {_suggest(shorten(value), allowed)}"
         return _removed(dotted, value) or unknown
     for stem, words in WANTED.items():
         if kind.startswith(stem):
             return f"{dotted}: needs {words}, got {kind_of(value)}"
-    limit = next((one for one in context.values() if isinstance(one, int | float)), 0)
+    limit = next((number for number in context.values() if isinstance(number, int | float)), 0)
     bound = f"{limit:,}" if type(limit) is int else f"{limit:g}"
-    got = cut(value)
+    got = shorten(value)
     sentences = {
         "too_short": f"needs at least {bound} entries",
         "too_long": f"needs {bound} entries, got {context.get('actual_length', 'another number')}",
@@ -1013,7 +984,7 @@ def _removed(dotted: str, value: Any = None) -> str:
 
 def _suggest(name: str, allowed: list[str]) -> str:
     near = difflib.get_close_matches(name, allowed, 1)
-    return f"did you mean {near[0]!r}?" if near else f"use one of {few(allowed, 25)}"
+    return f"did you mean {near[0]!r}?" if near else f"use one of {list_some(allowed, 25)}"
 
 
 # ---- what keys mean: for `thesiskit docs`, docs/config.md and editors ----
@@ -1046,14 +1017,16 @@ def _keys(model: type[BaseModel], prefix: str, tag: str, block: str) -> Iterator
         whole = f"{prefix}{name}"
         yield Key(whole, block, _default(field), " ".join((field.description or "").split()))
         key, classes = _inner(field)
-        inner = {word: block_of_class(one) for word, one in classes.items()}
+        inner = {word: block_of_class(entry) for word, entry in classes.items()}
         if key:
-            titles = {word: (one.__doc__ or "").partition("\n")[0] for word, one in inner.items()}
+            titles = {
+                word: (entry.__doc__ or "").partition("\n")[0] for word, entry in inner.items()
+            }
             about = " ".join(f"`{word}`: {title}" for word, title in titles.items())
             first = next(iter(inner.values()))
             yield Key(f"{whole}.{key}", block, _default(first.model_fields[key]), about)
-        for word, one in inner.items():
-            yield from _keys(one, f"{whole}.", key, f"{key}: {word}" if key else block)
+        for word, entry in inner.items():
+            yield from _keys(entry, f"{whole}.", key, f"{key}: {word}" if key else block)
 
 
 def _default(field: FieldInfo) -> str:
@@ -1085,20 +1058,23 @@ def described(name: str | None) -> list[str]:
     ------
     ConfigError: there is no such key; which was perhaps meant.
     """
-    chosen = [key for key in keys() if key.name == name]
+    exact = [key for key in keys() if key.name == name]
     below = [key for key in keys() if name is None or key.name.startswith(f"{name}.")]
-    if not chosen and name is not None:
-        known = list(dict.fromkeys(key.name for key in keys()))
-        near = difflib.get_close_matches(cut(name), known, 1)
-        near = near or [one for one in known if one.rpartition(".")[2] == name][:1]
+    if not exact and name is not None:
+        all_names = list(dict.fromkeys(key.name for key in keys()))
+        near = difflib.get_close_matches(shorten(name), all_names, 1)
+        near = (
+            near
+            or [candidate for candidate in all_names if candidate.rpartition(".")[2] == name][:1]
+        )
         hint = f"did you mean {near[0]}?" if near else "`thesiskit docs` lists all keys"
         raise ConfigError(f"{quoted(name)} is no key of a config; {hint}")
     lines = []
-    for key in chosen:
-        said = [f"({key.block})"] if key.block else []
-        said += ["required"] if key.default == "required" else []
-        said += [f"default {key.default}"] if key.default not in ("", "required") else []
-        lines.append(f"{key.name}  {', '.join(said)}".rstrip())
+    for key in exact:
+        about = [f"({key.block})"] if key.block else []
+        about += ["required"] if key.default == "required" else []
+        about += [f"default {key.default}"] if key.default not in ("", "required") else []
+        lines.append(f"{key.name}  {', '.join(about)}".rstrip())
         lines += textwrap.wrap(key.text, 96, initial_indent="  ", subsequent_indent="  ")
     for key in below:
         first = re.split(r"\.\s+(?=[A-Z`])", key.text)[0].rstrip(".")

@@ -45,7 +45,7 @@ INTERRUPTED = "Interrupted. Finished cells are kept; the same command continues 
 MOST_LINES, MOST_CHARACTERS = 3, 400  # the longest message
 
 
-def cut(value: object, most: int = 60) -> str:
+def shorten(value: object, most: int = 60) -> str:
     """Return a value as one line of at most `most` characters; unprintable ones are escaped."""
     text = str(value)
     shown = text[: 4 * most]  # a value can have megabytes
@@ -56,21 +56,21 @@ def cut(value: object, most: int = 60) -> str:
 
 
 def quoted(value: object, most: int = 60) -> str:
-    """Return a value as it is written in Python, shortened as `cut` does."""
+    """Return a value as it is written in Python, shortened as `shorten` does."""
     if isinstance(value, str):
         return repr(value) if len(value) <= most else repr(value[: most - 3] + "...")
-    return cut(repr(value), most)
+    return shorten(repr(value), most)
 
 
-def few(values: Sequence[object], most: int = 5, length: int = 30) -> str:
+def list_some(values: Sequence[object], most: int = 5, length: int = 30) -> str:
     """Name the first of some values, each in so many characters."""
-    shown = ", ".join(cut(value, length) for value in values[:most])
+    shown = ", ".join(shorten(value, length) for value in values[:most])
     return shown + (f" and {len(values) - most:,} more" if len(values) > most else "")
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """Write how many there are of something, by its name for one, and for many if not with an s."""
-    return f"1 {one}" if number == 1 else f"{number:,} {many or one + 's'}"
+def pluralise(number: int, singular: str, plural: str = "") -> str:
+    """Return a number with its noun; the plural is the singular with an s unless given."""
+    return f"1 {singular}" if number == 1 else f"{number:,} {plural or singular + 's'}"
 
 
 def brief(text: str) -> str:

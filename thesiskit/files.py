@@ -42,7 +42,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 import thesiskit
-from thesiskit.errors import ResultsError, few
+from thesiskit.errors import ResultsError, list_some
 
 # what reading a damaged .npz may raise; OSError is for the caller to tell apart
 DAMAGES = (KeyError, ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
@@ -455,7 +455,7 @@ class Results:
             ours |= {"experiment", "code", "config"} <= record.keys()  # of a version without marks
         if others and not ours:
             raise ResultsError(
-                f"{self.folder}: has files that thesiskit did not make ({few(others, 3)}); "
+                f"{self.folder}: has files that thesiskit did not make ({list_some(others, 3)}); "
                 f"{ELSEWHERE}"
             )
         deep = [entry for name in ("cells", "batch") if name in held and held[name].is_dir()

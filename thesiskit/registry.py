@@ -9,7 +9,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-from thesiskit.errors import ConfigError, cut, quoted
+from thesiskit.errors import ConfigError, quoted, shorten
 
 
 class Registry(Mapping[str, Any]):
@@ -91,7 +91,7 @@ def find(text: str) -> list[Path]:
     if text in folders():
         return folders()[text]
     names = [*shipped(), *folders()]
-    near = difflib.get_close_matches(cut(text), names, 1)
+    near = difflib.get_close_matches(shorten(text), names, 1)
     hint = f"did you mean {near[0]}?" if near else "`thesiskit list` shows all names"
     raise ConfigError(f"{quoted(text)} is no file, and no config of that name is shipped; {hint}")
 

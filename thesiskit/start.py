@@ -24,7 +24,7 @@ from thesiskit.datasets.checking import LEVEL, follows_order, grouping, likely_t
 from thesiskit.datasets.features import MISSING_TEXTS
 from thesiskit.datasets.reading import REAL, Rows, Wanted, shown
 from thesiskit.datasets.source import Table
-from thesiskit.errors import DataError, UserError, cut, few, quoted
+from thesiskit.errors import DataError, UserError, list_some, quoted, shorten
 
 SHEETS = (".xlsx", ".xls", ".ods")
 MARKUP = (b"<!doctype", b"<html", b"<table", b"<?xml")
@@ -43,7 +43,6 @@ UNFIT = {  # why a column is left out, where the model takes discrete features, 
 FEW_VALUES = 10  # a whole number with more is a measurement
 LONGEST_ID = 200  # characters
 MOST_CLASSES = 20  # whole numbers with more values are numbers to predict
-MANY_MEASURED = 20  # columns, above which one of classes stands out among measurements
 DAY = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")  # 20240131
 WHEN = re.compile(rf"(?:{reading.DATE.pattern})(?:[T ][0-9]{{1,2}}:[0-9]{{2}}.*)?")
 NUMBER = re.compile(
@@ -120,7 +119,7 @@ PARTS = {  # after the summary and the data card
 
 
 @dataclass(frozen=True)
-class Found:
+class FileGuess:
     """What a file seems to hold."""
 
     family: str  # of the source
@@ -153,11 +152,11 @@ class Hints:
     @property
     def numbers(self) -> Keys:
         """The keys of `data` that say how numbers are written."""
-        said = {"decimal": self.decimal, "thousands": self.thousands}
-        return {key: (value, "asked for") for key, value in said.items() if value}
+        marks = {"decimal": self.decimal, "thousands": self.thousands}
+        return {key: (value, "asked for") for key, value in marks.items() if value}
 
 
-def begin(path: Path, asked: Hints, folder: Path) -> tuple[str, list[str], list[str]]:
+def draft_config(path: Path, hints: Hints, folder: Path) -> tuple[str, list[str], list[str]]:
     """Return a config for a file, as YAML that runs as it stands, with findings and guesses.
 
     Findings are those of a check of the table, a line each, and so are guesses and remarks.
@@ -167,36 +166,34 @@ def begin(path: Path, asked: Hints, folder: Path) -> tuple[str, list[str], list[
 
     Raises DataError also where no model takes what the file holds.
     """
-    found = look(path, asked)
+    guess = inspect_file(path, hints)
     # what the reader of the table refuses or remarks is said now, not when the config is run
-    text, config, cases = _drafted(path, found, folder)
-    if hasattr(config.data, "case_groups") and "orientation" not in found.data:
+    text, config, cases = _read_draft(path, guess, folder)
+    if hasattr(config.data, "case_groups") and "orientation" not in guess.data:
         names = grouping(cases[0])
         if names and (path.suffix.lower() in (".parquet", ".bed") or reading.text_suffix(path)):
-            found = _together(found, names[0], cases[0])
-            text, config, cases = _drafted(path, found, folder)
-    form, why = likely_transform(cases[0]) if found.real else ("", "")
+            guess = with_case_groups(guess, names[0], cases[0])
+            text, config, cases = _read_draft(path, guess, folder)
+    form, reason = likely_transform(cases[0]) if guess.real else ("", "")
     if form:
-        notes = [
-            *found.notes,
-            f"features are transformed (data.transform: {form}), as they are {why}",
-        ]
-        found = replace(found, data=found.data | {"transform": (form, why)}, notes=notes)
-        text, config, cases = _drafted(path, found, folder)
-    notes = [*found.notes, *_left_out(found), *(note for table in cases for note in table.notes)]
-    notes += _small(found, cases[0].classes, cases[0].response)
+        note = f"features are transformed (data.transform: {form}), as they are {reason}"
+        data = guess.data | {"transform": (form, reason)}
+        guess = replace(guess, data=data, notes=[*guess.notes, note])
+        text, config, cases = _read_draft(path, guess, folder)
+    notes = [*guess.notes, *_left_out(guess), *(note for table in cases for note in table.notes)]
+    notes += _small(guess, cases[0].classes, cases[0].response)
     return text, config.check_tables(cases), notes
 
 
-def _drafted(path: Path, found: Found, folder: Path) -> tuple[str, Config, list[Any]]:
+def _read_draft(path: Path, guess: FileGuess, folder: Path) -> tuple[str, Config, list[Any]]:
     """Return the config for a file, as text and read, and the cases that it reads."""
-    text = starting_config(path, found, folder)
-    with tempfile.TemporaryDirectory() as own:
-        draft = Path(own) / "config.yaml"
+    text = starting_config(path, guess, folder)
+    with tempfile.TemporaryDirectory() as folder_of_draft:
+        draft = Path(folder_of_draft) / "config.yaml"
         draft.write_text(text, encoding="utf-8")
         config = load_config(draft)
     assert config.data is not None
-    return text, config, config.data.read(folder, continuous=found.continuous)
+    return text, config, config.data.read(folder, continuous=guess.continuous)
 
 
 def check(path: Path) -> list[str]:
@@ -210,7 +207,7 @@ def check(path: Path) -> list[str]:
     return config.check_tables(tables)
 
 
-def _together(found: Found, name: str, table: Any) -> Found:
+def with_case_groups(guess: FileGuess, name: str, table: Any) -> FileGuess:
     """Return what a file holds where cases of one group stay together.
 
     If a class has one group alone, which cannot train and be tested, it is left as it was.
@@ -219,86 +216,80 @@ def _together(found: Found, name: str, table: Any) -> Found:
         groups = np.array(table.aside[name])
     else:  # of a column of numbers
         groups = table.inputs[:, table.columns.index(name)].astype(str)
-    codes = np.zeros(len(groups)) if found.continuous else table.response
+    codes = np.zeros(len(groups)) if guess.continuous else table.response
     smallest = min(len({*groups[codes == k]} - {""}) for k in set(codes.tolist()))
     if smallest < 2:
-        return found
-    data, ignored = dict(found.data), dict(found.data.get("ignore", ([], ""))[0])
+        return guess
+    data, ignored = dict(guess.data), dict(guess.data.get("ignore", ([], ""))[0])
     if ignored.pop(name, None) and not ignored:
         del data["ignore"]
     elif ignored:
         data["ignore"] = (list(ignored.items()), "")
-    known = f"{len({*groups} - {'', 'nan'}):,} groups of cases, such as patients"
-    data["case_groups"] = (name, f"{known}: each is in one fold")
-    notes = [*found.notes, f"{quoted(name)} has {known}: each stays in one fold (case_groups)"]
-    width = max(1, found.width - len({*table.features_of(name)} & {*table.columns}))
-    return replace(found, data=data, notes=notes, smallest=smallest, width=width)
+    description = f"{len({*groups} - {'', 'nan'}):,} groups of cases, such as patients"
+    data["case_groups"] = (name, f"{description}: each is in one fold")
+    note = f"{quoted(name)} has {description}: each stays in one fold (case_groups)"
+    width = max(1, guess.width - len({*table.features_of(name)} & {*table.columns}))
+    guess = replace(guess, data=data, notes=[*guess.notes, note])
+    return replace(guess, smallest=smallest, width=width)
 
 
-def _left_out(found: Found) -> list[str]:
+def _left_out(guess: FileGuess) -> list[str]:
     """Say which columns are left out, by the reason."""
-    return [
-        f"left out: {few([quoted(name, 30) for name in names], reading.MOST_NAMED)} ({why})"
-        for why, names in _by_reason(found.data.get("ignore", ([], ""))[0]).items()
-    ]
+    lines = []
+    for reason, names in _by_reason(guess.data.get("ignore", ([], ""))[0]).items():
+        columns = list_some([quoted(name, 30) for name in names], reading.MOST_NAMED)
+        lines.append(f"left out: {columns} ({reason})")
+    return lines
 
 
-def _small(found: Found, names: Sequence[str], y: np.ndarray) -> list[str]:
+def _small(guess: FileGuess, names: Sequence[str], y: np.ndarray) -> list[str]:
     """Say what a class of few cases, or groups of cases, left out of the config."""
-    if found.continuous or found.family == "sequences" or found.smallest >= defaults.LEAST_CHOSEN:
+    if guess.continuous or guess.family == "sequences" or guess.smallest >= defaults.LEAST_CHOSEN:
         return []
     rarest = names[int(np.bincount(y, minlength=len(names)).argmin())]
-    what = "groups of cases" if "case_groups" in found.data else "cases"
-    without = [f"{max(2, found.smallest)} folds"]
-    if found.family == "table":
+    unit = "groups of cases" if "case_groups" in guess.data else "cases"
+    without = [f"{max(2, guess.smallest)} folds"]
+    if guess.family == "table":
         without.append("no choice of an arm inside folds")
-        without += ["no temperatures"] if found.real and found.smallest < LEAST_TEMPERED else []
-    few_of = f"class {quoted(rarest, 30)} has {found.smallest} {what} only"
+        without += ["no temperatures"] if guess.real and guess.smallest < LEAST_TEMPERED else []
+    few_of = f"class {quoted(rarest, 30)} has {guess.smallest} {unit} only"
     return [f"{few_of}, so that there are {', '.join(without)}"]
 
 
-def look(path: Path, asked: Hints) -> Found:
+def inspect_file(path: Path, hints: Hints) -> FileGuess:
     """Return what a file holds."""
-    suffix, where, response = path.suffix.lower(), shown(path), asked.response
+    suffix, file_name, response = path.suffix.lower(), shown(path), hints.response
     with reading.opened(path) as file:
         start = file.read(512).lstrip()
-    arrays = {".bed": _look_at_bed, ".h5ad": _look_at_h5ad}
-    fasta, of_text = sequences.is_fasta(path), bool(asked.numbers or asked.missing)
+    arrays = {".bed": _inspect_bed, ".h5ad": _inspect_h5ad}
+    fasta, of_text = sequences.is_fasta(path), bool(hints.numbers or hints.missing)
     if of_text and (suffix in arrays or fasta):
         raise DataError(
-            f"{where}: --missing, --decimal and --thousands are for text tables and Parquet; leave "
-            "them out"
+            f"{file_name}: --missing, --decimal and --thousands are for text tables and Parquet; "
+            "leave them out"
         )
     if suffix in arrays:
         return arrays[suffix](path, response)
     if suffix == ".parquet":
-        return _look_at_table(path, asked)
-    json_suffix = suffix in (".json", ".jsonl")
+        return _inspect_table(path, hints)
     kinds = ", ".join((*tables.KINDS, *sequences.FASTA[:2]))
-    refused = (
-        (
-            suffix in SHEETS or start.startswith(b"PK\x03\x04"),
-            "a spreadsheet, or another packed file; save its sheet as .csv (in Excel: Save As, CSV "
-            "UTF-8)",
-        ),
-        (
-            start.lower().startswith(MARKUP)
-            or (start[:1] in (b"{", b"[") and (json_suffix or start[-1:] in b"}],")),
-            "it is not a table; save it as .csv",
-        ),
-        (suffix in tables.ARRAYS, tables.REMOVED),
-        (
-            not (reading.text_suffix(path) or fasta),
-            f"cannot read {cut(suffix) or 'a file without a suffix'}; use {kinds}; text also "
-            "packed as .gz",
-        ),
-    )
-    for is_so, fault in refused:
-        if is_so:
-            raise DataError(f"{where}: {fault}")
+    is_json = start[:1] in (b"{", b"[") and (suffix in (".json", ".jsonl") or start[-1:] in b"}],")
+    fault = ""
+    if suffix in SHEETS or start.startswith(b"PK\x03\x04"):
+        fault = "a spreadsheet, or another packed file; save its sheet as .csv (in Excel: Save As, "
+        fault += "CSV UTF-8)"
+    elif is_json or start.lower().startswith(MARKUP):
+        fault = "it is not a table; save it as .csv"
+    elif suffix in tables.ARRAYS:
+        fault = tables.REMOVED
+    elif not (reading.text_suffix(path) or fasta):
+        fault = f"cannot read {shorten(suffix) or 'a file without a suffix'}; use {kinds}; text "
+        fault += "also packed as .gz"
+    if fault:
+        raise DataError(f"{file_name}: {fault}")
     if response is None and not of_text and (fasta or _holds_states(path)):
-        return _look_at_sequences(path, response)
-    return _look_at_table(path, asked)
+        return _inspect_sequences(path)
+    return _inspect_table(path, hints)
 
 
 # ---- what a column seems to be ----
@@ -317,22 +308,24 @@ class Column:
         self.unknown = sorted(text for text in self.counts if text in held_none)
         for text in self.unknown:
             del self.counts[text]
-        values, held = len(self.counts), sum(self.counts.values())
+        values, n_present = len(self.counts), sum(self.counts.values())
         numbers = {text: n for text, n in self.counts.items() if NUMBER.fullmatch(text)}
         # empty, constant, date, truth, whole, real or text
-        self.kind = kind = _kind(self.counts, numbers, held)
+        self.kind = kind = _kind(self.counts, numbers, n_present)
         self.numeric = kind in ("truth", "whole", "real")  # numbers or truth values
         self.of_numbers = len(numbers) == values  # whatever its kind
         self.words = reading.categories(self.counts) if kind == "text" and not numbers else []
         whole = self.numeric and (kind == "truth" or self.of_numbers)  # no words among numbers
         # text, of which most cells have words of their own
-        self.wordy = kind == "text" and values > max(FEW_VALUES, held // 2)
+        self.wordy = kind == "text" and values > max(FEW_VALUES, n_present // 2)
         # few values, as a discrete feature has
-        self.coarse = kind == "whole" and whole and values <= min(FEW_VALUES, max(2, held // 2))
+        self.coarse = (
+            kind == "whole" and whole and values <= min(FEW_VALUES, max(2, n_present // 2))
+        )
         if kind in ("text", "truth"):
             self.coarse = not self.wordy
         self.measured = self.numeric and not self.coarse and values > 2  # too many to be codes
-        few_classes = 2 <= values <= min(MOST_CLASSES, max(2, held // 3))
+        few_classes = 2 <= values <= min(MOST_CLASSES, max(2, n_present // 3))
         self.class_like = few_classes and kind != "real" and (whole or kind == "text")
         self.unique = values == self.cells > 2  # each case has a value of its own
         words = _last_words(name)
@@ -364,15 +357,15 @@ class Column:
         return "other words in most cases" if self.wordy else ""
 
     @property
-    def held(self) -> str:
+    def value_counts(self) -> str:
         """Its values, with how many cases have each; the range of many numbers."""
         if self.numeric and len(self.counts) > MOST_CLASSES:
             numbers = [float(value) for value in self.counts if REAL.fullmatch(value)]
             return f"{min(numbers):.4g} to {max(numbers):.4g}"
-        return few([f"{value} ({n:,})" for value, n in self.counts.most_common()], 4)
+        return list_some([f"{value} ({n:,})" for value, n in self.counts.most_common()], 4)
 
 
-def _kind(counts: Counter, numbers: dict[str, int], held: int) -> str:
+def _kind(counts: Counter, numbers: dict[str, int], n_present: int) -> str:
     if not counts:
         return "empty"
     if all(WHEN.fullmatch(text) for text in counts):
@@ -384,7 +377,7 @@ def _kind(counts: Counter, numbers: dict[str, int], held: int) -> str:
     if all(text in reading.TRUE or text in reading.FALSE for text in counts):
         return "truth"
     number = sum(numbers.values())
-    if number < held and 2 * number <= held:
+    if number < n_present and 2 * number <= n_present:
         return "text"
     # a few words among numbers are mistakes, which the reader of the table will name
     whole = all(REAL.fullmatch(text) and float(text).is_integer() for text in numbers)
@@ -400,22 +393,24 @@ def _last_words(name: str) -> tuple[str, str]:
 # ---- the response ----
 
 
-def find_response(columns: list[Column], asked: str | None, where: str) -> tuple[Column, str]:
+def find_response(
+    columns: list[Column], column_name: str | None, file_name: str
+) -> tuple[Column, str]:
     """Return the column of the response, and why it is this one."""
-    if asked is not None:
-        reading.check_column(asked, [column.name for column in columns], where)
-        return next(column for column in columns if column.name == asked), "asked for"
+    if column_name is not None:
+        reading.check_column(column_name, [column.name for column in columns], file_name)
+        return next(column for column in columns if column.name == column_name), "asked for"
     by_name = {_last_words(column.name): column for column in reversed(columns)}
-    for whole, names in ((True, RESPONSES), (False, RESPONSES[1:])):
+    for whole_name, names in ((True, RESPONSES), (False, RESPONSES[1:])):
         for name, (words, column) in product(names, by_name.items()):
-            fits = column.kind != "empty" if whole else column.class_like
-            if name == words[not whole] and fits:
+            fits = column.kind != "empty" if whole_name else column.class_like
+            if name == words[not whole_name] and fits:
                 return column, "by its name"
-    free = [column for column in columns if not (column.names_cases or column.counter)
-            and column.kind not in ("empty", "constant", "date")]  # fmt: skip
+    candidates = (column for column in columns if not (column.names_cases or column.counter))
+    free = [column for column in candidates if column.kind not in ("empty", "constant", "date")]
     if not free:
         raise DataError(
-            f"{where}: no column could be a response; say which is with --response COLUMN"
+            f"{file_name}: no column could be a response; say which is with --response COLUMN"
         )
     few_valued = [column for column in free if column.class_like]
     pairs = [column for column in few_valued if column.kind == "text" and len(column.counts) == 2]
@@ -424,8 +419,6 @@ def find_response(columns: list[Column], asked: str | None, where: str) -> tuple
         return last, "the last column"
     if pairs:
         return pairs[0], "the first column of two words"
-    if len(few_valued) == 1 and len(free) > MANY_MEASURED:
-        return few_valued[0], "the only column that does not hold measurements"
     return last, "the last column"
 
 
@@ -440,22 +433,23 @@ def find_positive(response: Column) -> tuple[object, str]:
             return None, "1 is class 1"
         largest = numbers[-1]
         return (int(largest) if largest.is_integer() else largest), "the larger value"
-    said = {value: value.casefold() for value in values}
+    casefolded = {value: value.casefold() for value in values}
     for pair in INITIALS:
-        if sorted(said.values()) == sorted(pair):
-            return next(value for value in values if said[value] == pair[0]), "by its name"
-    sure = [value for value in values if said[value] in POSITIVE]
-    others = [value for value in values if said[value] in NEGATIVE]
+        if sorted(casefolded.values()) == sorted(pair):
+            return next(value for value in values if casefolded[value] == pair[0]), "by its name"
+    sure = [value for value in values if casefolded[value] in POSITIVE]
+    negative = [value for value in values if casefolded[value] in NEGATIVE]
     if len(sure) == 1:
         return sure[0], "by its name"
-    if len(others) == 1:
-        return next(value for value in values if value != others[0]), f"because {others[0]} is not"
+    if len(negative) == 1:
+        (positive,) = set(values) - set(negative)
+        return positive, f"because {negative[0]} is not"
     rarest = min(sorted(values, reverse=True), key=response.counts.__getitem__)
     equal = len(set(response.counts.values())) == 1
     return rarest, "the last by alphabet" if equal else "the rarer class"
 
 
-def _classes(response: Column, where: str) -> tuple[Keys, str]:
+def _classes(response: Column, file_name: str) -> tuple[Keys, str]:
     """Return the key that names class 1, if one is needed, and what to say about the classes.
 
     Raises DataError for a class of more than two that has one case, which no model can test.
@@ -464,74 +458,74 @@ def _classes(response: Column, where: str) -> tuple[Keys, str]:
         rare = [value for value, cases in response.counts.items() if cases == 1]
         if rare:
             raise DataError(
-                f"{where}: the response {quoted(response.name)} is {few(rare)} in one case only; "
-                "give two cases of each class at least, or leave such cases out"
+                f"{file_name}: the response {quoted(response.name)} is {list_some(rare)} in one "
+                "case only; give two cases of each class at least, or leave such cases out"
             )
         return {}, f"it has {len(response.counts)} classes"
-    value, why = find_positive(response)
+    value, reason = find_positive(response)
     if value is None:
-        return {}, why
-    why = f"class 1 is {quoted(value)}: {why}"
-    return {"positive": (value, why)}, why
+        return {}, reason
+    reason = f"class 1 is {quoted(value)}: {reason}"
+    return {"positive": (value, reason)}, reason
 
 
 # ---- tables of columns: text between delimiters, and Parquet ----
 
 
-def _look_at_table(path: Path, asked: Hints) -> Found:
+def _inspect_table(path: Path, hints: Hints) -> FileGuess:
     """Return what a table holds; raise DataError where no model here takes it."""
-    where, response = shown(path), asked.response
+    file_name, response = shown(path), hints.response
     read = _parquet_columns if path.suffix.lower() == ".parquet" else _text_columns
-    columns, form, rows, notes = read(path, asked)
-    turned = "orientation" in form
+    columns, form, rows, notes = read(path, hints)
+    in_rows = "orientation" in form
     if response is None:
-        _check_classes(columns, where)
-    y, why = find_response(columns, response, where)
-    others = [column for column in columns if column is not y]
+        _check_classes(columns, file_name)
+    y, reason = find_response(columns, response, file_name)
+    candidates = [column for column in columns if column is not y]
     # texts name the cases before numbers do; the first line names turned cases
-    ids = [column for column in others if column.names_cases or column.counter]
+    ids = [column for column in candidates if column.names_cases or column.counter]
     ids.sort(key=lambda column: (column.counter, column.kind != "text"))
-    ids = [] if turned else ids[:1]
-    others = [column for column in others if column not in ids]
-    reasons = {column.name: column.left_out for column in others}
-    flat = [column.name for column in others if column.kind == "constant" and column.of_numbers]
+    ids = [] if in_rows else ids[:1]
+    candidates = [column for column in candidates if column not in ids]
+    reasons = {column.name: column.left_out for column in candidates}
+    flat = [column.name for column in candidates if column.kind == "constant" and column.of_numbers]
     if len(flat) > MOST_FLAT:  # they do no harm, and would fill the config
         reasons |= dict.fromkeys(flat, "")
-    features = [column for column in others if not reasons[column.name]]
-    _check_response(y, where)
+    features = [column for column in candidates if not reasons[column.name]]
+    _check_response(y, file_name)
     if not features:
         raise DataError(
-            f"{where}: no features besides the response {quoted(y.name)} ({why}); "
+            f"{file_name}: no features besides the response {quoted(y.name)} ({reason}); "
             "choose another response with --response COLUMN, or add features"
         )
     numbers = y.kind in ("whole", "real") and len(y.counts) > 2 and not y.class_like
-    model = _choose_model(y, features, numbers, turned, where)
+    model = _choose_model(y, features, numbers, in_rows, file_name)
     patterned = model == PATTERNS
     unfit = [
         column
         for column in features
         if (not column.coarse if patterned else column.kind == "text" and not column.words)
     ]
-    ignored = [*(column for column in others if reasons[column.name]), *unfit]
+    ignored = [*(column for column in candidates if reasons[column.name]), *unfit]
     reasons |= dict.fromkeys([column.name for column in unfit], UNFIT[patterned])
     features = [column for column in features if not reasons[column.name]]
-    said = f"{why}: {y.held}"
-    notes.append(f"the response is {quoted(y.name)}, {said}")
+    description = f"{reason}: {y.value_counts}"
+    notes.append(f"the response is {quoted(y.name)}, {description}")
     source = "table" if patterned else "file"
-    data: Keys = {"source": (source, ABOUT[model]), **form, "response": (y.name, said)}
+    data: Keys = {"source": (source, ABOUT[model]), **form, "response": (y.name, description)}
     if not patterned:
-        keys, why = _classes(y, where)
-        data, notes = data | keys, [*notes, why]
+        keys, reason = _classes(y, file_name)
+        data, notes = data | keys, [*notes, reason]
     for column in ids:
         data["id"] = (column.name, "names the cases")
         notes.append(f"{quoted(column.name)} names the cases")
     if ignored:
         data["ignore"] = ([(column.name, reasons[column.name]) for column in ignored], "")
     unknown = {text for column in features if column.numeric for text in column.unknown}
-    more = sorted(unknown.union(asked.missing) - set(MISSING_TEXTS))
-    if missing := [*MISSING_TEXTS, *more] if patterned and more else [*asked.missing]:
+    more = sorted(unknown.union(hints.missing) - set(MISSING_TEXTS))
+    if missing := [*MISSING_TEXTS, *more] if patterned and more else [*hints.missing]:
         data["missing"] = (missing, "what stands for a missing value")
-    return Found(
+    return FileGuess(
         "features" if patterned else "table",
         data,
         notes,
@@ -548,21 +542,22 @@ def _look_at_table(path: Path, asked: Hints) -> Found:
     )
 
 
-def _check_classes(columns: list[Column], where: str) -> None:
+def _check_classes(columns: list[Column], file_name: str) -> None:
     """Say so where a table of measurements has no classes, as one with genes in rows often has."""
-    first, *others = columns
+    first, *columns_after = columns
     measured = all(
-        column.kind == "real" or (column.numeric and not column.coarse) for column in others
+        column.kind == "real" or (column.numeric and not column.coarse) for column in columns_after
     )
-    if first.names_cases and len(others) > 2 and measured:
+    if first.names_cases and len(columns_after) > 2 and measured:
         raise DataError(
-            f"{where}: names and numbers, and no classes. If each line is a gene, write a config "
+            f"{file_name}: names and numbers, and no classes. If each line is a gene, write a "
+            "config "
             "with data.orientation: genes-in-rows and the classes in data.labels (thesiskit docs "
             "data); else add a column of classes, or name it with --response"
         )
 
 
-def _check_response(y: Column, where: str) -> None:
+def _check_response(y: Column, file_name: str) -> None:
     """Raise DataError for a response from which nothing can be learned."""
     fault = ""
     if y.wordy or y.kind == "date":
@@ -576,13 +571,13 @@ def _check_response(y: Column, where: str) -> None:
         fault = f"is {quoted(rare)} in one case only, and none is left to predict"
     if fault:
         raise DataError(
-            f"{where}: the response {quoted(y.name)} {fault}; give two cases of each class at "
+            f"{file_name}: the response {quoted(y.name)} {fault}; give two cases of each class at "
             "least, or name another column with --response COLUMN"
         )
 
 
 def _choose_model(
-    y: Column, features: list[Column], numbers: bool, turned: bool, where: str
+    y: Column, features: list[Column], numbers: bool, in_rows: bool, file_name: str
 ) -> str:
     """Return which model suits: of patterns of discrete features, naive Bayes, or the normal one.
 
@@ -590,17 +585,18 @@ def _choose_model(
 
     numbers : whether responses are real numbers.
     """
-    coarse = [] if turned else [column for column in features if column.coarse]
+    coarse = [] if in_rows else [column for column in features if column.coarse]
     classes = len(y.counts)
     if numbers or classes > MOST_CLASSES:
         if coarse:
             return PATTERNS
-        held, remedy = "is a real number", "Make"
+        fault, remedy = "is a real number", "Make"
         if not numbers:
-            held = f"has {classes:,} classes ({y.held})"
+            fault = f"has {classes:,} classes ({y.value_counts})"
             remedy = f"Put classes together ({MOST_CLASSES} at most), or make"
         raise DataError(
-            f"{where}: the response {quoted(y.name)} {held}, and the features are real numbers: "
+            f"{file_name}: the response {quoted(y.name)} {fault}, and the features are real "
+            "numbers: "
             f"the normal model takes classes, other models take discrete features. {remedy} the "
             "features discrete (scikit-learn's KBinsDiscretizer), or name another --response"
         )
@@ -610,22 +606,22 @@ def _choose_model(
         return by_numbers
     if any(column.kind == "text" for column in features):
         return PATTERNS
-    several = any(len(column.counts) > 2 for column in features)
-    small = several and len(features) <= MOST_PATTERNED
+    categorical = any(len(column.counts) > 2 for column in features)
+    small = categorical and len(features) <= MOST_PATTERNED
     return PATTERNS if classes > 2 or small else by_numbers
 
 
-Looked = tuple[list[Column], Keys, int, list[str]]  # columns, how they stand, cases and notes
+Inspected = tuple[list[Column], Keys, int, list[str]]  # columns, how they stand, cases and notes
 
 
-def _text_columns(path: Path, asked: Hints) -> Looked:
+def _text_columns(path: Path, hints: Hints) -> Inspected:
     """Return the columns of a text table; of a large one, most from its first cases alone."""
     _, rows = reading.read_cells(path, header=False)
     _, first = next(rows)
     most = max(LEAST_CASES, MOST_CELLS // len(first))
     cases = [[cell.strip() for cell in cells] for _, cells in islice(rows, most)]
     first = [cell.strip() for cell in first]
-    form, notes = _numbers_of(cases, asked)
+    form, notes = _numbers_of(cases, hints)
     marks = {key: value for key, (value, _) in form.items()}
     if plain := reading.plain_numbers(marks.get("decimal", "."), marks.get("thousands")):
         first, *cases = [[plain(cell) or cell for cell in row] for row in (first, *cases)]
@@ -639,27 +635,27 @@ def _text_columns(path: Path, asked: Hints) -> Looked:
     if not cases:
         raise DataError(f"{shown(path)}: a line of names but no cases")
     columns = [
-        Column(name, [row[j] for row in cases], asked.missing) for j, name in enumerate(names)
+        Column(name, [row[j] for row in cases], hints.missing) for j, name in enumerate(names)
     ]
     looked_at = len(cases)
     if looked_at >= most:
-        number = _follow(columns, cases, rows, asked.missing)
+        number = read_remaining_cases(columns, cases, rows, hints.missing)
         if number > looked_at:
             notes.append(f"of most columns only the first {looked_at:,} cases were looked at")
         return columns, form, number, notes
     if "header" not in form and len(columns) > 3 and looked_at > 1 and columns[0].names_cases:
-        turned = [Column(cells[0], cells[1:], asked.missing) for cells in cases]
-        words = [column for column in turned if not column.numeric]
+        transposed = [Column(cells[0], cells[1:], hints.missing) for cells in cases]
+        words = [column for column in transposed if not column.numeric]
         if len(words) == 1 and words[0].class_like:  # one row holds classes, others numbers
             notes.append(f"features are in rows ({TURNED})")
             form["orientation"] = ("genes-in-rows", TURNED)
-            return turned, form, len(names) - 1, notes
+            return transposed, form, len(names) - 1, notes
     return columns, form, looked_at, notes
 
 
-def _numbers_of(cases: list[list[str]], asked: Hints) -> tuple[Keys, list[str]]:
+def _numbers_of(cases: list[list[str]], hints: Hints) -> tuple[Keys, list[str]]:
     """Return the keys that say how numbers are written, and a note where that was found."""
-    keys = asked.numbers
+    keys = hints.numbers
     commas = [] if keys else [cell for row in cases for cell in row if "," in cell]
     example = next((cell for cell in commas if COMMA.fullmatch(cell)), "")
     if not example or any(POINT.fullmatch(cell) for row in cases for cell in row if "." in cell):
@@ -671,7 +667,7 @@ def _numbers_of(cases: list[list[str]], asked: Hints) -> tuple[Keys, list[str]]:
     return keys, [f"numbers have a decimal comma, such as {large or example}"]
 
 
-def _follow(
+def read_remaining_cases(
     columns: list[Column], cases: list[list[str]], rows: Rows, missing: Sequence[str]
 ) -> int:
     """Look at the other cases of a large table, in columns that could be responses or names.
@@ -710,37 +706,37 @@ def _names_columns(first: list[str], cases: list[list[str]]) -> bool:
     return not all(any(row[j] == first[j] for row in cases) for j in words)
 
 
-def _parquet_columns(path: Path, asked: Hints) -> Looked:
+def _parquet_columns(path: Path, hints: Hints) -> Inspected:
     frame, _ = reading.read_frame(path, Wanted(None, new=True, features=[]))
-    columns = [
-        Column(str(name), ["" if value is None or value != value else str(value)
-                           for value in frame[name].tolist()], asked.missing)
-        for name in frame.columns
-    ]  # fmt: skip
-    return columns, asked.numbers, len(frame), []
+    columns = []
+    for name in frame.columns:
+        values = frame[name].tolist()
+        cells = ["" if value is None or value != value else str(value) for value in values]
+        columns.append(Column(str(name), cells, hints.missing))
+    return columns, hints.numbers, len(frame), []
 
 
 # ---- PLINK .bed, AnnData ----
 
 
-def _look_at_bed(path: Path, response: str | None) -> Found:
+def _inspect_bed(path: Path, response: str | None) -> FileGuess:
     if response is not None:
         raise DataError(f"{shown(path)}: the response is the phenotype in the .fam; no --response")
-    table, known = plink.read_plink(path), "the response is the phenotype in the .fam"
+    table, note = plink.read_plink(path), "the response is the phenotype in the .fam"
     smallest, (cases, loci) = int(np.bincount(table.response).min()), table.X.shape
     about: Keys = {"source": ("plink", "copies of the first allele of the .bim: 0, 1 or 2")}
-    return Found("features", about, [known], cases, loci, 3, smallest, "the phenotype")
+    return FileGuess("features", about, [note], cases, loci, 3, smallest, "the phenotype")
 
 
-def _look_at_h5ad(path: Path, response: str | None) -> Found:
+def _inspect_h5ad(path: Path, response: str | None) -> FileGuess:
     columns = [_column(name, values) for name, values in tables.read_obs(path).items()]
     if not columns:
         raise DataError(f"{shown(path)}: obs has no columns; the response must be one of them")
-    y, why = find_response(columns, response, f"{shown(path)}: obs")
+    y, reason = find_response(columns, response, f"{shown(path)}: obs")
     table = tables.read_h5ad(path, Wanted(y.name))
-    keys = {"response": (y.name, f"a column of obs, {why}")}
-    note = f"the response is the column {quoted(y.name)} of obs, {why}"
-    return _found(path, table, keys, y.name, note)
+    keys = {"response": (y.name, f"a column of obs, {reason}")}
+    note = f"the response is the column {quoted(y.name)} of obs, {reason}"
+    return _guess_arrays(path, table, keys, y.name, note)
 
 
 def _column(name: str, values: np.ndarray) -> Column:
@@ -755,25 +751,25 @@ def _column(name: str, values: np.ndarray) -> Column:
     return Column(name, texts)
 
 
-def _found(path: Path, table: Table, keys: Keys, name: str, note: str) -> Found:
+def _guess_arrays(path: Path, table: Table, keys: Keys, name: str, note: str) -> FileGuess:
     """Return what a file of arrays holds, if its response has classes."""
     y = _column(name, table.response)
-    where = f"{shown(path)}: the response {quoted(name)}"
+    file_name = f"{shown(path)}: the response {quoted(name)}"
     if len(y.counts) < 2:
-        raise DataError(f"{where} is the same in all cases; there is nothing to predict")
+        raise DataError(f"{file_name} is the same in all cases; there is nothing to predict")
     real = _measured(table.features)
     if len(y.counts) > 2 and not (real and y.class_like):
-        held = "a real number" if y.kind == "real" else f"one of {len(y.counts):,} values"
+        fault = "a real number" if y.kind == "real" else f"one of {len(y.counts):,} values"
         raise DataError(
-            f"{where} is {held} ({y.held}), and this model takes two classes (of real "
+            f"{file_name} is {fault} ({y.value_counts}), and this model takes two classes (of real "
             f"features up to {MOST_CLASSES}). Leave other cases out, or save discrete features as "
             "a CSV table, for the model of interactions"
         )
-    positive, why = _classes(y, shown(path))
-    return Found(
+    positive, reason = _classes(y, shown(path))
+    return FileGuess(
         "table",
         {"source": ("file", ABOUT[NORMAL if real else NAIVE]), **keys, **positive},
-        [note, f"{y.held}; {why}"],
+        [note, f"{y.value_counts}; {reason}"],
         cases=len(table.features),
         width=table.features.shape[1],
         values=2,
@@ -824,20 +820,15 @@ def _holds_states(path: Path) -> bool:
             and letters >= set(words[0])
             and (len(set(map(len, words))) == 1 or not table)
         )
-    held = {state for states in cases[1:] for state in states}
-    numbers = all(re.fullmatch(r"[-+.0-9eE]+", state) for state in held)
-    few_states = len(held) <= MOST_STATES and held >= set(cases[0])
+    states_after = {state for states in cases[1:] for state in states}
+    numbers = all(re.fullmatch(r"[-+.0-9eE]+", state) for state in states_after)
+    few_states = len(states_after) <= MOST_STATES and states_after >= set(cases[0])
     return few_states and len({len(states) for states in cases}) == 1 and not (numbers and table)
 
 
-def _look_at_sequences(path: Path, response: str | None) -> Found:
+def _inspect_sequences(path: Path) -> FileGuess:
     """Return what a file of sequences holds, and the lengths and numbers that these have."""
-    where = shown(path)
-    if response is not None:
-        raise DataError(
-            f"{where}: of sequences, the last state of each line is the response; leave out "
-            "--response"
-        )
+    file_name = shown(path)
     predict, predicted = "last-state", "the last state"
     keys: Keys = {"source": ("sequences", "each line a history; its last state is to be predicted")}
     notes = ["each line is a sequence, whose last state is predicted from those before it"]
@@ -846,10 +837,10 @@ def _look_at_sequences(path: Path, response: str | None) -> Found:
         notes = ["no labels in the header lines; the last letter is predicted from those before it"]
         labels = Counter(sequences.read_states(path).labels)
         if 2 <= len(labels) <= sum(labels.values()) // 2 and "" not in labels:
-            said = ", ".join(f"{label} ({n:,})" for label, n in labels.most_common(4))
+            counts = ", ".join(f"{label} ({n:,})" for label, n in labels.most_common(4))
             predict, predicted = "label", "the label"
-            keys["predict"] = (predict, f"the last word of each header line: {said}")
-            notes = [f"the response is the last word of each header line: {said}"]
+            keys["predict"] = (predict, f"the last word of each header line: {counts}")
+            notes = [f"the response is the last word of each header line: {counts}"]
     length = _common_length(path, predict)
     if length is not None:
         keys["history"] = (length, "the most recent states, as many as all lines have")
@@ -858,7 +849,7 @@ def _look_at_sequences(path: Path, response: str | None) -> Found:
     classes = Counter(cases.response.tolist())
     if len(classes) < 2:
         raise DataError(
-            f"{where}: {predicted} is {quoted(cases.classes[0])} in all cases; there is "
+            f"{file_name}: {predicted} is {quoted(cases.classes[0])} in all cases; there is "
             "nothing to predict"
         )
     n, width = cases.histories.shape
@@ -867,7 +858,7 @@ def _look_at_sequences(path: Path, response: str | None) -> Found:
     if present == len(classes) and follows_order(cases.response) >= LEVEL:
         keys["train"] = (train, "the first cases train, the others are predicted")
     smallest = min(classes.values())
-    return Found("sequences", keys, notes, n, width, len(cases.states), smallest, predicted)
+    return FileGuess("sequences", keys, notes, n, width, len(cases.states), smallest, predicted)
 
 
 def _common_length(path: Path, predict: str) -> int | None:
@@ -884,76 +875,81 @@ def _common_length(path: Path, predict: str) -> int | None:
 # ---- the config ----
 
 
-def starting_config(path: Path, found: Found, folder: Path) -> str:
+def starting_config(path: Path, guess: FileGuess, folder: Path) -> str:
     """Return the YAML text of a config for a file."""
     stem = path.name.lower()
     for _ in range(2):  # table.csv.gz
         stem = stem.removesuffix(Path(stem).suffix) or stem
     name = re.sub(r"[^a-z0-9]+", "-", stem)[:60].strip("-")
-    unit = "states" if found.family == "sequences" else "features"
-    title = f"Predictions of {cut(found.response, 40)} in {cut(path.name, 60)}"
+    unit = "states" if guess.family == "sequences" else "features"
+    title = f"Predictions of {shorten(guess.response, 40)} in {shorten(path.name, 60)}"
     try:
         relative = Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:  # another drive
         relative = path.absolute().as_posix()
     keys: Keys = {
-        "source": found.data["source"],
+        "source": guess.data["source"],
         "path": (relative, "from the folder of this file"),
-        **found.data,
+        **guess.data,
     }
     lines = []
-    for key, (value, why) in keys.items():
+    for key, (value, reason) in keys.items():
         if key == "ignore":
             lines += _ignored(value)
         else:
-            lines.append(f"  {key}: {_value(value)}" + (f" # {cut(why, 120)}" if why else ""))
+            lines.append(
+                f"  {key}: {_value(value)}" + (f" # {shorten(reason, 120)}" if reason else "")
+            )
     data = "\n".join(lines)
     return f"""\
-# Written by `thesiskit init` from a look at {cut(path.name)}. What it guessed is said
+# Written by `thesiskit init` from a look at {shorten(path.name)}. What it guessed is said
 # beside each key: change what is wrong. Results: thesiskit run THIS-FILE
 experiment: {f"my-{name}" if name else "my-table"} # the name of the folder with the results
 title: {_value(title)}
-about: {_value(f"{found.cases:,} cases with {found.width:,} {unit} each.")}
+about: {_value(f"{guess.cases:,} cases with {guess.width:,} {unit} each.")}
 data:
 {data}
-{_selection(found) if found.family == "table" else _patterns(found)}"""
+{_selection(guess) if guess.family == "table" else _patterns(guess)}"""
 
 
 def _ignored(columns: list[tuple[str, str]]) -> list[str]:
     """Return the list of columns to leave out, with reasons."""
     lines = ["  ignore:"]
     if len(columns) <= LISTED:
-        return [*lines, *(f"    - {_value(name)} # {cut(why, 80)}" for name, why in columns)]
-    for why, names in _by_reason(columns).items():
-        lines += [f"    # {cut(why, 80)}", *(f"    - {_value(name)}" for name in names)]
+        return [
+            *lines,
+            *(f"    - {_value(name)} # {shorten(reason, 80)}" for name, reason in columns),
+        ]
+    for reason, names in _by_reason(columns).items():
+        lines += [f"    # {shorten(reason, 80)}", *(f"    - {_value(name)}" for name in names)]
     return lines
 
 
 def _by_reason(columns: list[tuple[str, str]]) -> dict[str, list[str]]:
     """Return the names of columns that are left out, by the reason."""
     reasons: dict[str, list[str]] = {}
-    for name, why in columns:
-        reason = "the same in all cases" if "in all cases" in why else why
-        reasons.setdefault(reason, []).append(name)
+    for name, reason in columns:
+        heading = "the same in all cases" if "in all cases" in reason else reason
+        reasons.setdefault(heading, []).append(name)
     return reasons
 
 
-def _selection(found: Found) -> str:
+def _selection(guess: FileGuess) -> str:
     """Return the blocks of a selection of features."""
-    sizes: list[int | str] = [k for k in SIZES if k < found.width]
-    if not sizes and found.width > 1:
-        sizes = [max(1, found.width // 2)]
-    if found.width <= MANY_FEATURES:
+    sizes: list[int | str] = [k for k in SIZES if k < guess.width]
+    if not sizes and guess.width > 1:
+        sizes = [max(1, guess.width // 2)]
+    if guess.width <= MANY_FEATURES:
         sizes.append("all")
     parts = [part for part in PARTS["table"] if sizes != ["all"] or part != SELECTED]
     choose = ""
-    if found.smallest >= defaults.LEAST_CHOSEN:
+    if guess.smallest >= defaults.LEAST_CHOSEN:
         choose = "\n  choose: true # the best arm, inside the training cases of each fold"
-    measure, kind, other, pool = "correlation with the response", "", "another model", ""
-    if found.real:
-        measure, other, pool = "the F statistic", "models of all features", ", pool"
+    measure, kind, rival, pool = "correlation with the response", "", "another model", ""
+    if guess.real:
+        measure, rival, pool = "the F statistic", "models of all features", ", pool"
         temperature = "[none] # residual needs more cases of each class"
-        if found.smallest >= LEAST_TEMPERED:
+        if guess.smallest >= LEAST_TEMPERED:
             temperature = (
                 "# residual: how far features say the same, by the residuals within classes\n"
                 "    [none, residual]"
@@ -962,11 +958,11 @@ def _selection(found: Found) -> str:
   kind: normal # features are normal in each class; naive-bayes cuts them at medians
   temperature: {temperature}"""
     return f"""\
-{_folds(found, MOST_FOLDS)}{choose}
+{_folds(guess, MOST_FOLDS)}{choose}
 selection:
   features: {_value(sizes)} # how many to keep, by {measure}
 model:{kind}
-  methods: # with the correction for the selection, without, and {other}
+  methods: # with the correction for the selection, without, and {rival}
     [corrected, uncorrected, l2-logistic{pool}]
   relevant: [some] # some features matter, not all alike; how many, is estimated
 report:
@@ -974,30 +970,30 @@ report:
 """
 
 
-def _patterns(found: Found) -> str:
+def _patterns(guess: FileGuess) -> str:
     """Return the blocks of a logistic model of sequences, or of discrete features."""
-    width, values = found.width, found.width * found.values
-    screened = found.classes == 2 and not found.continuous and found.values <= SCREENED_VALUES
-    if found.data["source"][0] == "plink" or (
-        found.family == "features" and width > MANY_FEATURES and screened
+    width, values = guess.width, guess.width * guess.values
+    screened = guess.classes == 2 and not guess.continuous and guess.values <= SCREENED_VALUES
+    if guess.data["source"][0] == "plink" or (
+        guess.family == "features" and width > MANY_FEATURES and screened
     ):
-        return _pairs(found)
+        return _pairs(guess)
     wide, folds, few_folds = False, "", ""
     orders = [1, 2] if width > 1 and values**2 / 2 <= PAIRS else [1]
-    said, peer, parts = "patterns of so many features at most", "logistic-regression", "classes"
-    if found.family == "sequences":
+    meaning, peer, parts = "patterns of so many features at most", "logistic-regression", "classes"
+    if guess.family == "sequences":
         orders, parts = sorted({min(2, width), min(5, width)}), "sequences"
-        if "train" not in found.data:  # the first cases are others than the last
-            folds, few_folds = _folds(found, MOST_FOLDS // 2) + "\n", "  evaluation.folds: 2\n"
-        said = "patterns of so many of the last states at most"
+        if "train" not in guess.data:  # the first cases are others than the last
+            folds, few_folds = _folds(guess, MOST_FOLDS // 2) + "\n", "  evaluation.folds: 2\n"
+        meaning = "patterns of so many of the last states at most"
     else:
         wide = values > WIDE
-        folds = _folds(found, MOST_FOLDS // 2 if wide else MOST_FOLDS) + "\n"
-        if not found.continuous:
+        folds = _folds(guess, MOST_FOLDS // 2 if wide else MOST_FOLDS) + "\n"
+        if not guess.continuous:
             folds += "  # choose: true # an arm inside each training set; takes 4 times as long\n"
         few_folds = "  evaluation.folds: 2\n"
     response = ""
-    if found.continuous:
+    if guess.continuous:
         peer, parts = "ridge", "numbers"
         response = "\n  response: gaussian # a real number, with normal noise"
     most = defaults.UNTIL_FEWER_ITERATIONS if wide else defaults.UNTIL_ITERATIONS
@@ -1005,7 +1001,7 @@ def _patterns(found: Found) -> str:
     return f"""\
 {folds}model:
   kind: logistic{response}
-  orders: {_value(orders)} # {said}
+  orders: {_value(orders)} # {meaning}
   chains: {defaults.UNTIL_CHAINS}
   until: {{ {until} }} # chains stop when they agree
   iterations: {most} # at most; more go on from there
@@ -1017,15 +1013,15 @@ smoke: # what `thesiskit run --smoke` changes, for a quick look
 {few_folds}"""
 
 
-def _pairs(found: Found) -> str:
+def _pairs(guess: FileGuess) -> str:
     """Return the blocks of a selection of patterns of two discrete features."""
-    keep = min(SELECTED_PAIRS, max(1, found.width // 2))
-    peers = ", logistic-regression, random-forest" if found.width <= COMPARED else ""
+    keep = min(SELECTED_PAIRS, max(1, guess.width // 2))
+    peers = ", logistic-regression, random-forest" if guess.width <= COMPARED else ""
     temperature = "[none, residual] # residual: how far patterns say the same"
-    if found.smallest < LEAST_TEMPERED:
+    if guess.smallest < LEAST_TEMPERED:
         temperature = "[none] # residual needs more cases of each class"
     return f"""\
-{_folds(found, MOST_FOLDS // 2)}
+{_folds(guess, MOST_FOLDS // 2)}
 selection:
   order: 2 # candidates are all patterns of one feature and of two
   features: [{keep}] # how many to keep, by correlation with the response
@@ -1040,8 +1036,8 @@ report:
 """
 
 
-def _folds(found: Found, most: int) -> str:
-    folds = max(2, min(most, found.smallest))
+def _folds(guess: FileGuess, most: int) -> str:
+    folds = max(2, min(most, guess.smallest))
     return f"evaluation:\n  folds: {folds} # each is predicted from the others"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from thesiskit.errors import ConfigError, cut, quoted
+from thesiskit.errors import ConfigError, quoted, shorten
 from thesiskit.files import open_regular
 
 MOST_BYTES = 2**20  # of a config
@@ -44,7 +44,9 @@ class _Loader(yaml.SafeLoader):
         event: Any = self.peek_event()
         mark = event.start_mark
         if self.check_event(yaml.AliasEvent):
-            raise _Refused(f"the alias *{cut(event.anchor)}: write out what it stands for", mark)
+            raise _Refused(
+                f"the alias *{shorten(event.anchor)}: write out what it stands for", mark
+            )
         if event.tag is not None:
             said = quoted(event.tag.replace(_TAG, "!!"))
             raise _Refused(f"the tag {said} has no use here; leave it out", mark)
@@ -77,11 +79,11 @@ def _wrong_number(node: yaml.Node) -> str | None:
     text = node.value
     if node.tag == _ZEROS:
         said = re.sub("^([-+]?)0[0_]*(?=[0-9])", "\\1", text)
-        zeros = f"{cut(text)} has leading zeros, which some read as octal"
-        return f"{zeros}; write {cut(said)}, or '{cut(text)}' as text"
+        zeros = f"{shorten(text)} has leading zeros, which some read as octal"
+        return f"{zeros}; write {shorten(said)}, or '{shorten(text)}' as text"
     long = node.tag == _TAG + "int" and len(text) > MOST_DIGITS
     if long or (node.tag == _TAG + "float" and "n" not in text.lower() and math.isinf(float(text))):
-        return f"the number {cut(text)} is too large; put it in quotes if it is text"
+        return f"the number {shorten(text)} is too large; put it in quotes if it is text"
     return None
 
 
@@ -107,7 +109,7 @@ for _tag, _pattern, _first in (
 
 def read_yaml(path: Path) -> tuple[dict[str, Any], dict[tuple, int]]:
     """Return the mapping in a file, and the line of every key in it."""
-    where = cut(path, 200)
+    where = shorten(path, 200)
     if TABLES & {suffix.lower() for suffix in path.suffixes}:
         raise ConfigError(
             f"{where}: is a table, and no config; `thesiskit init` writes a config for it"
@@ -154,14 +156,14 @@ def _read(text: str, where: str | None) -> tuple[yaml.Node | None, Any]:
         problem = str(error.problem or error.context)
         if "another document" in problem:
             problem = "a second document begins (---); give it a file of its own"
-        problem = cut(problem, 200)
+        problem = shorten(problem, 200)
         refused = isinstance(error, _Refused)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         problem = f"the character {quoted(chr(error.character))} cannot stand there; remove it"
         refused = True
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
-        line, problem, refused = 1, cut(error, 200), False
+        line, problem, refused = 1, shorten(error, 200), False
     if where is not None:
         raise ConfigError(f"{where}:{line}: {'' if refused else 'not valid YAML: '}{problem}")
     raise ConfigError(problem if refused else f"the value is not valid YAML: {problem}")
@@ -196,7 +198,7 @@ class Places:
         )
         while location and location not in self.lines:
             location = location[:-1]
-        return f"{cut(self.path, 200)}:{self.lines.get(location, 1)}"
+        return f"{shorten(self.path, 200)}:{self.lines.get(location, 1)}"
 
     def override(self, tree: dict, key: str, value: Any, *, parse: bool = False) -> None:
         """Set a dotted key of a tree, to a value or what a piece of YAML stands for."""
@@ -212,7 +214,7 @@ class Places:
                     tree[name] = {}
                 tree = tree[name]
                 if not isinstance(tree, dict):
-                    raise ConfigError(f"{cut(key)}: {cut(name)} is not a mapping")
+                    raise ConfigError(f"{shorten(key)}: {shorten(name)} is not a mapping")
         except ConfigError as error:
             raise ConfigError(f"{self.given[key]}: {error}") from None
         tree[last] = value
@@ -224,8 +226,8 @@ def kind_of(value: Any) -> str:
         "NoneType": "nothing",
         "bool": "true/false",
         "str": f"the text {quoted(value)}",
-        "int": f"the number {cut(value)}",
-        "float": f"the number {cut(value)}",
+        "int": f"the number {shorten(value)}",
+        "float": f"the number {shorten(value)}",
         "list": "a list",
         "dict": "a mapping",
     }

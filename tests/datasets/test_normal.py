@@ -1,5 +1,7 @@
 """Data drawn from the model of normal features."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -98,11 +100,19 @@ def test_classes_of_test_cases_can_be_drawn():
 def test_what_the_source_says_of_itself():
     sizes = source(test=7).sizes
     assert (sizes.train, sizes.test, sizes.width, sizes.classes) == (15, 7, 30, 3)
-    assert source().misfit("normal", continuous=False) is None
-    assert "3 classes need model.kind: normal" in source().misfit("naive-bayes", continuous=False)
     fixed = {"train": [3, 3], "test": 4, "relevant": "all", "ratio": 1.0}
-    assert "data.shape: prior" in source(**fixed).misfit("mixture", continuous=False)
-    assert source(**fixed, shape=3.0).misfit("naive-bayes", continuous=False) is None
+    for data, kind, words in (
+        (source(), "normal", None),
+        (source(), "naive-bayes", "data.train: 3 classes need model.kind: normal"),
+        (source(**fixed), "mixture", "data.shape: prior needs model.kind: normal"),
+        (source(**fixed, shape=3.0), "naive-bayes", None),
+    ):
+        model = SimpleNamespace(kind=kind)
+        config = SimpleNamespace(
+            model=model, selects=True, of_patterns=False, takes_reals=kind == "normal"
+        )
+        problem = next(data.incompatibilities(config), None)
+        assert problem == words or problem.startswith(words)
 
 
 @pytest.mark.parametrize(

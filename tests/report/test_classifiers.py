@@ -14,7 +14,7 @@ from thesiskit.files import Results
 from thesiskit.models import peers
 from thesiskit.report import metrics, scores
 from thesiskit.report.parts import wanted_parts
-from thesiskit.start import Hints, begin
+from thesiskit.start import Hints, draft_config
 from thesiskit.study.experiment import Experiment
 
 PARTS = ["classifier-table", "differences-table", "reliability-figure"]
@@ -167,7 +167,7 @@ def test_every_arm_has_a_diagram_with_exact_intervals(folder, experiment):
 
 @pytest.mark.parametrize("experiment", MODELS)
 def test_what_init_writes_begins_with_them(folder, experiment):
-    text, *_ = begin(folder / f"{experiment}.csv", Hints(), folder)
+    text, *_ = draft_config(folder / f"{experiment}.csv", Hints(), folder)
     path = folder / "begun.yaml"
     path.write_text(text)
     config = load_config(path)

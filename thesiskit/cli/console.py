@@ -15,7 +15,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from thesiskit.errors import INTERRUPTED, ConfigError, ThesiskitError, UserError, brief, cut
+from thesiskit.errors import INTERRUPTED, ConfigError, ThesiskitError, UserError, brief, shorten
 from thesiskit.registry import find, folders, name_of, shipped
 
 PATIENCE = 2.0  # seconds before a progress bar appears
@@ -58,7 +58,7 @@ def _shortened() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        error.message = cut(error.message, 300)  # type: ignore[misc]
+        error.message = shorten(error.message, 300)  # type: ignore[misc]
         raise
 
 
@@ -259,7 +259,7 @@ def _exhibit(name: str) -> list[Path]:
             f"{kind} {', '.join(number for other, number in remade if other == kind)}"
             for kind in ("Table", "Figure")
         )
-        wrong = f"the thesis has no {cut(name)}"
+        wrong = f"the thesis has no {shorten(name)}"
         if entry:
             wrong = f"{entry.name} of the thesis is not remade ({entry.why})"
         raise ConfigError(f"{wrong}. Fix: choose {choice}")

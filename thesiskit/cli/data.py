@@ -125,7 +125,7 @@ def check(table: Path, **asked: Any) -> None:
 
     Example:  thesiskit data show colon > colon.csv && thesiskit check colon.csv
     """
-    from thesiskit.start import Hints, begin
+    from thesiskit.start import Hints, draft_config
     from thesiskit.start import check as check_config
 
     if table.suffix in (".yaml", ".yml") or str(table) in shipped():
@@ -134,7 +134,7 @@ def check(table: Path, **asked: Any) -> None:
                 raise click.UsageError(f"a config says what its table holds; leave out --{name}")
         found = check_config(shipped().get(str(table), table))
     else:
-        _, found, notes = begin(table, Hints(**asked), Path())
+        _, found, notes = draft_config(table, Hints(**asked), Path())
         for note in notes:
             click.echo(f"Note: {note}", err=True)
     for line in found:
@@ -162,13 +162,15 @@ def init(table: Path, output: Path | None, **asked: Any) -> None:
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv > mine.yaml
     """
-    from thesiskit.start import Hints, begin
+    from thesiskit.start import Hints, draft_config
 
     if output is not None and os.path.lexists(output):
         raise UserError(f"{output}: it exists already; choose another name, or remove it")
     if output is not None and not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}; make it first")
-    text, found, notes = begin(table, Hints(**asked), Path() if output is None else output.parent)
+    text, found, notes = draft_config(
+        table, Hints(**asked), Path() if output is None else output.parent
+    )
     for note in (*found, *notes):
         click.echo(f"Note: {note}", err=True)
     if output is None:

@@ -19,7 +19,7 @@ from scipy import special
 from thesiskit.datasets.reading import DATE, REAL, UNKNOWN
 from thesiskit.datasets.source import MISSING, Cases
 from thesiskit.defaults import LOG, SCORES
-from thesiskit.errors import counted, few, quoted
+from thesiskit.errors import list_some, pluralise, quoted
 
 LEVEL = 1e-3  # of a kind of finding: all together are false in less than one table of fifty
 LARGE, SOME = 1 << 25, 1 << 23  # values of features, above which at most some are looked at
@@ -78,7 +78,7 @@ class FeatureSummaries:
         return quoted(self.names[j], 30) if self.table.columns else self.names[j]
 
     def first_names(self, columns: Iterable[int]) -> str:
-        return few([self.name(j) for j in columns], NAMED, 34)
+        return list_some([self.name(j) for j in columns], NAMED, 34)
 
 
 Summaries = FeatureSummaries | None  # none of a table with more than LARGE values
@@ -239,8 +239,9 @@ def _rare(y: np.ndarray, classes: Sequence[str], folds: int) -> list[str]:
     fewer = np.flatnonzero(counts < min(folds, counts.max())) if len(classes) else ()
     if not len(fewer):
         return []
-    have = counted(len(fewer), "class has", "classes have")
-    names = few([f"{quoted(classes[k], 30)} ({counts[k]})" for k in map(int, fewer)], NAMED, 40)
+    have = pluralise(len(fewer), "class has", "classes have")
+    sizes = [f"{quoted(classes[k], 30)} ({counts[k]})" for k in map(int, fewer)]
+    names = list_some(sizes, NAMED, 40)
     return [
         f"{have} fewer cases than there are folds ({folds}): {names}; some folds test none of "
         "them: lower evaluation.folds, add cases, or put classes together"
@@ -275,9 +276,9 @@ def _repeats(tables: Sequence[Cases], stats: FeatureSummaries, folds: int) -> li
             continue
         differing = sum(y[i] != y[j] for i, j in pairs)
         response = f"{differing:,} with another" if differing else "with the same"
-        examples = few([f"{names[i]} and {names[j]}" for i, j in pairs], NAMED, 40)
+        examples = list_some([f"{names[i]} and {names[j]}" for i, j in pairs], NAMED, 40)
         lines.append(
-            f"{counted(len(pairs), 'case has', 'cases have')} {degree} the features of another "
+            f"{pluralise(len(pairs), 'case has', 'cases have')} {degree} the features of another "
             f"case ({examples}), {response} response: {remedy}"
         )
     return lines
@@ -400,7 +401,7 @@ def _alone(stats: FeatureSummaries, groups: list[str], continuous: bool) -> list
             perfect.append(j)
     if not perfect:
         return []
-    tell = counted(len(perfect), "feature tells", "features tell")
+    tell = pluralise(len(perfect), "feature tells", "features tell")
     return [
         f"{tell} the response alone, without an error: {stats.first_names(perfect)}; if they are "
         "copies of the response, or known only after it, data.ignore them"
@@ -430,14 +431,14 @@ def _idle(stats: FeatureSummaries) -> list[str]:
     """Say which features do not vary, and which have the values of another."""
     lines, flat = [], np.flatnonzero(stats.values < 2).tolist()
     if flat:
-        vary = counted(len(flat), "feature does", "features do")
+        vary = pluralise(len(flat), "feature does", "features do")
         lines.append(f"{vary} not vary, and so can tell nothing: {stats.first_names(flat)}")
     orders, alike = np.unique(stats.orders[stats.values > 1].round(6), return_counts=True)
     chance = float((alike * (alike - 1) / 2 * np.exp(-orders)).sum())
     if stats.copies and special.pdtrc(len(stats.copies) - 1, chance) < LEVEL:
         texts = [f"{stats.name(j)} those of {stats.name(i)}" for i, j in stats.copies]
-        examples = few(texts, NAMED, 80)
-        have = counted(len(stats.copies), "feature has", "features have")
+        examples = list_some(texts, NAMED, 80)
+        have = pluralise(len(stats.copies), "feature has", "features have")
         lines.append(
             f"{have} the values of another one ({examples}): a selection keeps both, which count "
             "twice; data.ignore one of them"
@@ -477,8 +478,8 @@ def _scales(stats: FeatureSummaries) -> list[str]:
     least, most = measured[spread.argmin()], measured[spread.argmax()]
     far = np.abs(np.log(spread / np.median(spread))) >= min(np.ptp(logs), log(APART)) / 2
     return [
-        f"{counted(int(far.sum()), 'feature is', 'features are')} on another scale: the spread of "
-        f"{stats.name(most)} is {spread.max() / spread.min():.0e} times that of "
+        f"{pluralise(int(far.sum()), 'feature is', 'features are')} on another scale: the spread "
+        f"of {stats.name(most)} is {spread.max() / spread.min():.0e} times that of "
         f"{stats.name(least)}; the normal model and nearest-centroids take variances to be "
         "alike: write features in units of like size (other models cut or standardise them)"
     ]
@@ -545,7 +546,7 @@ def _sizes(stats: FeatureSummaries) -> list[str]:
         cells.append(f"{x[at]:.6g} of {stats.name(j)} in case {at + 1:,}")
     more = f" and {len(far) - NAMED:,} more" if len(far) > NAMED else ""
     return [
-        f"{counted(len(far), 'feature has', 'features have')} values more than {HUGE} standard "
+        f"{pluralise(len(far), 'feature has', 'features have')} values more than {HUGE} standard "
         f"deviations from the median: {', '.join(cells)}{more}; one such value rules a mean: mend "
         "mistakes, and name codes of missing values in data.missing"
     ]
@@ -574,7 +575,7 @@ def _columns(
             p = goes_with(texts_of[name], halves) * len(texts_of)
             batches += [f"{quoted(name, 30)} ({small(p)})"] if p < LEVEL else []
     if groups:
-        names = few([quoted(name, 30) for name in groups], NAMED, 34)
+        names = list_some([quoted(name, 30) for name in groups], NAMED, 34)
         lines.append(
             f"the cases are in groups: values of {names} are in several cases each, as those of "
             "patients are; a group in training and test cases predicts too few errors: "
@@ -582,8 +583,8 @@ def _columns(
         )
     if batches:
         lines.append(
-            f"the response goes with {few(batches, NAMED, 60)}: if classes were taken at other "
-            "places or times, features can tell that in place of the response; see whether "
+            f"the response goes with {list_some(batches, NAMED, 60)}: if classes were taken at "
+            "other places or times, features can tell that in place of the response; see whether "
             "predictions hold within each"
         )
     return groups, lines

@@ -10,6 +10,7 @@ K_t           values       the symbols of each feature
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
@@ -49,7 +50,7 @@ from thesiskit.datasets.synthetic import (
     draw_rows,
 )
 from thesiskit.defaults import MOST_VALUES
-from thesiskit.errors import DataError, cut, few, quoted
+from thesiskit.errors import DataError, list_some, quoted, shorten
 
 Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]
 Frequency = Annotated[float, Field(strict=True, gt=0, lt=1)]
@@ -104,12 +105,13 @@ class InteractionData(Source):
         """What the generator depends on: noise only scales what is drawn."""
         return self.model_dump(exclude={"noise"})
 
-    def misfit(self, kind: str, *, continuous: bool) -> str | None:
-        """Say which key has nothing to do with such responses."""
-        alien, wanted = ("classes", "classes") if continuous else ("noise", "gaussian")
-        if alien in self.model_fields_set:
-            return f"data.{alien}: is for model.response: {wanted}; leave it out"
-        return None
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield a key that is for other responses."""
+        continuous = getattr(config.model, "continuous", False)
+        key, response = ("classes", "classes") if continuous else ("noise", "gaussian")
+        if key in self.model_fields_set:
+            yield f"data.{key}: is for model.response: {response}; leave it out"
+        yield from super().incompatibilities(config)
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
         table, _ = draw_interactions(
@@ -456,7 +458,7 @@ def draw_genotypes(rng: np.random.Generator, data: GenotypesData) -> tuple[np.nd
     n, p = data.train + data.test, data.loci
     frequency = rng.uniform(0.05, 0.5, p)
     frequency[: 2 * data.pairs] = rng.uniform(0.2, 0.5, 2 * data.pairs)
-    cut = special.ndtri(1 - frequency)
+    threshold = special.ndtri(1 - frequency)
     X = np.zeros((n, p), dtype=np.int16)
     for _ in range(2):  # two copies of a chromosome
         z = rng.standard_normal((n, p), dtype=np.float32)
@@ -464,7 +466,7 @@ def draw_genotypes(rng: np.random.Generator, data: GenotypesData) -> tuple[np.nd
             if j % data.haplotype:
                 z[:, j] *= np.sqrt(1 - data.correlation**2)
                 z[:, j] += data.correlation * z[:, j - 1]
-        X += z > cut
+        X += z > threshold
     odds = np.zeros(n)
     for pair in range(data.pairs):
         a, b = X[:, 2 * pair], X[:, 2 * pair + 1]
@@ -608,7 +610,7 @@ def read_features(
         extra = [name for name in cells.features if name not in known]
         if extra:
             raise DataError(
-                f"{where}: the training table has no feature {few(extra)}; data.ignore it"
+                f"{where}: the training table has no feature {list_some(extra)}; data.ignore it"
             )
     values, coded = [], []
     for j, name in enumerate(features):
@@ -636,7 +638,7 @@ def read_features(
     told = reading.missing_values(X == MISSING)
     if like is not None:
         told += [*unseen, *reading.cases_of_both(like.ids, cells.ids)]
-    notes = [*cells.notes, *(f"{cut(path.name)}: {remark}" for remark in told)]
+    notes = [*cells.notes, *(f"{shorten(path.name)}: {remark}" for remark in told)]
     return FeatureTable(
         X, y, list(features), values, classes, source=path.name, ids=cells.ids, notes=notes,
         aside={name: list(cells.columns[name]) for name in keys.get("ignore", ())
@@ -671,7 +673,7 @@ def _responses(
         y = np.array(labels, dtype=float)
         if like is None and y.min() == y.max():
             raise DataError(
-                f"{where} is {cut(labels[0])} in all cases; there is nothing to predict"
+                f"{where} is {shorten(labels[0])} in all cases; there is nothing to predict"
             )
         return [], y
     hint = "; if it is a number to predict, model.response: gaussian takes it as it is"
@@ -680,7 +682,7 @@ def _responses(
         if code == UNSEEN:
             raise DataError(
                 f"{where} is {quoted(label)} in {place}, which no training case has "
-                f"({few(classes)}); leave such cases out, or train with some"
+                f"({list_some(classes)}); leave such cases out, or train with some"
             )
     if len(classes) < 2:
         raise DataError(f"{where} is {quoted(classes[0])} in all cases; two classes are needed")
@@ -696,7 +698,7 @@ def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable) -> list[str]:
     for j in odd[:3]:
         column = np.array(cells.columns[like.features[j]], dtype=object)
         values = list(dict.fromkeys(column[X[:, j] == UNSEEN]))
-        told.append(f"{quoted(like.features[j], 30)} is {few(values, 3)}")
+        told.append(f"{quoted(like.features[j], 30)} is {list_some(values, 3)}")
     more = f", and so in {len(odd) - 3:,} other features" if len(odd) > 3 else ""
     cases = int((X == UNSEEN).any(axis=1).sum())
     return [
@@ -720,8 +722,8 @@ def _read_cells(path: Path, wanted: Wanted) -> Cells:
     parquet = path.suffix.lower() == ".parquet"
     if not (parquet or reading.text_suffix(path)):
         raise DataError(
-            f"{where}: cannot read {cut(path.suffix) or 'this'}; use {', '.join(reading.USUAL)} "
-            "(also as .gz) or .parquet"
+            f"{where}: cannot read {shorten(path.suffix) or 'this'}; use "
+            f"{', '.join(reading.USUAL)} (also as .gz) or .parquet"
         )
     if parquet:
         frame, columns = reading.read_frame(path, wanted)
@@ -771,11 +773,11 @@ def encode(
             example = next(odd)
             if example.lstrip("+-").isdigit():
                 raise DataError(
-                    f"{where} has a whole number of {len(example)} digits ({cut(example)}), more "
-                    "than 18; if it names something, put a letter before it"
+                    f"{where} has a whole number of {len(example)} digits ({shorten(example)}), "
+                    "more than 18; if it names something, put a letter before it"
                 )
             raise DataError(
-                f"{where} has real values ({cut(example)}); cut it into intervals, for example "
+                f"{where} has real values ({shorten(example)}); cut it into intervals, for example "
                 f"with scikit-learn's KBinsDiscretizer{hint}"
             )
         if held and all(DECIMAL_COMMA.fullmatch(label) for label in held):

@@ -22,7 +22,7 @@ from thesiskit.blocks import Covariates, Text, distinct
 from thesiskit.datasets import reading
 from thesiskit.datasets.reading import shown
 from thesiskit.datasets.source import MISSING, FeatureTable, Source
-from thesiskit.errors import DataError, counted, cut, few
+from thesiskit.errors import DataError, list_some, pluralise, shorten
 
 MAGIC = b"\x6c\x1b\x01"  # the last one: locus after locus
 COPIES = np.array([2, MISSING, 1, 0], dtype=np.int8)  # of A1, by two bits
@@ -219,7 +219,7 @@ def read_plink(
     loci, renamed = _loci(path)
     bits, content = _mapped(path, len(cases), len(loci.names))
     if renamed:
-        has = counted(renamed, "locus has", "loci have")
+        has = pluralise(renamed, "locus has", "loci have")
         notes.append(f"{has} no name, or that of another; the name is chromosome:position")
     if like is None:
         for name in ignore:
@@ -236,18 +236,18 @@ def read_plink(
         rows, response = np.arange(len(cases)), np.zeros(len(cases), dtype=np.int32)
     else:
         rows, response = _responses(phenotypes, file, train=like is None)
-        gone = counted(len(cases) - len(rows), "case", "cases")
+        gone = pluralise(len(cases) - len(rows), "case", "cases")
         notes += [f"{gone} without a phenotype left out"] if len(rows) < len(cases) else []
     genotypes = Genotypes([Bed(bits, place, swapped_alleles, content)], np.zeros_like(rows), rows)
     missing = genotypes.missing[place >= 0]
     if missing.any():
         notes.append(
-            f"{counted(int(missing.sum()), 'genotype is', 'genotypes are')} missing "
+            f"{pluralise(int(missing.sum()), 'genotype is', 'genotypes are')} missing "
             f"({missing.mean() / len(rows):.1%}), in {np.count_nonzero(missing):,} of "
             f"{len(missing):,} loci"
         )
     if swapped := int(swapped_alleles.sum()):
-        have = counted(swapped, "locus has", "loci have")
+        have = pluralise(swapped, "locus has", "loci have")
         notes.append(f"{have} swapped alleles: counted as in the training cases")
     ids = _ids(cases, families, file)
     ids = [ids[row] for row in rows]
@@ -257,7 +257,7 @@ def read_plink(
         aside[name] = ["" if column[row] == "0" else column[row] for row in rows]
     columns = _covariates(path, covariates, families, cases)
     about: dict[str, Any] = {"source": path.name, "ids": ids, "aside": aside}
-    about["notes"] = [f"{cut(path.name)}: {note}" for note in notes]
+    about["notes"] = [f"{shorten(path.name)}: {note}" for note in notes]
     about["covariates"] = {name: column[rows] for name, column in columns.items()}
     values, absent = [GENOTYPES] * len(place), {features[j]: "" for j in np.flatnonzero(place < 0)}
     return FeatureTable(genotypes, response, features, values, CLASSES, alleles, absent, **about)
@@ -280,8 +280,8 @@ def _columns(path: Path, suffix: str, contents: str) -> list[list[str]]:
     for number, line in enumerate(lines, start=1):
         if len(line) != 6:
             raise DataError(
-                f"{shown(path)}: line {number:,} has {counted(len(line), 'column', 'columns')}; a "
-                f"{suffix} has six: {contents}"
+                f"{shown(path)}: line {number:,} has {pluralise(len(line), 'column', 'columns')}; "
+                f"a {suffix} has six: {contents}"
             )
     if not lines:
         raise DataError(f"{shown(path)}: it is empty; a {suffix} has lines of {contents}")
@@ -357,8 +357,8 @@ def _loci(path: Path) -> tuple[Loci, int]:
     twice = [name for name, number in Counter(names).items() if number > 1]
     if twice:
         raise DataError(
-            f"{file}: loci at one place with the same name and alleles: {few(twice)}; leave out "
-            "all but one of each (plink2 --rm-dup)"
+            f"{file}: loci at one place with the same name and alleles: {list_some(twice)}; leave "
+            "out all but one of each (plink2 --rm-dup)"
         )
     for name in names:
         reading.check_text(name, f"{file}: the name of a locus", "rename it")
@@ -374,9 +374,9 @@ def _matched(
     place = np.array([of_name.get(name, -1) for name in like.features], dtype=np.intp)
     lacking = [like.features[j] for j in np.flatnonzero(place < 0)]
     if lacking and (not new or len(lacking) == len(place)):
-        count = counted(len(lacking), "locus", "loci")
+        count = pluralise(len(lacking), "locus", "loci")
         raise DataError(
-            f"{file}: it lacks {count} of the training cases: {few(lacking)}; are they named "
+            f"{file}: it lacks {count} of the training cases: {list_some(lacking)}; are they named "
             "otherwise? Or leave them out of both"
         )
     swapped, odd = np.zeros(len(place), dtype=bool), []
@@ -388,10 +388,10 @@ def _matched(
         if swapped[j] and not _agree((second, first), alleles):
             odd.append(f"{like.features[j]} ({first}/{second} for {'/'.join(alleles)})")
     if odd:
-        have = counted(len(odd), "locus has", "loci have")
+        have = pluralise(len(odd), "locus has", "loci have")
         raise DataError(
-            f"{file}: {have} other alleles than in the training cases: {few(odd, 3, 60)}; if they "
-            "are of the other strand, `plink --flip` turns them; or leave these loci out"
+            f"{file}: {have} other alleles than in the training cases: {list_some(odd, 3, 60)}; if "
+            "they are of the other strand, `plink --flip` turns them; or leave these loci out"
         )
     return place, swapped
 
@@ -411,8 +411,8 @@ def _responses(phenotypes: list[str], file: str, *, train: bool) -> tuple[np.nda
     odd = sorted(map(str, kinds - {1, 2}))
     if odd:
         raise DataError(
-            f"{file} is {few(odd, 3)} in some cases; it must be 1 (control) or 2 (case), and -9 "
-            "or 0 if it is missing (for other coding: plink --pheno FILE --make-bed)"
+            f"{file} is {list_some(odd, 3)} in some cases; it must be 1 (control) or 2 (case), and "
+            "-9 or 0 if it is missing (for other coding: plink --pheno FILE --make-bed)"
         )
     if not kinds or (train and len(kinds) < 2):
         remedy = "; write 1 (control) and 2 (case), as `plink --pheno FILE --make-bed` does"
@@ -434,5 +434,7 @@ def _ids(cases: list[str], families: list[str], file: str) -> list[str]:
     full_names = [f"{family} {case}" for family, case in zip(families, cases, strict=True)]
     twice = [name for name, number in Counter(full_names).items() if number > 1]
     if twice:
-        raise DataError(f"{file}: several cases of the .fam are called {few(twice)}; rename them")
+        raise DataError(
+            f"{file}: several cases of the .fam are called {list_some(twice)}; rename them"
+        )
     return full_names

@@ -35,7 +35,7 @@ from thesiskit.blocks import Transforms
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import MISSING, FeatureTable, Source, Table
 from thesiskit.defaults import NO_TRANSFORM
-from thesiskit.errors import DataError, UserError, cut, quoted
+from thesiskit.errors import DataError, UserError, quoted, shorten
 from thesiskit.files import read_bytes
 
 FILES = Path(__file__).parent / "files"
@@ -289,7 +289,7 @@ def fetch(name: str) -> Path:
         )
         return Path(shelf.fetch(file, downloader=pooch.HTTPDownloader(timeout=SECONDS)))
     except (OSError, ValueError) as error:  # requests' errors are of OSError
-        reason = cut(str(error).partition("\n")[0] or type(error).__name__, 80)
+        reason = shorten(str(error).partition("\n")[0] or type(error).__name__, 80)
         if isinstance(error, requests.ConnectionError | requests.Timeout):
             reason = "no connection"
         elif "hash" in str(error):

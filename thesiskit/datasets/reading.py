@@ -26,7 +26,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 
-from thesiskit.errors import DataError, counted, cut, few, quoted
+from thesiskit.errors import DataError, list_some, pluralise, quoted, shorten
 from thesiskit.files import BOMB_BYTES, BOMB_TIMES, open_regular
 
 CHUNK = 1 << 20
@@ -76,7 +76,7 @@ MOST_WORDS, EACH = 20, 3  # words of a category, and cases for each of them on a
 
 def shown(path: Path) -> str:
     """Return a path as messages show it: on one line, and only its end if it is long."""
-    text = cut(path, 10_000)
+    text = shorten(path, 10_000)
     return text if len(text) <= LONGEST_PATH else "..." + text[3 - LONGEST_PATH :]
 
 
@@ -103,7 +103,7 @@ def unreadable(path: Path, error: Exception) -> DataError:
 def damaged(where: str, kind: str, error: Exception) -> DataError:
     """Return what to say of a file that a library cannot read."""
     reason = str(error).strip().splitlines() or [type(error).__name__]
-    return DataError(f"{where}: damaged, or not {kind}: {cut(reason[0], 120)}")
+    return DataError(f"{where}: damaged, or not {kind}: {shorten(reason[0], 120)}")
 
 
 def most_bytes(file: IO[bytes], least: int = BOMB_BYTES, times: int = BOMB_TIMES) -> int:
@@ -444,7 +444,7 @@ def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
         if not wanted.gaps or len(lacking) == len(features):
             raise DataError(
                 f"{where}: it lacks {len(lacking):,} of the {len(features):,} features of the "
-                f"training table: {few(list(lacking), MOST_NAMED)}{hint}"
+                f"training table: {list_some(list(lacking), MOST_NAMED)}{hint}"
             )
         lacking[next(iter(lacking))] = hint
         features = [name for name in features if name in place]
@@ -452,9 +452,9 @@ def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
     if wanted.response in place and wanted.response not in features:
         notes.append(f"{where}: the response {quoted(wanted.response)} of new cases is not used")
     if extra:
-        columns = counted(len(extra), "column", "columns")
+        columns = pluralise(len(extra), "column", "columns")
         notes.append(f"{where}: {columns} left out, which the training table has not: "
-                     f"{few(extra, MOST_NAMED)}")  # fmt: skip
+                     f"{list_some(extra, MOST_NAMED)}")  # fmt: skip
     places = [place[name] for name in features]
     return Columns(places, list(features), None, place.get(wanted.id or ""), notes, lacking)
 
@@ -520,8 +520,8 @@ def check_column(name: str, columns: list[str], where: str) -> None:
     """Say that there is no such column, and which was perhaps meant."""
     if name not in columns:
         near = [column for column in columns if column.lower() == name.lower()][:1]
-        near = near or difflib.get_close_matches(cut(name, LONGEST), columns[:LOOKED_AT], 1)
-        hint = f"did you mean {quoted(near[0])}?" if near else f"columns: {few(columns)}"
+        near = near or difflib.get_close_matches(shorten(name, LONGEST), columns[:LOOKED_AT], 1)
+        hint = f"did you mean {quoted(near[0])}?" if near else f"columns: {list_some(columns)}"
         raise DataError(f"{where}: there is no column {quoted(name)}; {hint}")
 
 
@@ -581,7 +581,7 @@ def grouped(table: Any, name: str | None, where: str) -> Any:
             f"data.case_groups: no two cases have the same {quoted(name)}, so there are no groups"
         )
     elif len(known) < len(groups):
-        without = counted(len(groups) - len(known), "case", "cases")
+        without = pluralise(len(groups) - len(known), "case", "cases")
         notes.append(f"data.case_groups: {without} without {quoted(name)}: each is alone")
     digest = hashlib.sha256(f"{table.digest}{groups}".encode()).hexdigest()
     return replace(table, groups=groups, digest=digest, notes=notes)
@@ -629,7 +629,7 @@ def read_frame(path: Path, wanted: Wanted) -> tuple[pd.DataFrame, Columns]:
             for j in (*columns.features, columns.response, columns.id):
                 if j is not None and names[j] in odd:
                     raise DataError(
-                        f"{where}: column {quoted(names[j])} holds {cut(odd[names[j]])}, no "
+                        f"{where}: column {quoted(names[j])} holds {shorten(odd[names[j]])}, no "
                         "numbers or words; make such of it, or leave it out with data.ignore"
                     )
             # metadata of pandas would make columns an index, and leave them out without a word
@@ -735,9 +735,9 @@ class Numbers:
         for name, cells in self._words.items():
             cell, more = next(iter(cells.values())), len(cells) - 1
             if 2 * (more + 1) < len(values) and not GROUPED.fullmatch(cell):
-                there = counted(more, "more such cell", "more such cells")
+                there = pluralise(more, "more such cell", "more such cells")
                 there = f" ({there} there)" if more else ""
-                others = few([other for other in self._words if other != name], MOST_NAMED)
+                others = list_some([other for other in self._words if other != name], MOST_NAMED)
                 others = f", as in {others}" if others else ""
                 raise DataError(
                     f"{where}: {self._places[name]}: {quoted(cell)} in column {quoted(name)} is no "
@@ -748,8 +748,9 @@ class Numbers:
             name, words = next((name, [*cells.values()]) for name, cells in self._words.items())
             place = f" in {self._places[name]}" if name in self._places else ""
             raise DataError(
-                f"{where}: {counted(len(self._words), 'column is', 'columns are')} categorical: "
-                f"{few(list(self._words), MOST_NAMED)} (for example {quoted(words[0])}{place}); "
+                f"{where}: {pluralise(len(self._words), 'column is', 'columns are')} categorical: "
+                f"{list_some(list(self._words), MOST_NAMED)} (for example "
+                f"{quoted(words[0])}{place}); "
                 f"{_remedy(name, words, len(values), coded=self._known is not None)}"
             )
         return values
@@ -761,10 +762,10 @@ class Numbers:
         column[list(cells)] = [code.get(cell, math.nan) for cell in cells.values()]
         unseen = [cell for cell in cells.values() if cell not in code]
         if unseen:
-            have = counted(len(unseen), "case", "cases")
+            have = pluralise(len(unseen), "case", "cases")
             self.notes.append(
-                f"{where}: {quoted(name, 30)} is {few([*dict.fromkeys(unseen)], 3)} in {have}, "
-                f"which no training case has ({few(words, 3)}); it counts as missing"
+                f"{where}: {quoted(name, 30)} is {list_some([*dict.fromkeys(unseen)], 3)} in "
+                f"{have}, which no training case has ({list_some(words, 3)}); it counts as missing"
             )
 
 
@@ -818,7 +819,7 @@ def _remedy(name: str, words: list[str], cases: int, *, coded: bool) -> str:
         (WITH_UNIT.fullmatch(first), "write the numbers alone, without units or signs"),
         (coded, "the training table has numbers there: mend it"),
         (len(set(words)) == cases > 2, "it differs in all cases, as names do: write data.id: "
-         f"{cut(name)}, or data.ignore it"),
+         f"{shorten(name)}, or data.ignore it"),
         (True, f"words are coded where a column has {MOST_WORDS} of them at most, {EACH} cases "
          "each, and no numbers; make them so, or data.ignore it"),
     )  # fmt: skip
@@ -849,7 +850,7 @@ def missing_values(missing: np.ndarray) -> list[str]:
         return []
     features, cases = missing.any(axis=0).sum(), missing.any(axis=1).sum()
     return [
-        f"{counted(count, 'value is', 'values are')} missing ({missing.mean():.1%}), in "
+        f"{pluralise(count, 'value is', 'values are')} missing ({missing.mean():.1%}), in "
         f"{features:,} of {p:,} features and {cases:,} of {n:,} cases"
     ]
 
@@ -860,8 +861,8 @@ def cases_of_both(train: Sequence[str], test: Sequence[str]) -> list[str]:
     both = [name for name in test if name in known]
     if not both:
         return []
-    cases = counted(len(both), "test case has", "test cases have")
+    cases = pluralise(len(both), "test case has", "test cases have")
     return [
-        f"{cases} the name of a training case: {few(both)}; if they are the same, predictions of "
-        "them say little"
+        f"{cases} the name of a training case: {list_some(both)}; if they are the same, "
+        "predictions of them say little"
     ]

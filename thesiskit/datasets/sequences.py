@@ -34,8 +34,7 @@ from thesiskit.datasets.source import (
 )
 from thesiskit.datasets.synthetic import draw_rows
 from thesiskit.defaults import MOST_VALUES
-from thesiskit.errors import DataError, few, quoted
-from thesiskit.errors import cut as cut_text
+from thesiskit.errors import DataError, list_some, quoted, shorten
 
 # symbol -> its characters, in the order of the thesis's codes 1, 2, 3; None is all others
 THESIS_STATES: Mapping[str, str | None] = {"V": "aeiou", "C": "bcdfghjklmnpqrstvwxyz", "_": None}
@@ -101,8 +100,6 @@ class PermutedMarkovData(_HiddenMarkov):
     the author of the thesis draws hidden Markov models (gen_hmm of his R package BPHO).
     """
 
-    several: ClassVar = "arrows"
-
     source: Literal["permuted-hidden-markov"]
     arrows: Annotated[list[list[Positive]], Field(min_length=1)]
     """For each model the state, from 1, that each hidden state is most likely to move to: a
@@ -122,6 +119,13 @@ class PermutedMarkovData(_HiddenMarkov):
                     "once"
                 )
         return value
+
+    @property
+    def n_settings(self) -> int:
+        return len(self.arrows)
+
+    def setting(self, number: int) -> "PermutedMarkovData":
+        return self.model_copy(update={"arrows": [self.arrows[number]]})
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> Sequences:
         """Return sequences of the first model."""
@@ -256,7 +260,7 @@ class TextData(Source):
             states = self.states or THESIS_STATES
             codes, symbols, _ = read_text(folder / self.path, states)
             notes = [
-                f"{cut_text(Path(self.path).name)}: {remark}"
+                f"{shorten(Path(self.path).name)}: {remark}"
                 for remark in left_out(utf8(folder / self.path), states)
             ]
         elif self.states is not None:
@@ -319,7 +323,7 @@ def left_out(text: str, states: Mapping[str, str | None]) -> list[str]:
     )
     if not counts:
         return []
-    often = few([quoted(character) for character, _ in counts.most_common(5)])
+    often = list_some([quoted(character) for character, _ in counts.most_common(5)])
     return [
         f"{counts.total():,} characters belong to none of data.states and are dropped, "
         f"most often {often}"
@@ -530,8 +534,8 @@ def read_sequences(
     if like and len(states) > len(like.states):
         odd = int((histories >= len(like.states)).any(axis=1).sum())
         notes.append(
-            f"{where if new else cut_text(path.name)}: states that no training case has, in "
-            f"{odd:,} case{'s' * (odd != 1)}: {few(states[len(like.states) :])}"
+            f"{where if new else shorten(path.name)}: states that no training case has, in "
+            f"{odd:,} case{'s' * (odd != 1)}: {list_some(states[len(like.states) :])}"
         )
     about: dict[str, Any] = {"source": path.name, "ids": ids, "notes": notes}
     if follows is not None:
@@ -543,8 +547,8 @@ def read_sequences(
         case = int(np.argmax(response >= len(like.classes)))
         raise DataError(
             f"{where}: line {lines.numbers[case]} ends with {quoted(classes[response[case]])}, "
-            f"which is no response in the training cases ({few(like.classes)}); leave such cases "
-            "out, or train with some"
+            f"which is no response in the training cases ({list_some(like.classes)}); leave such "
+            "cases out, or train with some"
         )
     digest = digest_of(histories, response, states, classes)
     return Sequences(histories, response, states, classes, digest=digest, **about)

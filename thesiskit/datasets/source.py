@@ -11,7 +11,7 @@ A source that reads implements `read`; one that draws sets `drawn`, and implemen
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -346,13 +346,20 @@ class Source(Block):
         """What drawn features are called, if patterns of them can be selected; else nothing."""
         return []
 
-    def misfit(self, kind: str, *, continuous: bool) -> str | None:
-        """Say which key has nothing to do with such a model, and what to do; None if all is well.
-
-        kind : model.kind.
-        continuous : whether its responses are real numbers.
-        """
-        return None
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield keys of data, or features, that the model does not take."""
+        if "transform" in self.model_fields_set and not config.takes_reals:
+            yield "data.transform: is for real features. Fix: use model.kind: normal or pool"
+        if config.of_patterns and config.selects and self.drawn and not self.names:
+            yield (
+                f"data.source: {self.source} draws cases for model.kind: logistic; genotypes "
+                "draws them for a selection of patterns"
+            )
+        if self.sizes and config.takes_reals and not self.real_features:
+            yield (
+                f"data.source: {self.source} draws binary features here; for model.kind: normal "
+                "give real ones, of data.source normal"
+            )
 
     def files(self, folder: Path) -> list[str]:
         """Return the files of the user's that keys name, as the config has them.
@@ -398,6 +405,15 @@ class Source(Block):
         raise UserError(
             f"data.source: {self.source} does not read new cases; {', '.join(READ_NEW)} do"
         )
+
+    @property
+    def n_settings(self) -> int:
+        """How many settings data sets are drawn with, `replicates` with each."""
+        return 1
+
+    def setting(self, number: int) -> "Source":
+        """Return the source of one setting."""
+        return self
 
     @property
     def settings_of_draws(self) -> dict[str, Any]:

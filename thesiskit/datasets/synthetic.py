@@ -1,6 +1,6 @@
 """Data drawn from the models of the thesis, and from models of real features."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -110,11 +110,11 @@ class MixtureData(_BinaryTable):
             raise ValueError(f"at least {least} case{'s are' if least > 1 else ' is'} needed")
         return value
 
-    def misfit(self, kind: str, *, continuous: bool) -> str | None:
-        """Say that responses need priors of the mixture model."""
-        if self.response == "prior" and kind != "mixture":
-            return "data.response: prior needs model.kind: mixture"
-        return None
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield priors that the model does not have."""
+        if self.response == "prior" and config.model.kind != "mixture":
+            yield "data.response: prior needs model.kind: mixture"
+        yield from super().incompatibilities(config)
 
     def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
         shape, rate = priors.response_alpha_prior or (1.0, 1.0)
@@ -174,17 +174,15 @@ class NormalData(_DrawnTable):
     def real_features(self) -> bool:
         return True
 
-    def misfit(self, kind: str, *, continuous: bool) -> str | None:
-        """Say that the priors, and more than two classes, are those of the normal model."""
-        if kind == "normal":
-            return None
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield priors, or more than two classes, that the model does not have."""
+        kind = config.model.kind
         if len(self.train) > 2 and kind in ("naive-bayes", "mixture"):
-            return f"data.train: {len(self.train)} classes need model.kind: normal"
-        from_priors = {"relevant": "some", "ratio": "prior", "shape": "prior"}
-        for key, value in from_priors.items():
-            if getattr(self, key) == value:
-                return f"data.{key}: {value} needs model.kind: normal, which has the prior"
-        return None
+            yield f"data.train: {len(self.train)} classes need model.kind: normal"
+        for key, value in (("relevant", "some"), ("ratio", "prior"), ("shape", "prior")):
+            if kind != "normal" and getattr(self, key) == value:
+                yield f"data.{key}: {value} needs model.kind: normal, which has the prior"
+        yield from super().incompatibilities(config)
 
     def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
         pis, ratios = normal_grids(self.features)

@@ -22,7 +22,7 @@ from thesiskit.datasets import reading
 from thesiskit.datasets.reading import REAL, Columns, Numbers, Rows, Wanted, shown
 from thesiskit.datasets.source import Source, Table
 from thesiskit.defaults import NO_TRANSFORM
-from thesiskit.errors import DataError, counted, cut, few, memory_text, quoted
+from thesiskit.errors import DataError, list_some, memory_text, pluralise, quoted, shorten
 from thesiskit.files import BOMB_TIMES, sha256
 
 SPREADSHEETS = (".xlsx", ".xls", ".ods")
@@ -122,11 +122,13 @@ class FileData(Source):
             name = min(known - held, default=None) or min(held - known)
             what = "lacks" if name in known else "has, and the training table has not,"
             raise DataError(
-                f"{cut(self.test_path)} {what} the column {quoted(name)}; make the columns of both "
-                "tables the same, or data.ignore what differs"
+                f"{shorten(self.test_path)} {what} the column {quoted(name)}; make the columns of "
+                "both tables the same, or data.ignore what differs"
             )
         both = reading.cases_of_both(table.ids, test.ids)
-        test = replace(test, notes=[*test.notes, *(f"{cut(test.source)}: {one}" for one in both)])
+        test = replace(
+            test, notes=[*test.notes, *(f"{shorten(test.source)}: {one}" for one in both)]
+        )
         if table.names == test.names:
             return test
         place = {name: j for j, name in enumerate(test.names)}
@@ -206,7 +208,7 @@ def _read(path: Path, wanted: Wanted) -> Table:
     if reader is None:
         hint = "; save the sheet as .csv" if path.suffix.lower() in SPREADSHEETS else ""
         raise DataError(
-            f"{where}: cannot read {cut(path.suffix) or 'this'}; use {', '.join(KINDS)}, or "
+            f"{where}: cannot read {shorten(path.suffix) or 'this'}; use {', '.join(KINDS)}, or "
             f"text packed as .gz{hint}"
         )
     table = _indicators(reader(path, wanted), where)
@@ -231,15 +233,17 @@ def _indicators(table: Table, where: str) -> Table:
 
 def _coded(table: Table) -> list[str]:
     """Say how words of columns became numbers."""
-    pairs = [f"{cut(name, 30)}: {cut(words[0], 20)} is 0, {cut(words[1], 20)} is 1"
+    pairs = [f"{shorten(name, 30)}: {shorten(words[0], 20)} is 0, {shorten(words[1], 20)} is 1"
              for name, words in table.coding.items() if len(words) == 2]  # fmt: skip
-    more = [f"{cut(name, 30)} ({few(words, 3, 20)})"
+    more = [f"{shorten(name, 30)} ({list_some(words, 3, 20)})"
             for name, words in table.coding.items() if len(words) > 2]  # fmt: skip
     shown, rest = pairs[: reading.MOST_NAMED], len(pairs) - reading.MOST_NAMED
     shown += [f"and {rest:,} more"] if rest > 0 else []
     said = [f"words as numbers: {'; '.join(shown)}"] if pairs else []
     if more:
-        said.append(f"a feature of 0 and 1 for each word of {few(more, reading.MOST_NAMED, 110)}")
+        said.append(
+            f"a feature of 0 and 1 for each word of {list_some(more, reading.MOST_NAMED, 110)}"
+        )
     return said
 
 
@@ -258,7 +262,7 @@ def _looked_at(table: Table, path: Path, *, train: bool) -> Table:
         odd = np.argwhere(np.isinf(X))
         if len(odd):
             case, place = odd[0]
-            feature = cut(names[place])
+            feature = shorten(names[place])
             more = f" (and {len(odd) - 1:,} more)" if len(odd) > 1 else ""
             raise DataError(
                 f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; "
@@ -268,7 +272,7 @@ def _looked_at(table: Table, path: Path, *, train: bool) -> Table:
         count, told = int(missing.sum()), reading.missing_values(missing)
     told += _coded(table) if train else []
     # notes are kept: they do not depend on folders
-    notes = [*table.notes, *(f"{cut(path.name)}: {remark}" for remark in told)]
+    notes = [*table.notes, *(f"{shorten(path.name)}: {remark}" for remark in told)]
     return replace(table, source=path.name, notes=notes, missing=count)
 
 
@@ -299,7 +303,7 @@ def _look_up(table: Table, wanted: Wanted, where: str) -> Table:
     if lacking:
         raise DataError(
             f"{labels}: column {quoted(name)} lacks {len(lacking):,} of the {len(table.ids):,} "
-            f"cases of {cut(where)}: {few(lacking)}; add them, or leave these cases out"
+            f"cases of {shorten(where)}: {list_some(lacking)}; add them, or leave these cases out"
         )
     columns = {
         other: [known[case][j] for case in table.ids]
@@ -354,11 +358,11 @@ def as_classes(
         if not own:
             raise DataError(
                 f"{where}: no response is {quoted(positive)} (data.positive); found "
-                f"{few(sorted(held))}"
+                f"{list_some(sorted(held))}"
             )
         if len(held) > 2:
             raise DataError(
-                f"{where}: the response has {len(held):,} values ({few(sorted(held))}), and "
+                f"{where}: the response has {len(held):,} values ({list_some(sorted(held))}), and "
                 "data.positive is for two; leave other cases out, or leave out data.positive: each "
                 "value is then a class, for model.kind: normal"
             )
@@ -375,8 +379,8 @@ def as_classes(
     alien = [text for text in held if label[text] not in names]
     if alien:
         raise DataError(
-            f"{where} has the response {few(alien[:1])}, which no training case has "
-            f"({few(names)}); leave such cases out"
+            f"{where} has the response {list_some(alien[:1])}, which no training case has "
+            f"({list_some(names)}); leave such cases out"
         )
     code = {text: names.index(label[text]) for text in held}
     return np.array([code[text] for text in told], dtype=np.uint8), names
@@ -386,7 +390,7 @@ def _each_a_class(
     places: dict[str, tuple[float, str]], label: dict[str, str], cases: int, where: str
 ) -> tuple[str, ...]:
     """Return the names of the classes where each response is one, in the order of their places."""
-    found, count = few(sorted(places)), len(places)
+    found, count = list_some(sorted(places)), len(places)
     if count <= 2:
         raise DataError(
             f"{where}: the response must be 0 and 1, found {found}; "
@@ -713,7 +717,7 @@ def _dense(X: Any, where: str) -> np.ndarray:
     X.sum_duplicates()
     if X.nnz < stored:
         raise DataError(
-            f"{where}: X says {counted(stored - X.nnz, 'value')} twice (one place in its "
+            f"{where}: X says {pluralise(stored - X.nnz, 'value')} twice (one place in its "
             "sparse indices); call sum_duplicates() on it if they add up, and write it again"
         )
     return X.toarray()

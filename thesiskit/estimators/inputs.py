@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thesiskit.defaults import MOST_VALUES, UNTIL_CHAINS, UNTIL_FEWER_ITERATIONS
-from thesiskit.errors import DataError, UserError, few, quoted
+from thesiskit.errors import DataError, UserError, list_some, quoted
 from thesiskit.models.chains import Until, cores
 from thesiskit.models.packed import above, find_missing, median_thresholds
 from thesiskit.models.patterns import MISSING, UNSEEN, available_memory
@@ -39,7 +39,7 @@ def as_table(X):
     if not names.is_unique:
         twice = list(dict.fromkeys(names[names.duplicated()]))
         raise UserError(
-            f"var_names has {few(twice)} more than once; call var_names_make_unique() first"
+            f"var_names has {list_some(twice)} more than once; call var_names_make_unique() first"
         )
     if hasattr(values, "toarray"):
         needed = 8.0 * np.prod(values.shape)

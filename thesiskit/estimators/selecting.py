@@ -33,7 +33,7 @@ from thesiskit.defaults import (
     RESIDUAL,
     SCORES,
 )
-from thesiskit.errors import UnreliableWarning, UserError, few, quoted
+from thesiskit.errors import UnreliableWarning, UserError, list_some, quoted
 from thesiskit.estimators.inputs import (
     DiscreteFeatures,
     as_numbers,
@@ -473,8 +473,8 @@ class NaiveBayesClassifier(
 
     def _as_model(self, **others: Any) -> Model:
         # of millions of patterns a few are relevant
-        few = self.order and np.array_equal(self.pi, PI)
-        return super()._as_model(**others, **({"pi": PATTERN_PI} if few else {}))
+        list_some = self.order and np.array_equal(self.pi, PI)
+        return super()._as_model(**others, **({"pi": PATTERN_PI} if list_some else {}))
 
     def _validated(self, X, **options: Any) -> Any:
         return self._discrete(X, **options) if self.order else super()._validated(X, **options)
@@ -577,7 +577,9 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
             (spread < RELATIVE * np.abs(kept.scaled).max(axis=1), DIGITS),
         ):
             if which.any():
-                warnings.warn(f"{few(names[which])}: {words}", UnreliableWarning, stacklevel=2)
+                warnings.warn(
+                    f"{list_some(names[which])}: {words}", UnreliableWarning, stacklevel=2
+                )
         return self
 
     _attributes: ClassVar = {

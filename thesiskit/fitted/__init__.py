@@ -16,7 +16,15 @@ from thesiskit.datasets import SOURCES
 from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import Source
 from thesiskit.defaults import LOG, SCORES
-from thesiskit.errors import ChoiceError, DataError, ThesiskitError, UserError, cut, few, quoted
+from thesiskit.errors import (
+    ChoiceError,
+    DataError,
+    ThesiskitError,
+    UserError,
+    list_some,
+    quoted,
+    shorten,
+)
 from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import (
     FittedArm,
@@ -150,7 +158,7 @@ class FittedModel:
         if self.covariates is None:
             return None
         if not isinstance(X, dict | pd.DataFrame) or not {*names} <= {*X}:
-            raise DataError(f"the model needs the covariates {few([*names])}, by their names")
+            raise DataError(f"the model needs the covariates {list_some([*names])}, by their names")
         return np.column_stack([np.asarray(X[name], dtype=float) for name in names])
 
     def _cases(self, X: Any) -> np.ndarray:
@@ -197,14 +205,14 @@ class FittedModel:
                         f"{table.source}: it lacks {quoted(column)}, which {arm.name} keeps, and "
                         f"the {arm.kind} model takes no missing values{hint or '; add it'}"
                     )
-            how = f"kept by {few(arms, 2)}: counted as missing"
+            how = f"kept by {list_some(arms, 2)}: counted as missing"
             how = how if arms else "kept by no arm: nothing is lost"
             if of_counts.intersection(arms):
                 how += (
                     ", and library sizes are of the columns that are there. Fix: give all columns"
                 )
             told.setdefault(how, []).append(f"{quoted(column, 30)}{hint and f' ({hint[2:]})'}")
-        return [f"{table.source}: it lacks {few(names, MOST_NAMED, 90)}, {how}"
+        return [f"{table.source}: it lacks {list_some(names, MOST_NAMED, 90)}, {how}"
                 for how, names in told.items()]  # fmt: skip
 
     def frame(self, table: Any) -> pd.DataFrame:
@@ -292,7 +300,7 @@ def _words(cases: pd.DataFrame) -> list[str]:
         return ["it is not known whether new cases are like the training cases: these are too few"]
     n, k, lines = len(cases), len(unlike), []
     if unknown.any():
-        which = few([quoted(str(one)) for one in cases["id"][unknown]], 4, 60)
+        which = list_some([quoted(str(one)) for one in cases["id"][unknown]], 4, 60)
         lines.append(f"no value is known of {which}; their predictions say nothing of them")
     if not k:
         return lines
@@ -339,7 +347,7 @@ def load_model(path: str | Path) -> FittedModel:
         if isinstance(error, DataError) and str(error).startswith(f"{path}: "):
             raise
         raise DataError(
-            f"{path}: its content is not that of a fitted model ({cut(error, 100)}); {EXPORT}"
+            f"{path}: its content is not that of a fitted model ({shorten(error, 100)}); {EXPORT}"
         ) from None
 
 
@@ -347,14 +355,14 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     name = header["source"]["source"]
     if name not in SOURCES:
         raise DataError(
-            f"{path}: its tables are read by data.source: {cut(name)}, which is not here; install "
-            "the package that has it"
+            f"{path}: its tables are read by data.source: {shorten(name)}, which is not here; "
+            "install the package that has it"
         )
     about = dict(header["source"])
     if about.pop("pad", None) is not None:
         raise DataError(
-            f"{path}: data.pad was removed. Fix: fill short histories in the table of {cut(name)}, "
-            f"and {EXPORT}"
+            f"{path}: data.pad was removed. Fix: fill short histories in the table of "
+            f"{shorten(name)}, and {EXPORT}"
         )
     source = SOURCES[name].model_validate(about)
     if header["family"] != source.family:

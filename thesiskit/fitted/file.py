@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit import __version__
-from thesiskit.errors import DataError, UserError, cut, quoted
+from thesiskit.errors import DataError, UserError, quoted, shorten
 from thesiskit.files import BOMB_BYTES, BOMB_TIMES, DAMAGES, open_regular, read_npz, replacing
 from thesiskit.models.chains import Arrays
 
@@ -75,7 +75,7 @@ def read_model(path: Path) -> tuple[dict[str, Any], Arrays]:
         raise
     except (*DAMAGES, TypeError, RecursionError) as error:
         raise DataError(
-            f"{path}: damaged, or no model of thesiskit ({cut(error, 100)}); {EXPORT}"
+            f"{path}: damaged, or no model of thesiskit ({shorten(error, 100)}); {EXPORT}"
         ) from None
     return header, arrays
 
@@ -98,7 +98,7 @@ def _header(text: np.ndarray, path: Path) -> dict[str, Any]:
     if not isinstance(found, int) or found < 1:
         raise ValueError(f"its format is {quoted(found)}")
     if found > FORMAT:
-        by = cut(header.get("thesiskit"), 20)
+        by = shorten(header.get("thesiskit"), 20)
         raise DataError(
             f"{path}: made by a later version, thesiskit {by} (format {found}; this one, "
             f"{__version__}, reads up to {FORMAT}); update thesiskit"
@@ -120,7 +120,7 @@ def check_writable(header: dict[str, Any], arrays: Arrays) -> None:
 def _number(text: str) -> float:
     """Return a number of a header; ValueError for one that no fit has."""
     if not abs(value := float(text)) <= MOST:
-        raise ValueError(f"its header has {cut(text, 20)}, which is no number of a fit")
+        raise ValueError(f"its header has {shorten(text, 20)}, which is no number of a fit")
     return value
 
 
@@ -128,14 +128,14 @@ def _check_numbers(arrays: Arrays) -> None:
     """Raise ValueError where an array has a number that no fit has, or is of another type."""
     for name, values in arrays.items():
         if values.dtype.kind not in "iufbU":
-            raise ValueError(f"{cut(name)} has the type {values.dtype}")
+            raise ValueError(f"{shorten(name)} has the type {values.dtype}")
         if values.dtype.kind == "f":
             numbers, last = values.astype(float), name.rpartition("/")[2]
             most = MOST**2 if last == "within" else MOST
             usual = (np.abs(numbers) <= most) | (numbers == OPEN.get(last))
             if not usual.all():
                 odd = numbers[~usual][0]
-                raise ValueError(f"{cut(name)} has {odd:g}, which is no number of a fit")
+                raise ValueError(f"{shorten(name)} has {odd:g}, which is no number of a fit")
 
 
 def _digest(text: np.ndarray, arrays: Arrays) -> str:

@@ -14,7 +14,7 @@ import pandas as pd
 from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import FeatureTable, Sequences, Table
 from thesiskit.datasets.tables import of_frame
-from thesiskit.errors import DataError, few, quoted
+from thesiskit.errors import DataError, list_some, quoted
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
 from thesiskit.models.likeness import indicators
@@ -65,7 +65,7 @@ class Inputs:
             wanted = like.in_file if coded else names
             lacking = [quoted(name) for name in wanted if name not in columns]
             if lacking:
-                raise DataError(f"the table has no column {few(lacking, MOST_NAMED)}")
+                raise DataError(f"the table has no column {list_some(lacking, MOST_NAMED)}")
             X = X.iloc[:, [columns.index(name) for name in wanted]]
             if coded:
                 X = of_frame(X.set_axis(wanted, axis=1), like)

@@ -3,7 +3,7 @@
 A model is a frozen dataclass in a module here, named in `MODELS` (models/__init__).  An *arm* is a
 model with values of its fields.  All else that the package knows of a model follows from the class:
 
-- fields made by `key` are keys of the block `model` of a config (`block`), with their descriptions,
+- fields made by `config_field` are keys of the block `model` of a config, with their descriptions,
   and parameters of the estimator; where a field is `several` a config may have a list of values,
   each of which makes an arm;
 - `fit`, `predict` and `log_probability` serve experiments, inner folds, estimators and model files;
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, cached_property, lru_cache
 from numbers import Real
@@ -57,7 +57,7 @@ ABOUT_TEMPERATURE = (
 )
 
 
-def key(default: Any, kind: Any, text: str, *, several: bool = False) -> Any:
+def config_field(default: Any, kind: Any, text: str, *, several: bool = False) -> Any:
     """Return a field of a model that configs have as a key.
 
     kind : its type in a config, as pydantic takes it.
@@ -127,6 +127,14 @@ class SelectingBlock(Block):
         if not set(value) & set(OWN):
             raise ValueError("add corrected or uncorrected; peers stand beside them")
         return value
+
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield priors that do not fit the number of classes that are drawn."""
+        if self.takes == "reals" and config.data is not None and config.data.sizes is not None:
+            try:
+                config.first_model.check(config.data.sizes.classes)
+            except UserError as error:
+                yield f"model.{error}"
 
     @property
     def variants(self) -> list[str]:
@@ -349,7 +357,7 @@ class SomeRelevant(Model):
             "data are seen; the default goes down to 1e-9 where patterns of discrete features are "
             "selected."
         )
-        return key(default, Probabilities, text)
+        return config_field(default, Probabilities, text)
 
     def check_relevance(self) -> None:
         """Raise UserError unless pi is some probabilities, none twice, and `relevant` a choice."""

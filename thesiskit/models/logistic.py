@@ -34,7 +34,7 @@ expectation.  So the contributions of all groups add up to `expected`, draw by d
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from itertools import product
@@ -222,6 +222,27 @@ class LogisticBlock(Block):
             except UserError as error:
                 return f"model.orders: {error}"
         return ""
+
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield orders that are too large, and keys for models that follow a selection."""
+        data = config.data
+        sequences = data.family == "sequences"
+        width = data.sizes.width if data.sizes else getattr(data, "history", None)
+        if width:
+            yield self.order_beyond(width, data.family)
+        if getattr(data, "covariates", ()):
+            yield "data.covariates: is for model.kind: naive-bayes, with a selection; leave it out"
+        if config.block != 1:
+            yield "block: each division has a file of its own here; leave it out"
+        if config.scheme != config.usual_scheme:
+            subject = "sequences" if sequences else "these data"
+            tests = config.usual_scheme == "test-set"
+            has = "come with a test set" if tests else "are divided by k-fold"
+            yield f"evaluation.scheme: {subject} {has}; leave it out"
+        if config.evaluation.feature_groups != 1:
+            yield "evaluation.feature_groups: a logistic model takes all features; leave it out"
+        if sequences and self.min_cases > 1:
+            yield "model.min_cases: is for discrete features; leave it out"
 
     @model_validator(mode="before")
     @classmethod

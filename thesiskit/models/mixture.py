@@ -50,6 +50,7 @@ from thesiskit.defaults import (
     MIXTURE_RHAT,
     MOST_POINTS,
     OLD_SAMPLERS,
+    TABLE_CASES,
     THESIS_GRID_POINTS,
     UNTIL_ITERATIONS,
 )
@@ -185,6 +186,18 @@ class MixtureBlock(SelectingBlock):
     most 1,000 draws are kept. It needs two chains or more."""
     thesis: ThesisBlock = ThesisBlock()
     """How the samplers `gibbs` and `approximate` run."""
+
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield more training cases than the model takes, and features beyond an enumeration."""
+        data, selection = config.data, config.selection
+        cases = data.sizes.train if data and data.sizes else 0
+        if cases > TABLE_CASES:
+            yield (
+                f"data.train: the mixture model takes at most {TABLE_CASES} training cases, "
+                f"got {cases}; use fewer, or model.kind: naive-bayes"
+            )
+        if "enumeration" in self.samplers and (selection is None or selection.features != [1]):
+            yield "model.samplers: enumeration needs `selection.features: [1]`"
 
     @model_validator(mode="before")
     @classmethod

@@ -62,8 +62,8 @@ from thesiskit.models.base import (
     TwoClasses,
     check,
     check_counts,
+    config_field,
     join_relevance,
-    key,
     log_sum,
     of_log_odds,
     shaped,
@@ -126,18 +126,18 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         "`logistic-regression` (one-hot), `random-forest` and `gradient-boosting`."
     )
 
-    class_prior: tuple[float, float] = key(
+    class_prior: tuple[float, float] = config_field(
         CLASS_PRIOR,
         Pair,
         "f_0 and f_1 of the Beta prior for the probability of a class (or component).",
     )
-    alpha_prior: tuple[float, float] = key(
+    alpha_prior: tuple[float, float] = config_field(
         ALPHA_PRIOR, Pair, "Shape and rate of the Inverse-Gamma prior of alpha."
     )
-    alpha_points: int = key(
+    alpha_points: int = config_field(
         NAIVE_ALPHA_POINTS, Points, "Number of points of the midpoint rule for alpha."
     )
-    quadrature: str = key(
+    quadrature: str = config_field(
         "exact",
         Literal["exact", "simpson-21", "simpson-21-transformed"],
         "The rules for theta. `simpson-21` is Simpson's rule with 21 points, as the thesis prints "
@@ -145,7 +145,7 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         "feature's mean, as in the author's later program predbayescor.",
         several=True,
     )
-    relevant: str = key(
+    relevant: str = config_field(
         "all",
         Literal["all", "some"],
         "`all` gives every feature the same alpha, as in the thesis. With `some`, a feature is "

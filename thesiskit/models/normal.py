@@ -87,8 +87,8 @@ from thesiskit.models.base import (
     as_probability,
     check,
     check_count,
+    config_field,
     join_relevance,
-    key,
     log_sum,
     positive,
     shaped,
@@ -136,20 +136,20 @@ class Normal(SomeRelevant):
         "set, `random-forest`, and `pool`, which is the model of that kind."
     )
 
-    class_prior: float | tuple[float, ...] = key(
+    class_prior: float | tuple[float, ...] = config_field(
         1.0,
         PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=2)],
         "The parameters of the Dirichlet prior for the probabilities of the classes: one number "
         "for all, or a list of one for each class.",
     )
-    relevant: str = key(
+    relevant: str = config_field(
         "some",
         Literal["all", "some"],
         "With `some`, a feature is relevant with an unknown probability pi, and else has the same "
         "mean in all classes. With `all` every feature is relevant. `[all, some]` compares both.",
         several=True,
     )
-    pi: tuple[float, ...] = key(
+    pi: tuple[float, ...] = config_field(
         None,
         Probabilities | None,
         "The values of pi that `some` averages over, each as probable as the others before the "

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
-from thesiskit.errors import counted
+from thesiskit.errors import pluralise
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, kept_words
 from thesiskit.report.record import EXACT, PRIORS, Arm, Record
 from thesiskit.report.stages import enough
@@ -241,7 +241,7 @@ def autocorrelation_figure(record: Record) -> list[Figure]:
         else "These chains have converged."
     )
     caption = (
-        f"Computed from {_counted(record)}, means over {counted(len(traces[arms[0]]), 'chain')}. "
+        f"Computed from {_counted(record)}, means over {pluralise(len(traces[arms[0]]), 'chain')}. "
         f"Over all sigmas of these models, the largest R-hat is {rhat:.2f}, and the smallest "
         f"number of effective draws is {ess:.0f}. {converged}"
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
-from thesiskit.errors import counted
+from thesiskit.errors import pluralise
 from thesiskit.report import metrics
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
 from thesiskit.report.record import PRIORS, Arm, Record, thesis_numbers
@@ -231,8 +231,8 @@ def reconstruction_table(record: Record) -> list[Table]:
             rows[-1]["thesis"] = thesis_numbers()["hmm"]["compressed_over_original_at_order_20"]
     caption = (
         f"The mean, the least and the most over {len(models)} hidden Markov models, each with "
-        f"{counted(record.n_blocks // len(models), 'data set')}. The last columns count the models "
-        "whose difference is more than two standard errors (of its test samples) from 0."
+        f"{pluralise(record.n_blocks // len(models), 'data set')}. The last columns count the "
+        "models whose difference is more than two standard errors (of its test samples) from 0."
     )
     means = {name: v.reshape(len(models), -1).mean(axis=1) for name, v in results.items()}
     arrows = {"arrows from 1, 2, ...": [" ".join(map(str, states)) for states in models]}

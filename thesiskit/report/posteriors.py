@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from thesiskit.errors import counted
+from thesiskit.errors import pluralise
 from thesiskit.report.layout import (
     GREY,
     INK,
@@ -54,7 +54,7 @@ def features_words(record: Record, label: str) -> str:
     number, _, disjoint = size.partition(" ")
     if size[0] == "|":
         return f"{record.unit}s of {size}"
-    return counted(int(number), f"{disjoint} {record.unit}".strip())
+    return pluralise(int(number), f"{disjoint} {record.unit}".strip())
 
 
 # ---- the posteriors of alpha and rho ----
@@ -246,7 +246,7 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[Table]:
         frames.append(pd.DataFrame(columns).iloc[order])
     frame = pd.concat(frames, ignore_index=True)
     caption = (
-        f"'Kept in' is the fraction of the {counted(sets, 'training set')} in which a selection "
+        f"'Kept in' is the fraction of the {pluralise(sets, 'training set')} in which a selection "
         f"kept the {record.unit}. {_about_correlations(record)}"
     )
     probability_columns = [name for name in frame if name.startswith("probability relevant")]
@@ -298,7 +298,7 @@ def pool_table(record: Record) -> list[Table]:
         "deviation and the others stay; divided by the standard deviation it is that of one unit. "
         "A sum of such effects is near what the pool predicts, which is not linear. "
         "'Share of lasso' is the weight of those fits of the lasso that use the feature. Numbers "
-        f"are means over {counted(int(sets.max()), 'training set')}. Features that go together "
+        f"are means over {pluralise(int(sets.max()), 'training set')}. Features that go together "
         "share their effect, so that a small one does not mean that a feature has nothing to do "
         "with the classes."
     )
@@ -809,7 +809,7 @@ def temperature_table(record: Record) -> list[Table]:
         )
     if sets > 1:
         caption += (
-            f" Each of the {counted(sets, 'training set')} has its own; there is nothing to mend "
+            f" Each of the {pluralise(sets, 'training set')} has its own; there is nothing to mend "
             f"where it is at most {COOL:g}."
         )
     if without_error:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.defaults import RESIDUAL
-from thesiskit.errors import counted
+from thesiskit.errors import pluralise
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
     GREY,
@@ -329,7 +329,7 @@ def timing_table(record: Record) -> list[Table]:
         )
         return [Table("timings", "Computation time", frame, caption, long=len(frame) > 25)]
     caption = (
-        f"Processor seconds for {counted(record.n_sets, 'training set')} and "
+        f"Processor seconds for {pluralise(record.n_sets, 'training set')} and "
         f"{len(record.response):,} test cases. "
         "Selection serves all methods; fit and predict each compute the tables of integrals they "
         "need, and the first arm of each "

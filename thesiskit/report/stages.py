@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.defaults import RESIDUAL, TEMPERED, THESIS_GRID_POINTS, UNTIL_FIRST
-from thesiskit.errors import cut
+from thesiskit.errors import shorten
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
 from thesiskit.report.metrics import MOST_LINES, aligned
@@ -66,7 +66,7 @@ def _asked_of_features(record: Record) -> str:
     config, classes = record.config, [record.class_words(y) for y in range(record.n_classes)]
     text = f"Is a case {classes[1]} or {classes[0]}"
     if len(classes) > 2:
-        class_names = [cut(name) for name in classes[:MOST_NAMED]]
+        class_names = [shorten(name) for name in classes[:MOST_NAMED]]
         more = len(classes) - len(class_names)
         class_names += [f"one of {more} more"] if more else []
         text = f"To which class does a case belong: {listed(class_names, 'or')}"

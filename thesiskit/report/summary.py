@@ -6,7 +6,7 @@ The summary says what was asked, how good the answers are, and what they are wor
 import numpy as np
 import pandas as pd
 
-from thesiskit.errors import counted
+from thesiskit.errors import pluralise
 from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
@@ -46,7 +46,7 @@ def answer(record: Record) -> tuple[str, ...]:
     base = Score(record.tested, "base rate", record.tested.base)
     rates = f"an error rate of {_rate(score)} and an AMLP of {score.amlp:.3f}"
     name = f"The arm {score.name}".replace("arm the ", "")
-    of = f"over {counted(len(score.wrong), 'test case')}"
+    of = f"over {pluralise(len(score.wrong), 'test case')}"
     sentences = [
         f"{name} has {rates}, {of}; the frequencies of the classes have "
         f"{100 * base.error:.1f} % and {base.amlp:.3f}."
@@ -292,7 +292,8 @@ def _explained(record: Record) -> str:
         text += "Cases are tested several times, so p is twice the median of the repetitions. "
     if tested.group is not None:
         text += (
-            f"The cases are of {counted(tested.n_independent, 'group')} (data.case_groups), which "
+            f"The cases are of {pluralise(tested.n_independent, 'group')} (data.case_groups), "
+            "which "
             "intervals and comparisons of arms take as independent. The p of calibration takes "
             "cases so, and is too small where those of a group are alike. "
         )

@@ -14,7 +14,7 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.datasets.source import READ_NEW, Source
 from thesiskit.defaults import NO_TRANSFORM
-from thesiskit.errors import ResultsError, UserError, few, quoted
+from thesiskit.errors import ResultsError, UserError, list_some, quoted
 from thesiskit.files import Results
 from thesiskit.fitted import FittedModel
 from thesiskit.fitted.arms import (
@@ -76,7 +76,7 @@ class AllCases(Experiment):
             if any(name.endswith(method) for method in apart):
                 raise UserError(
                     f"{quoted(name)} is a third-party method that cannot be exported\n"
-                    f"Fix: choose one of {few([*fitted])}"
+                    f"Fix: choose one of {list_some([*fitted])}"
                 )
         pages = self._page_names() if names else {}
         return [match_name(name, {own: pages.get(own, own) for own in fitted}) for name in names]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from thesiskit.errors import ThesiskitError, UserError, counted, cut, memory_text
+from thesiskit.errors import ThesiskitError, UserError, memory_text, pluralise, shorten
 from thesiskit.files import write_text
 from thesiskit.report.metrics import aligned
 from thesiskit.study.cells import HOST, Cell, Graph, digest
@@ -85,9 +85,9 @@ class Batch:
                     for stage in experiment.stages:
                         self.graph.block(number).delete_outputs(stage)
             array = sbatch(self.block, script)
-        size = counted(math.ceil(len(cells) / shares), "chain or arm", "chains or arms")
+        size = pluralise(math.ceil(len(cells) / shares), "chain or arm", "chains or arms")
         return (
-            f"{counted(len(tasks), 'job')} of at most {size} each (job array {array}); "
+            f"{pluralise(len(tasks), 'job')} of at most {size} each (job array {array}); "
             "`thesiskit batch status CONFIG`"
         )
 
@@ -162,7 +162,7 @@ class Batch:
         match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
         i, n = map(int, match.groups()) if match else (0, 0)
         if not 1 <= i <= n:
-            raise UserError(f"--share {cut(text)}: write it as 3/100, the third of a hundred")
+            raise UserError(f"--share {shorten(text)}: write it as 3/100, the third of a hundred")
         return part(first_cells(self.graph), i, n)
 
     def collect(self) -> int:

@@ -22,7 +22,7 @@ from scipy import special
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.defaults import NO_TRANSFORM, RESIDUAL
-from thesiskit.errors import DataError, counted, cut, quoted
+from thesiskit.errors import DataError, pluralise, quoted, shorten
 from thesiskit.models.base import OWN
 from thesiskit.models.interactions import Run
 from thesiskit.models.packed import (
@@ -424,9 +424,9 @@ class Design:
             if len(present) == len(names):
                 continue
             lacking = int(counts.argmin())
-            some = f"no case of class {cut(names[lacking])}"
+            some = f"no case of class {shorten(names[lacking])}"
             if len(present) < 2:
-                some = f"class {cut(names[present[0]])} only" if len(present) else "no cases"
+                some = f"class {shorten(names[present[0]])} only" if len(present) else "no cases"
             hint = "more cases of each class, or a smaller test set, are needed"
             if groups is not None and len({*groups[response == lacking]}) == 1:
                 hint = "all its cases are one group of data.case_groups, which is in one fold"
@@ -602,8 +602,8 @@ class Design:
             train, test = np.split(self.case_groups, [len(self.tables[0].response)])
             if shared := len(np.intersect1d(train, test)):
                 notes.append(
-                    f"data.case_groups: {counted(shared, 'group has', 'groups have')} training and "
-                    "test cases, so these do not say how cases of new groups are predicted"
+                    f"data.case_groups: {pluralise(shared, 'group has', 'groups have')} training "
+                    "and test cases, so these do not say how cases of new groups are predicted"
                 )
         notes += self._notes_of_screening()
         if RESIDUAL in self.config.model.temperatures and self.case_groups is None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from thesiskit.config import Config
 from thesiskit.datasets.source import Sizes
-from thesiskit.errors import DataError, ResultsError, UserError, counted
+from thesiskit.errors import DataError, ResultsError, UserError, pluralise
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import PatternTraining
@@ -306,8 +306,8 @@ class PatternDesign:
         if len(features) < order:
             raise self.config.wrong(
                 "selection.features",
-                f"the patterns that are kept have {counted(len(features), 'feature')}, fewer than "
-                f"model.orders ({order}); keep more patterns",
+                f"the patterns that are kept have {pluralise(len(features), 'feature')}, fewer "
+                f"than model.orders ({order}); keep more patterns",
             )
         return features
 
@@ -322,9 +322,10 @@ class PatternDesign:
 
     def _draw(self, replicate: int) -> Any:
         """Draw a replicate."""
-        rng = generator(self.config.seed, "data", self.data.settings_of_draws, replicate)
+        data = self.data.setting(replicate // self.config.replicates)
+        rng = generator(self.config.seed, "data", data.settings_of_draws, replicate)
         with self.config.wrong_data():
-            return self.data.draw(rng, continuous=self.model.continuous)
+            return data.draw(rng, continuous=self.model.continuous)
 
 
 def _rows(table: Any, rows: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -631,7 +632,7 @@ class PatternWork(Work):
         if pattern is not None:
             chosen.append(groups.find(pattern, *patterns.names))
         return [
-            f"{patterns.describe(groups, int(g))}, {counted(sizes[g], 'training case')}"
+            f"{patterns.describe(groups, int(g))}, {pluralise(sizes[g], 'training case')}"
             for g in chosen
         ]
 
