@@ -621,10 +621,9 @@ class Config(Block):
         for block in (self.model, selection, data, self.evaluation):
             if block is not None:
                 yield from block.incompatibilities(self)
-        if self.selects and data is not None:
-            if sizes := data.sizes:
-                yield "" if self.takes_reals else two_classes(self, sizes.classes)
-                yield too_many(self, sizes.width)
+        if self.selects and data is not None and (sizes := data.sizes):
+            yield "" if self.takes_reals else two_classes(self, sizes.classes)
+            yield too_many(self, sizes.width)
 
     def _unfit_data(self) -> Iterator[str]:
         """Yield data that the model does not take, and methods that do not take the data."""
