@@ -80,8 +80,6 @@ from thesiskit.models.chains import (
 from thesiskit.models.patterns import Groups, Shared, check_order, one_by_one
 from thesiskit.models.splitting import (
     Response,
-    cauchy_split_cdf,  # noqa: F401 (its users find it here)
-    expected_logistic_gaussian,  # noqa: F401
     predict,
     predict_response,
 )

@@ -748,34 +748,6 @@ class PatternWork(Work):
             f"ask for as many with model.iterations, or make shorter ones with --force"
         )
 
-    def check_extension(self, block: Block) -> None:
-        """Raise UserError where stored chains cannot go on."""
-        for arm in self.own_arms.values():
-            path, wanted = block.draws("fit", arm.name), self.identity(arm, block)
-            if not path.exists():
-                raise UserError(f"{path} is not there; leave out --extend to make it")
-            stored = read_draws(path, command=self.command("fit"))
-            made = json.loads(str(stored["identity"]))
-            differ = [name for name in sorted(made | wanted) if made.get(name) != wanted.get(name)]
-            settings = [name for name in differ if name != "code"]
-            if settings:
-                name = settings[0]
-                raise UserError(
-                    f"{path}: its chains were made with {name} {made.get(name)!r}, the config "
-                    f"says {wanted.get(name)!r}; only model.iterations may grow (without --extend "
-                    "these chains are made again)"
-                )
-            if differ:
-                raise UserError(
-                    f"{path}: its chains were made by another version of the sampler, and cannot "
-                    "go on; --force in place of --extend makes them again"
-                )
-            if int(stored["done"]) > self.model.iterations:
-                raise UserError(
-                    f"{path}: its chains have done {int(stored['done']):,} iterations; "
-                    f"model.iterations asks for {self.model.iterations:,}"
-                )
-
     # ---- predict ----
 
     def _read(self, arm: Any, block: Block) -> Arrays:
