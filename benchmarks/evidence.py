@@ -18,32 +18,28 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from playwright.sync_api import sync_playwright
+from scipy import stats
+from sklearn.metrics import roc_auc_score
 
 from thesiskit.estimators import NormalClassifier
 
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
 DOCS = Path(__file__).parent.parent / "docs"
-RUN = (
-    "null",
-    "screened",
-    "microarray",
-    "microarray-screened",
-    "signals",
-)
 OURS = "corrected, some relevant, residual-tempered"
-BEST = [
-    ("20", OURS),
-    ("all", "pool of ridge, lasso, discriminants"),
-    ("all", "logistic regression, L2"),
-    ("all", "logistic regression, L1"),
-    ("all", "nearest shrunken centroids"),
-    ("all", "random forest"),
-]
+RIDGE = "logistic regression, L2"
+BEST = {
+    ("20", OURS): "ours, 20 kept, tempered",
+    ("all", "pool of ridge, lasso, discriminants"): "ours, pool",
+    ("all", RIDGE): "ridge",
+    ("all", "logistic regression, L1"): "lasso",
+    ("all", "nearest shrunken centroids"): "shrunken centroids",
+    ("all", "random forest"): "forest",
+}
 FIGURES = {
     "reliability": "my-known/figures/reliability.png",  # of the tutorial
     "null": "null/figures/null.png",
-    "screened": "screened/figures/screened.png",
-    "evidence-tables": "microarray/figures/board-predicted.png",
-    "evidence-screened": "microarray-screened/figures/board-predicted.png",
 }
 
 MARKED = (
@@ -83,84 +79,120 @@ def null(results: Path) -> list[dict[str, str]]:
     ]
 
 
+def read_study(results: Path, name: str) -> pd.DataFrame:
+    return pd.read_csv(results / f"studies/{name}.csv", dtype={"kept": str})
+
+
+def auc(rows: pd.DataFrame) -> float:
+    """Return the mean over classes of the AUC of each against all others."""
+    y = rows["class"]
+    last = y.max()
+    each = [roc_auc_score(y == k, rows[f"p{k}"]) for k in range(last + 1)]
+    return float(np.mean(each))
+
+
+def by_table(results: Path, name: str) -> pd.DataFrame:
+    """Return a row for each published table, number of features and method."""
+    frame = read_study(results, name)
+    groups = frame.groupby(["data", "kept", "method"], sort=False)
+    means = groups[["error", "predicted", "loss", "cross-validated"]].mean()
+    # a sample counts once, though it is tested in both divisions
+    means["loss error"] = groups["loss"].std() / np.sqrt(groups.size() / 2)
+    means["AUC"] = groups.apply(auc, include_groups=False)
+    ridge = means.xs(RIDGE, level="method").groupby("data")["loss"].first()
+    means["difference"] = means["loss"] - ridge
+    return means.reset_index()
+
+
 def board(name: str):
     """Means over the ten tables, the lowest log loss first."""
 
     def rows(results: Path) -> list[dict[str, str]]:
-        found = pd.read_csv(results / name / "tables/board.csv")
-        found = found[found["tables"] == 10].sort_values("AMLP: mean")
-        return [
-            {
-                "method": row["method"],
-                "kept": row["kept"],
-                "observed error": number(row["error rate: mean"]),
-                "predicted error": number(row["error rate: predicted"]),
-                "distance": number(row["error rate: off"]),
-                **(
-                    {"in cross-validation": number(row["error rate: cross-validated"])}
-                    if "error rate: cross-validated" in found
-                    else {}
-                ),
-                "AUC": number(row["AUC"]),
-                "log loss": f"{number(row['AMLP: mean'])} ± {number(row['AMLP: ±'])}",
-                "difference from ridge (95 % for another table)": ""
-                if pd.isna(row["against ridge: low"])
-                else "{:+.3f} ({:+.3f} to {:+.3f})".format(
-                    *(row[f"against ridge: {one}"] for one in ("difference", "low", "high"))
-                ),
+        tables, summaries = by_table(results, name), []
+        for (kept, method), each in tables.groupby(["kept", "method"]):
+            half = stats.t.ppf(0.975, len(each) - 1) * each["difference"].sem()
+            mean, difference = each.mean(numeric_only=True), each["difference"].mean()
+            error = np.sqrt(np.square(each["loss error"]).sum()) / len(each)
+            row = {
+                "method": method,
+                "kept": kept,
+                "observed error": number(mean["error"]),
+                "predicted error": number(mean["predicted"]),
+                "distance": number((each["error"] - each["predicted"]).abs().mean()),
+                "in cross-validation": number(mean["cross-validated"]),
+                "AUC": number(mean["AUC"]),
+                "log loss": f"{number(mean['loss'])} ± {number(error)}",
+                "difference from ridge (95% for another table)": ""
+                if method == RIDGE
+                else f"{difference:+.3f} ({difference - half:+.3f} to {difference + half:+.3f})",
             }
-            for _, row in found.iterrows()
-        ]
+            if not tables["cross-validated"].notna().any():
+                del row["in cross-validation"]
+            summaries.append((mean["loss"], row))
+        return [row for _, row in sorted(summaries, key=lambda pair: pair[0])]
 
     return rows
 
 
 def tables(results: Path) -> list[dict[str, str]]:
     """Log loss with its interval, and observed (predicted) errors, table by table."""
-    found = pd.read_csv(results / "microarray/tables/board-scores.csv").astype({"kept": str})
-    kept = found.set_index(["table", "kept", "method"])
-    short = {
-        OURS: "ours, 20 kept, tempered",
-        BEST[1][1]: "ours, pool",
-        BEST[2][1]: "ridge",
-        BEST[3][1]: "lasso",
-        BEST[4][1]: "shrunken centroids",
-        BEST[5][1]: "forest",
-    }
+    frame = by_table(results, "tables").set_index(["data", "kept", "method"])
     rows = []
-    for table in found["table"].unique():
+    for table in frame.index.unique("data"):
         row = {"table": table}
-        for k, method in BEST:
-            one = kept.loc[(table, k, method)]
-            errors = [number(one[f"error rate: {name}"], 2) for name in ("observed", "predicted")]
-            loss = "{:.2f} ({:.2f} to {:.2f})".format(
-                *one[["AMLP: mean", "AMLP: low", "AMLP: high"]]
-            )
-            row[short[method]] = f"{loss}; {errors[0]} [{errors[1]}]; {number(one['AUC: mean'], 2)}"
+        for (kept, method), short in BEST.items():
+            one = frame.loc[(table, kept, method)]
+            low, high = (max(0, one["loss"] + side * 1.96 * one["loss error"]) for side in (-1, 1))
+            loss = f"{one['loss']:.2f} ({low:.2f} to {high:.2f})"
+            row[short] = f"{loss}; {one['error']:.2f} [{one['predicted']:.2f}]; {one['AUC']:.2f}"
         rows.append(row)
     return rows
 
 
 def signals(name: str):
-    """Predicted and observed errors, and log losses, of drawn data; means over data sets."""
+    """Predicted and observed errors, and log losses, of drawn data; means over data sets.
+
+    Of filtered tables third-party methods predict their errors by cross-validation.
+    """
 
     def rows(results: Path) -> list[dict[str, str]]:
-        found = pd.read_csv(results / name / f"tables/{name}.csv")
-        found.columns = found.columns.str.replace("errors:", "error:")
+        frame = read_study(results, name)
+        frame["predicted"] = frame["cross-validated"].fillna(frame["predicted"])
+        groups = frame.groupby(["data", "method"], sort=False)
+        means, errors = groups.mean(numeric_only=True), groups["error"].sem()
         return [
             {
-                "data": row["data"],
-                "method": row["method"],
-                "observed error": "{:.3f} ± {:.3f}".format(
-                    *row[["observed error: mean", "observed error: ±"]]
-                ),
-                "predicted error": number(row["predicted error: mean"]),
-                "log loss": number(row["AMLP: mean"]),
+                "data": data,
+                "method": method,
+                "observed error": f"{row['error']:.3f} ± {errors[data, method]:.3f}",
+                "predicted error": number(row["predicted"]),
+                "log loss": number(row["loss"]),
             }
-            for _, row in found.iterrows()
+            for (data, method), row in means.iterrows()
         ]
 
     return rows
+
+
+def draw_errors(frame: pd.DataFrame, path: Path) -> None:
+    """Predicted against observed errors, a panel for each method."""
+    groups = list(frame.groupby("method", sort=False))
+    figure, axes = plt.subplots(
+        -(-len(groups) // 4), 4, figsize=(9, 2.4 * -(-len(groups) // 4)), sharex=True, sharey=True,
+        layout="constrained", squeeze=False,
+    )  # fmt: skip
+    for axis in axes.flat[len(groups) :]:
+        axis.set_visible(False)
+    for axis, (method, each) in zip(axes.flat, groups, strict=False):
+        predicted = each["cross-validated"].fillna(each["predicted"])
+        axis.axline((0, 0), slope=1, color="#b4b4b4", linewidth=0.8)
+        axis.plot(predicted, each["error"], "o", color="#1f1f1f", markersize=4)
+        axis.set_title(method.replace(", ", ",\n"), fontsize=8)
+        axis.set_aspect("equal")
+    figure.supxlabel("predicted error")
+    figure.supylabel("observed error")
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
 
 
 def ranks(results: Path) -> list[dict[str, str]]:
@@ -240,9 +272,9 @@ def guesses(_) -> list[dict[str, str]]:
 
 MADE = {
     "null": null,
-    "board": board("microarray"),
+    "board": board("tables"),
     "tables": tables,
-    "board-screened": board("microarray-screened"),
+    "board-screened": board("tables-screened"),
     "screened": signals("screened"),
     "signals": signals("signals"),
     "ranks": ranks,
@@ -254,9 +286,6 @@ MADE = {
 
 def draw_idea(path: Path) -> None:
     """Correlations of useless features with a response, those kept dark."""
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
     rng = np.random.default_rng(1)
     response = np.repeat([-1.0, 1.0], 50)
     features = np.where(rng.random((10_000, 100)) < 0.5, -1.0, 1.0)
@@ -317,12 +346,19 @@ def main() -> None:
             "--results",
             asked.results,
             "--yes",
-            *RUN,
+            "null",
         ]
         subprocess.run(command, check=True)
+        script = Path(__file__).parent / "studies.py"
+        subprocess.run([sys.executable, script, "--results", asked.results], check=True)
     draw_idea(DOCS / "how-it-works.png")
     if (report := asked.results / "my-known/report.html").exists():
         photograph(report, DOCS / "page.png")
+    for name, study in (("evidence-tables", "tables"), ("evidence-screened", "tables-screened")):
+        if (asked.results / f"studies/{study}.csv").exists():
+            draw_errors(by_table(asked.results, study), DOCS / f"{name}.png")
+    if (asked.results / "studies/screened.csv").exists():
+        draw_errors(read_study(asked.results, "screened"), DOCS / "screened.png")
     for name, source in FIGURES.items():
         if (asked.results / source).exists():
             shutil.copy(asked.results / source, DOCS / f"{name}.png")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from thesiskit.registry import folders, shipped
+from thesiskit.registry import folders
 
 PAGES = {
     "chapter2": "Chapter 2: many features, of which some are selected",
@@ -27,7 +27,6 @@ These are all experiments that come with thesiskit. `thesiskit run NAME` makes o
 small form were made with `--smoke`, in seconds, from little data and short chains: they show what
 comes out, not what was found. [What is remade](../thesis.md) has the findings.
 """
-NEEDS_DATA = ("microarray", "microarray-screened")  # that no build fetches
 
 
 class Made:
@@ -60,11 +59,6 @@ class Made:
         codes = [one.wait() for one in started]
         if any(codes):
             sys.exit("not all small forms were made: see above")
-
-
-def needing_no_download() -> list[str]:
-    """Return the names of all experiments whose data need not be fetched."""
-    return [name for name in shipped() if name not in NEEDS_DATA]
 
 
 def write_gallery(folder: Path, made: Made, reports: Path) -> None:

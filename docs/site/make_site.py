@@ -14,11 +14,13 @@ from pathlib import Path
 
 from sphinx.cmd.build import build_main
 
+from thesiskit.registry import shipped
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 
-from gallery import Made, needing_no_download, write_gallery  # noqa: E402
+from gallery import Made, write_gallery  # noqa: E402
 from interface import write_interface  # noqa: E402
 from notebook import as_text  # noqa: E402
 
@@ -117,7 +119,7 @@ if __name__ == "__main__":
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "site")
     parser.add_argument("--results", type=Path, default=ROOT / "results")
     parser.add_argument("--builder", default="html", choices=["html", "linkcheck"])
-    parser.add_argument("--small", nargs="*", default=needing_no_download(), metavar="NAME")
+    parser.add_argument("--small", nargs="*", default=list(shipped()), metavar="NAME")
     given = parser.parse_args()
     code = build(given.folder.absolute(), given.results, given.small, given.builder)
     if not code and given.builder == "html":

@@ -201,8 +201,6 @@ def test_shipped_experiments_need_no_word():
             "colon",
             "colon-mixture",
             "colon-normal",
-            "microarray",
-            "microarray-screened",
             "splice",
             "votes",
         ):

@@ -681,10 +681,10 @@ def _check_parts(file: Any, parts: Sequence[str], where: str, most: float) -> No
         if links[0] is None:
             raise DataError(f"{where}: it has no {part}; {REMEDY}")
         nodes = [file[part]] if isinstance(links[0], h5py.HardLink) else []
-        for group in [node for node in nodes if isinstance(node, h5py.Group)]:
+        for group in [node for node in nodes if hasattr(node, "keys")]:
             group.visititems(lambda _, node, nodes=nodes: nodes.append(node))
             group.visititems_links(lambda _, link, links=links: links.append(link))
-        stored = [node for node in nodes if isinstance(node, h5py.Dataset)]
+        stored = [node for node in nodes if hasattr(node, "nbytes")]
         inside = all(isinstance(link, h5py.HardLink) for link in links)
         if not inside or any(node.is_virtual or node.external for node in stored):
             raise DataError(f"{where}: {part} is a link to something else; {REMEDY}")

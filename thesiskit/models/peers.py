@@ -82,11 +82,15 @@ class Peer:
     adds : whether one more sample is added, shared by the classes.
     normalised : whether probabilities are divided by their sum in the end, too.
     exported : whether all that it learns is arrays.
+    encoding : of FEATURES and SEQUENCES as columns: "one-hot"; "dense", the same but not sparse;
+        "codes", in which a missing value is one more code; "NaN", in which it is NaN.  Of REALS
+        "standardised": by the method itself.
     """
 
     words: str
     takes: tuple[str, ...]
     selects, filled, adds, normalised, exported = False, "mean", True, False, True
+    encoding = "one-hot"
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
         """Fit to columns (n, .) and classes 0..G-1, each with a sample; or real responses."""
@@ -98,22 +102,32 @@ class Peer:
 
     def prepare(self, task: Task, table: np.ndarray) -> Arrays:
         """Return what is learnt of columns: what fills gaps, and which of them are used."""
+        if task.kind == SEQUENCES or self.encoding in ("codes", "NaN", "standardised"):
+            return {}
+        if task.kind == BITS:
+            return {"filling": majority(table)}
         if task.kind == REALS:
             means = column_means(table)
             return {"filling": means, "varying": np.ptp(filled(table, means), axis=0) > 0}
-        if task.kind == SEQUENCES:
-            return {}
         return {"expressed": np.unique(one_hot(table, task.values).indices)}
 
     def columns(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> Any:
         """Return a table, of training samples or others, as the columns that `learn` takes."""
+        if task.kind == BITS:
+            return filled(table, learnt["filling"])
         if task.kind == REALS:
             columns = filled(np.asarray(table, dtype=float), learnt["filling"])
             return columns if learnt["varying"].all() else columns[:, learnt["varying"]]
         if task.kind == SEQUENCES:
-            return one_hot(_histories(task, table), task.values).toarray()
+            states = _histories(task, table)
+            return states if self.encoding == "NaN" else one_hot(states, task.values).toarray()
+        if self.encoding in ("codes", "NaN"):
+            missing = task.values if self.encoding == "codes" else np.nan
+            return np.where(table < 0, missing, table)
         # without columns that are 0 in all training samples: their coefficients would be 0
-        return one_hot(table, task.values)[:, learnt["expressed"]]
+        columns = one_hot(table, task.values)[:, learnt["expressed"]]
+        # five times as fast for a forest as from a sparse table
+        return columns.toarray() if self.encoding == "dense" else columns
 
     def base_rate_suffices(self, task: Task, base: Arrays) -> bool:
         """Return whether the base rate is the fit, whatever the features."""
@@ -431,50 +445,41 @@ class FittedObject(Peer):
     exported = False
 
     def answer(self, learnt: dict[str, Any], columns: Any) -> np.ndarray:
+        columns = columns[:, learnt["best"]] if "best" in learnt else columns
         model = learnt["model"]
         return model.predict_proba(columns) if "counts" in learnt else model.predict(columns)
 
 
 class BernoulliNaiveBayes(FittedObject):
-    """scikit-learn's SelectKBest (F statistic) and BernoulliNB."""
+    """scikit-learn's SelectKBest (F statistic) and BernoulliNB.
+
+    calibrated : whether both are in CalibratedClassifierCV.
+    """
 
     words, takes, selects, adds = "SelectKBest + BernoulliNB", (BITS,), True, False
-    filled = "more frequent value"
+    filled, calibrated = "more frequent value", False
 
-    def prepare(self, task: Task, table: np.ndarray) -> Arrays:
-        return {"filling": majority(table)}
-
-    def columns(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> np.ndarray:
-        return filled(table, learnt["filling"])
-
-    def pipeline(self, task: Task) -> Any:
-        """Return an unfitted selection and model."""
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+        from sklearn.calibration import CalibratedClassifierCV
         from sklearn.feature_selection import SelectKBest, f_classif
         from sklearn.naive_bayes import BernoulliNB
         from sklearn.pipeline import make_pipeline
 
-        return make_pipeline(SelectKBest(f_classif, k=task.keep), BernoulliNB())
-
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
-        return {"model": self.pipeline(task).fit(columns, response)}
+        model = make_pipeline(SelectKBest(f_classif, k=task.keep), BernoulliNB())
+        if self.calibrated:
+            model = CalibratedClassifierCV(model, cv=_folds(response, seed, task.groups))
+        return {"model": model.fit(columns, response)}
 
 
 class CalibratedBernoulliNaiveBayes(BernoulliNaiveBayes):
-    """The same, selection included, in CalibratedClassifierCV."""
+    """The same, calibrated."""
 
-    words = "SelectKBest + BernoulliNB, calibrated"
+    words, calibrated = "SelectKBest + BernoulliNB, calibrated", True
 
     def base_rate_suffices(self, task: Task, base: Arrays) -> bool:
         if task.keep > 0 and base["counts"].min() < 2:
             raise DataError("bernoulli-nb-calibrated needs two training samples of each class")
         return super().base_rate_suffices(task, base)
-
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
-        from sklearn.calibration import CalibratedClassifierCV
-
-        folds = _folds(response, seed, task.groups)
-        model = CalibratedClassifierCV(self.pipeline(task), cv=folds)
-        return {"model": model.fit(columns, response)}
 
 
 class GaussianNaiveBayes(FittedObject):
@@ -488,20 +493,11 @@ class GaussianNaiveBayes(FittedObject):
         best = best_columns(columns, response, task.keep)
         return {"best": best, "model": GaussianNB().fit(columns[:, best], response)}
 
-    def answer(self, learnt: dict[str, Any], columns: Any) -> np.ndarray:
-        return super().answer(learnt, columns[:, learnt["best"]])
-
 
 class CategoricalNaiveBayes(FittedObject):
     """One sample is added to each value in each class, missing as a value too."""
 
-    words, takes = "naive Bayes", (FEATURES,)
-
-    def prepare(self, task: Task, table: np.ndarray) -> Arrays:
-        return {}
-
-    def columns(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
-        return np.where(table < 0, task.values, table)
+    words, takes, encoding = "naive Bayes", (FEATURES,), "codes"
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
         from sklearn.naive_bayes import CategoricalNB
@@ -513,12 +509,7 @@ class CategoricalNaiveBayes(FittedObject):
 class RandomForest(FittedObject):
     """scikit-learn's forest of TREES trees."""
 
-    words, takes = "random forest", (REALS, FEATURES, RESPONSES)
-
-    def columns(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
-        columns = super().columns(task, learnt, table)
-        # five times as fast as from a sparse table
-        return columns if task.kind == REALS else columns.toarray()
+    words, takes, encoding = "random forest", (REALS, FEATURES, RESPONSES), "dense"
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -535,13 +526,7 @@ class GradientBoosting(FittedObject):
     """
 
     words, takes = "gradient boosting", (FEATURES, RESPONSES, SEQUENCES)
-
-    def prepare(self, task: Task, table: np.ndarray) -> Arrays:
-        return {}
-
-    def columns(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
-        sequences = task.kind == SEQUENCES
-        return _histories(task, table) if sequences else np.where(table < 0, np.nan, table)
+    encoding = "NaN"
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -557,39 +542,39 @@ class GradientBoosting(FittedObject):
         return {"model": model.fit(columns, response)}
 
 
-# ---- methods that are tuned: fits for several choices, each as arrays ----
+# ---- methods that are tuned: fits with several penalties, each as arrays ----
+
+# of columns, classes, penalties to choose from and a seed
+Path = Callable[[np.ndarray, np.ndarray, np.ndarray, int], Iterator[Arrays]]
 
 
-class Tuned(Peer):
-    """A method whose penalty is the choice with the lowest log loss in folds.
+def tuned(
+    peer: Peer,
+    path: Path,
+    choices: np.ndarray,
+    data: tuple[np.ndarray, np.ndarray, int],
+    groups: np.ndarray | None,
+) -> Arrays:
+    """Return the fit of a method with the penalty of the lowest log loss in folds.
 
-    Where a class has one sample nothing is tuned: the choice is that in the middle.
+    path : yields a fit with each penalty.
+    data : columns, classes and seed.
+
+    Where a class has one sample nothing is tuned: the penalty is that in the middle.
     """
-
-    def choices(self, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return the penalties to choose from."""
-        raise NotImplementedError
-
-    def path(
-        self, columns: np.ndarray, codes: np.ndarray, choices: np.ndarray, seed: int
-    ) -> Iterator[Arrays]:
-        """Yield a fit with each choice."""
-        raise NotImplementedError
-
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
-        choices, folds = self.choices(columns, response), _folds(response, seed, task.groups)
-        if folds is None:
-            return next(self.path(columns, response, choices[len(choices) // 2 :][:1], seed))
-        loss = np.zeros(len(choices))
-        for rows, others in folds:
-            path = self.path(columns[rows], response[rows], choices, seed)
-            for i, learnt in enumerate(path):
-                p = self.answer(learnt, columns[others])[np.arange(len(others)), response[others]]
-                loss[i] -= np.log(np.maximum(p, np.finfo(float).eps)).sum()
-        return next(self.path(columns, response, choices[loss.argmin()][None], seed))
+    columns, codes, seed = data
+    folds = _folds(codes, seed, groups)
+    if folds is None:
+        return next(path(columns, codes, choices[len(choices) // 2 :][:1], seed))
+    loss = np.zeros(len(choices))
+    for rows, others in folds:
+        for i, learnt in enumerate(path(columns[rows], codes[rows], choices, seed)):
+            p = peer.answer(learnt, columns[others])[np.arange(len(others)), codes[others]]
+            loss[i] -= np.log(np.maximum(p, np.finfo(float).eps)).sum()
+    return next(path(columns, codes, choices[loss.argmin()][None], seed))
 
 
-class NearestCentroids(Tuned):
+class NearestCentroids(Peer):
     """Shrunken centroids of Tibshirani, Hastie, Narasimhan and Chu (2002, PNAS 99, 6567-6572).
 
     scikit-learn's NearestCentroid has the same centroids, but its log odds are more than twice
@@ -598,14 +583,10 @@ class NearestCentroids(Tuned):
 
     words, takes = "nearest shrunken centroids", (REALS,)
 
-    def choices(self, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        return np.linspace(0, np.abs(centroids(columns, codes)["distance"]).max(), THRESHOLDS)
-
-    def path(
-        self, columns: np.ndarray, codes: np.ndarray, choices: np.ndarray, seed: int
-    ) -> Iterator[Arrays]:
-        unshrunken = centroids(columns, codes)
-        return (shrunken(unshrunken, threshold) for threshold in choices)
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
+        largest = np.abs(centroids(columns, response)["distance"]).max()
+        thresholds = np.linspace(0, largest, THRESHOLDS)
+        return tuned(self, centroid_path, thresholds, (columns, response, seed), task.groups)
 
     def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
         centroid = learnt["centroid"]
@@ -658,7 +639,16 @@ def shrunken(fitted: Arrays, threshold: float) -> Arrays:
     }
 
 
-class Lasso(Tuned):
+def centroid_path(
+    columns: np.ndarray, codes: np.ndarray, thresholds: np.ndarray, _seed: int
+) -> Iterator[Arrays]:
+    """Yield the centroids shrunken by each threshold."""
+    unshrunken = centroids(columns, codes)
+    for threshold in thresholds:
+        yield shrunken(unshrunken, threshold)
+
+
+class Lasso(Peer):
     """Logistic regression with an L1 penalty of the best SCREENED features.
 
     Of more than two classes each is fitted against the others.
@@ -666,13 +656,8 @@ class Lasso(Tuned):
 
     words, takes = "logistic regression, L1", (REALS,)
 
-    def choices(self, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        return PENALTIES
-
-    def path(
-        self, columns: np.ndarray, codes: np.ndarray, choices: np.ndarray, seed: int
-    ) -> Iterator[Arrays]:
-        return lasso_path(columns, codes, choices, seed)
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
+        return tuned(self, lasso_path, PENALTIES, (columns, response, seed), task.groups)
 
     def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
         samples = (columns[:, learnt["best"]] - learnt["mean"]) / learnt["deviation"]
@@ -700,9 +685,7 @@ class WholeLogistic(Linear):
     """`l2_logistic` of a table that is held whole, as coefficients of the columns less means."""
 
     words, takes, normalised = "logistic regression, L2", (REALS,), True
-
-    def prepare(self, task: Task, table: np.ndarray) -> Arrays:
-        return {}
+    encoding = "standardised"
 
     def columns(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
         if "mean" not in learnt:  # of training samples, which `learn` standardises

@@ -58,8 +58,7 @@ PAGES = (
 )
 BROKEN = (60, 40, 30, 20, 12, 6)  # characters of a line in a column whose texts are broken
 MOST_LINES = 40  # of a table on one page
-INK, GREY, PALE, SHADE = "#1f1f1f", "#b4b4b4", "#e6e6e6", "#f6ede4"
-GREEN, RED, BLUE = "#00785a", "#c44e00", "#2f6fb0"
+INK, GREY, PALE = "#1f1f1f", "#b4b4b4", "#e6e6e6"
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.layout import GREEN, GREY, INK, PALE, RED, Figure, Table, grid, percent
+from thesiskit.report.layout import GREY, INK, Figure, Table, grid, percent
 from thesiskit.report.posteriors import base_label, features_words, relevance_sentence, relevances
-from thesiskit.report.record import WHOLE, Arm, Record
+from thesiskit.report.record import Arm, Record
 from thesiskit.report.scores import STYLES, style
 from thesiskit.report.stages import listed, manner_words, question
 
@@ -18,9 +18,6 @@ NEXT = (
     "is the file that you ran. If you have the responses of cases that took no part in the "
     "screening, name their file in data.test_path, and this page will test the methods with them."
 )
-PREDICTED, OBSERVED = "predicted error", "observed error"  # the series of the figure
-NEAR = 0.05  # between the predicted and the observed error
-GAP = 0.9  # above each of the two groups of methods
 
 
 class Told(NamedTuple):
@@ -200,91 +197,3 @@ def screened_answers(record: Record) -> list[Figure]:
             "where some features are relevant)."
         )
     return [Figure("screened-answers", title, figure, caption)]
-
-
-# ---- predicted and observed errors, a line each: two dots and what lies between ----
-
-
-def dumbbells(found: pd.DataFrame, *, amlp: bool = False):
-    """Return a figure with a panel for each kind of data, and a line for each arm.
-
-    found : data in words, arm, the error rates told and actual, and AMLP, a row each.
-    amlp : that is written at the right edge, too.
-    """
-    order = sorted(dict.fromkeys(found["arm"]), key=lambda arm: not arm.own)  # ours above
-    heights = {arm: -i - GAP * (2 - arm.own) for i, arm in enumerate(order)}
-    kinds = list(found.groupby("data", sort=False))
-    figure, axes = grid(
-        len(kinds), 2, width=lambda columns: 2.6 + 3 * columns + 0.6 * (columns == 1),
-        height=lambda rows: (0.34 * len(order) + 1.5) * rows + 0.5, sharey=True, sharex=True,
-    )  # fmt: skip
-    most = found[["actual", "told"]].to_numpy().max()
-    for axis, (data, mine) in zip(axes.flat, kinds, strict=False):
-        for one in mine.itertuples():  # predicted, observed, and a line between, with numbers
-            told, actual, height = one.told, one.actual, heights[one.arm]
-            colour = GREEN if abs(told - actual) <= NEAR else RED
-            axis.plot([told, actual], [height] * 2, color=colour, linewidth=2.4, alpha=0.5,
-                      zorder=2)  # fmt: skip
-            look = {"color": colour, "markersize": 8}
-            axis.plot(actual, height, "o", zorder=3, label=OBSERVED, **look)
-            axis.plot(told, height, "o", markerfacecolor="white", markeredgewidth=1.8, zorder=4,
-                      label=PREDICTED, **look)  # fmt: skip
-            ends = zip(sorted((told, actual)), (-7, 7), ("right", "left"), strict=True)
-            for value, place, side in ends:
-                axis.annotate(
-                    percent(value), (value, height), xytext=(place, 0), ha=side, va="center",
-                    textcoords="offset points", fontsize=8, color=INK,
-                )  # fmt: skip
-        if amlp:  # the lowest in bold, at the right edge
-            texts = [(max(heights.values()) + 0.72, "AMLP", False)]
-            texts += [
-                (heights[one.arm], f"{one.amlp:.3f}", one.amlp == mine["amlp"].min())
-                for one in mine.itertuples()
-            ]
-            for height, text, bold in texts:
-                axis.annotate(text, (1, height), xycoords=("axes fraction", "data"), ha="right",
-                              va="center", fontsize=8, color=INK,
-                              fontweight="bold" if bold else "normal")  # fmt: skip
-        axis.set_title(_title(data), fontsize=9.5)
-        axis.set_xlim(-0.08 if amlp else -0.06, most + (0.34 if amlp else 0.075))
-        axis.set_xticks([place for place in axis.get_xticks() if 0 <= place <= most + 0.03])
-        axis.xaxis.set_major_formatter(percent)
-        axis.grid(axis="x", color=PALE, zorder=0)
-        axis.tick_params(axis="y", length=0)
-        axis.set_ylim(min(heights.values()) - 0.7, 0.2)
-        axis.spines[["top", "right", "left"]].set_visible(False)
-    for first in axes[:, 0]:
-        _name_lines(first, heights)
-    figure.supxlabel("error rate", fontsize=10)
-    # in the order of what is done: first one predicts
-    signs = [
-        axes[0, 0].plot([], [], "o", color=INK, markerfacecolor=face, markersize=8,
-                        markeredgewidth=1.8, label=words)[0]
-        for words, face in ((PREDICTED, "white"), (OBSERVED, INK))
-    ]  # fmt: skip
-    figure.legend(handles=signs, loc="outside upper center", ncols=2, frameon=False)
-    return figure
-
-
-def _name_lines(axis, heights: dict[Arm, float]) -> None:
-    several = len({arm.label for arm in heights if arm.method != WHOLE}) > 1
-    names = [f"{arm.label}: {arm.words}" if several else arm.words for arm in heights]
-    axis.set_yticks(list(heights.values()), [one.replace(", cal", ",\ncal") for one in names])
-    for own, words in ((True, "thesiskit"), (False, "scikit-learn")):
-        first = next((arm for arm in heights if arm.own == own), None)
-        if first is not None:
-            axis.annotate(
-                words, (0, heights[first] + 0.72), xycoords=("axes fraction", "data"),
-                xytext=(-7, 0), textcoords="offset points", ha="right", va="center",
-                fontsize=10, fontweight="bold", annotation_clip=False,
-            )  # fmt: skip
-
-
-def _title(data: str) -> str:
-    """Return the title of a panel; nothing where there is one kind of data."""
-    if not data:
-        return ""
-    about, _, rest = data.partition(", ")
-    if " relevant" in about:
-        about = f"{'Noise' if data.startswith('0 of ') else 'Signal'}: {about}"
-    return f"{about[0].upper()}{about[1:]}\n{rest}"
