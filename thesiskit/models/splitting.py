@@ -85,33 +85,33 @@ def _share(part, rest) -> np.ndarray:
 def _narrow_first(s, a, b):
     """Return the centre nearer its pole, the other, their difference, and the widths in order."""
     swap = b < a
-    centre, other = np.where(swap, s, 0), np.where(swap, 0, s)
-    return centre, other, np.where(swap, -s, s), np.minimum(a, b), np.maximum(a, b)
+    centre, far_centre = np.where(swap, s, 0), np.where(swap, 0, s)
+    return centre, far_centre, np.where(swap, -s, s), np.minimum(a, b), np.maximum(a, b)
 
 
-def _divided_log(z, other, step) -> np.ndarray:
+def _divided_log(z, far, step) -> np.ndarray:
     """Return (log(other) - log(z)) / step, step = other - z, both above or right of 0."""
     ratio = step / z
-    close, same = np.abs(ratio) < 0.5, np.abs(ratio) < 1e-20
+    close, equal = np.abs(ratio) < 0.5, np.abs(ratio) < 1e-20
     log = np.where(
-        close, special.log1p(np.where(close, ratio, 0)), np.log(np.where(close, 1, other / z))
+        close, special.log1p(np.where(close, ratio, 0)), np.log(np.where(close, 1, far / z))
     )
-    return np.where(same, 1 / z, log / np.where(same, 1, step))
+    return np.where(equal, 1 / z, log / np.where(equal, 1, step))
 
 
-def _divided_digamma(z, other, step) -> np.ndarray:
+def _divided_digamma(z, far, step) -> np.ndarray:
     """Return (digamma(other) - digamma(z)) / step, step = other - z, both from 1/2 to the right."""
     total = np.zeros(z.shape, dtype=complex)
     for n in range(SHIFT):  # digamma(z) = digamma(z + 1) - 1 / z
-        total += (1 / (z + n)) * (1 / (other + n))
-    z, other = z + SHIFT, other + SHIFT
+        total += (1 / (z + n)) * (1 / (far + n))
+    z, far = z + SHIFT, far + SHIFT
     # digamma(z) ~ log z - u / 2 - sum over k of SERIES[k - 1] u^2k, u = 1 / z
-    u, v = 1 / z, 1 / other
+    u, v = 1 / z, 1 / far
     value, slope = np.zeros_like(total), np.zeros_like(total)
     for coefficient in [*SERIES[::-1], 0.0]:  # Horner's rule, and its divided difference
         slope = slope * (v * v) + value
         value = value * (u * u) + coefficient
-    return total + _divided_log(z, other, step) + u * v * (0.5 + slope * (u + v))
+    return total + _divided_log(z, far, step) + u * v * (0.5 + slope * (u + v))
 
 
 # ---- predictions ----
@@ -124,7 +124,7 @@ TOLERANCE, MOST_HALVINGS = 1e-4, 200  # of quantiles, in units of the noise
 def predict(
     coefficient: np.ndarray,
     log_sigma: np.ndarray,
-    shared: Shared,
+    overlap: Shared,
     n_classes: int,
     *,
     cauchy: bool,
@@ -135,25 +135,27 @@ def predict(
 
     Equation eqn-int-pred, with eqn-split2 of each sum that a test case has in part.
 
-    coefficient (D, S, G) and log_sigma (D, O + 1) are draws; shared says what the test cases have
+    coefficient (D, S, G) and log_sigma (D, O + 1) are draws; overlap is what the test cases have
     in common with the groups.  Every draw is split split_draws times; "exact" does without, where
     the expectation is known: two classes, and Gaussian priors or at most one group in part.
     """
     coefficient = np.ascontiguousarray(coefficient, dtype=float)
-    cases = len(shared.new_kind)
+    cases = len(overlap.new_kind)
     if split_draws == "exact":
-        return _exact(coefficient, log_sigma, shared, n_classes, cauchy)[shared.case_of]
+        return _exact(coefficient, log_sigma, overlap, n_classes, cauchy)[overlap.case_of]
     split_draws = whole("split_draws, unless it is 'exact',", split_draws)
-    total, widths = np.zeros((cases, n_classes)), _widths(log_sigma, shared, cauchy)
+    total, widths = np.zeros((cases, n_classes)), _widths(log_sigma, overlap, cauchy)
     with rng.bit_generator.lock:
         for d, t, e in in_parts(len(coefficient), cases, split_draws):
             ends = slice(t.start, t.stop + 1)
-            begin = {name: getattr(shared, name)[ends] for name in ("whole_begin", "partial_begin")}
-            some = replace(shared, new_kind=shared.new_kind[t], **begin)
-            kernel.Shares(some, *(width[d] for width in widths), cauchy).add_probabilities(
+            begin = {
+                name: getattr(overlap, name)[ends] for name in ("whole_begin", "partial_begin")
+            }
+            cases_of_part = replace(overlap, new_kind=overlap.new_kind[t], **begin)
+            kernel.Shares(cases_of_part, *(width[d] for width in widths), cauchy).add_probabilities(
                 coefficient[d], e.stop - e.start, total[t], rng.bit_generator.capsule
             )
-    return (total / total.sum(axis=1, keepdims=True))[shared.case_of]
+    return (total / total.sum(axis=1, keepdims=True))[overlap.case_of]
 
 
 def in_parts(first: int, *others: int, inner: int = 1) -> Iterator[tuple[slice, ...]]:
@@ -242,7 +244,7 @@ def predict_response(
     coefficient: np.ndarray,
     log_sigma: np.ndarray,
     log_noise: np.ndarray,
-    shared: Shared,
+    overlap: Shared,
     *,
     cauchy: bool,
     rng: np.random.Generator,
@@ -250,23 +252,23 @@ def predict_response(
 ) -> Response:
     """Return the predictive distributions of real responses.
 
-    coefficient (D, 1, G), log_sigma (D, O + 1) and log_noise (D,) are draws; shared as in
+    coefficient (D, 1, G), log_sigma (D, O + 1) and log_noise (D,) are draws; overlap as in
     `predict`.  Every draw is split split_draws times: D split_draws draws of linear functions.
     """
     split_draws = whole("split_draws", split_draws)
     coefficient = np.ascontiguousarray(coefficient, dtype=float)
-    linear = np.empty((len(coefficient) * split_draws, len(shared.new_kind)))
-    widths = _widths(log_sigma, shared, cauchy)
+    linear = np.empty((len(coefficient) * split_draws, len(overlap.new_kind)))
+    widths = _widths(log_sigma, overlap, cauchy)
     with rng.bit_generator.lock:
         for (d,) in in_parts(len(coefficient), inner=linear.shape[1] * split_draws):
             rows = slice(d.start * split_draws, d.stop * split_draws)
-            kernel.Shares(shared, *(width[d] for width in widths), cauchy).fill_linear(
+            kernel.Shares(overlap, *(width[d] for width in widths), cauchy).fill_linear(
                 coefficient[d], split_draws, linear[rows], rng.bit_generator.capsule
             )
-    return Response(linear, np.repeat(np.exp(log_noise), split_draws), shared.case_of)
+    return Response(linear, np.repeat(np.exp(log_noise), split_draws), overlap.case_of)
 
 
-def _widths(log_sigma: np.ndarray, shared: Shared, cauchy: bool):
+def _widths(log_sigma: np.ndarray, overlap: Shared, cauchy: bool):
     """Return widths (variances, of Gaussian priors) of what is shared, not shared, and new.
 
     Each is (D, kinds).
@@ -274,13 +276,13 @@ def _widths(log_sigma: np.ndarray, shared: Shared, cauchy: bool):
     power = np.exp((1 if cauchy else 2) * log_sigma)
     return tuple(
         np.ascontiguousarray(power @ counts.T.astype(float))
-        for counts in (shared.shared_counts, shared.other_counts, shared.new_counts)
+        for counts in (overlap.shared_counts, overlap.other_counts, overlap.new_counts)
     )
 
 
-def _exact(coefficient, log_sigma, shared: Shared, n_classes: int, cauchy: bool) -> np.ndarray:
+def _exact(coefficient, log_sigma, overlap: Shared, n_classes: int, cauchy: bool) -> np.ndarray:
     """Return P(class), (T, 2), with the splits integrated out: eqn-cond-gs, eqn-cond-cauchy."""
-    parts = np.diff(shared.partial_begin)
+    parts = np.diff(overlap.partial_begin)
     if n_classes != 2:
         raise UserError("split_draws: exact needs two classes; use a number of draws")
     if cauchy and parts.max(initial=0) > 1:
@@ -288,44 +290,42 @@ def _exact(coefficient, log_sigma, shared: Shared, n_classes: int, cauchy: bool)
             "split_draws: exact is not known for Cauchy priors where a case shares several groups "
             "in part; use a number of draws"
         )
-    first, second, new = _widths(log_sigma, shared, cauchy)
-    cases = len(shared.new_kind)
+    first, second, new = _widths(log_sigma, overlap, cauchy)
+    cases = len(overlap.new_kind)
     result = np.empty(cases)
     step = max(1, BLOCK // len(coefficient) // 20)
     for start in range(0, cases, step):
         part = slice(start, min(start + step, cases))
         s = coefficient[:, 0]
-        entire = _sums(s, shared.whole, shared.whole_begin, part)
-        extra = new[:, shared.new_kind[part]]
+        entire = _sums(s, overlap.whole, overlap.whole_begin, part)
+        extra = new[:, overlap.new_kind[part]]
         if cauchy:
             has = parts[part] > 0
-            entry = np.minimum(shared.partial_begin[part], max(0, len(shared.partial) - 1))
+            entry = np.minimum(overlap.partial_begin[part], max(0, len(overlap.partial) - 1))
             split = [np.zeros((len(s), len(entry))) for _ in range(3)]
             if has.any():
                 entry = entry[has]
-                kind = shared.partial_kind[entry]
-                for out, value in zip(
-                    split, (s[:, shared.partial[entry]], first[:, kind], second[:, kind]),
-                    strict=True,
-                ):  # fmt: skip
+                kind = overlap.partial_kind[entry]
+                values = s[:, overlap.partial[entry]], first[:, kind], second[:, kind]
+                for out, value in zip(split, values, strict=True):
                     out[:, has] = value
             p = expected_logistic_cauchy(entire, split[0], split[1], split[2], extra)
         else:
-            a, b = first[:, shared.partial_kind], second[:, shared.partial_kind]
+            a, b = first[:, overlap.partial_kind], second[:, overlap.partial_kind]
             share = a / (a + b)
-            begin = shared.partial_begin
-            mean = entire + _sums(s[:, shared.partial] * share, None, begin, part)
+            begin = overlap.partial_begin
+            mean = entire + _sums(s[:, overlap.partial] * share, None, begin, part)
             variance = extra + _sums(b * share, None, begin, part)
             p = expected_logistic_gaussian(mean, np.sqrt(variance))
         result[part] = p.mean(axis=0)
     return np.stack([1 - result, result], axis=1)
 
 
-def _sums(values, which, begin, part: slice) -> np.ndarray:
+def _sums(values, columns_of, begin, part: slice) -> np.ndarray:
     """Return for the cases of `part` sums over their entries of values (D, .), (D, cases)."""
     bounds = begin[part.start : part.stop + 1]
     entries = slice(bounds[0], bounds[-1])
-    columns = values[:, entries] if which is None else values[:, which[entries]]
+    columns = values[:, entries] if columns_of is None else values[:, columns_of[entries]]
     sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(columns, axis=1)], axis=1)
     return sums[:, bounds[1:] - bounds[0]] - sums[:, bounds[:-1] - bounds[0]]
 
@@ -345,7 +345,7 @@ def original_coefficients(
     """
     orders = np.arange(groups.order + 1)
     lists = [np.repeat(orders, counts) for counts in groups.kinds]  # of each kind
-    sizes = np.array([len(one) for one in lists])[groups.kind]
+    sizes = np.array([len(orders_of_kind) for orders_of_kind in lists])[groups.kind]
     start = np.cumsum(sizes) - sizes
     power = np.exp((1 if cauchy else 2) * np.asarray(log_sigma))
     remaining = np.array(coefficient, dtype=float)
@@ -358,23 +358,26 @@ def original_coefficients(
         if not len(more):
             break
         kinds = groups.kind[more]
-        here = np.array([one[min(position, len(one) - 1)] for one in lists])[kinds]
+        order = np.array(
+            [orders_of_kind[min(position, len(orders_of_kind) - 1)] for orders_of_kind in lists]
+        )[kinds]
         later = np.array(
-            [np.bincount(one[position + 1 :], minlength=len(orders)) for one in lists], dtype=float
+            [
+                np.bincount(orders_of_kind[position + 1 :], minlength=len(orders))
+                for orders_of_kind in lists
+            ],
+            dtype=float,
         )
-        width, other = power[:, here], (power @ later.T)[:, kinds]
-        share = np.empty(draws * sets * len(more))
+        width, rest = power[:, order], (power @ later.T)[:, kinds]
+        shape = draws, sets, len(more)
+        width, rest = (
+            np.ascontiguousarray(np.broadcast_to(widths[:, None], shape)).reshape(-1)
+            for widths in (width, rest)
+        )
+        share, sums = np.empty(draws * sets * len(more)), remaining[:, :, more].reshape(-1)
         with rng.bit_generator.lock:
-            kernel.split_off(
-                remaining[:, :, more].reshape(-1),
-                *(
-                    np.ascontiguousarray(np.broadcast_to(one[:, None], (draws, sets, len(more))))
-                    .reshape(-1)
-                    for one in (width, other)
-                ),
-                cauchy, share, rng.bit_generator.capsule,
-            )  # fmt: skip
-        share = share.reshape(draws, sets, len(more))
+            kernel.split_off(sums, width, rest, cauchy, share, rng.bit_generator.capsule)
+        share = share.reshape(shape)
         result[:, :, start[more] + position] = share
         remaining[:, :, more] -= share
     return result
