@@ -583,12 +583,13 @@ class Config(Block):
 
     @property
     def divisions(self) -> int:
-        """How often cases are drawn or divided: replicates of each setting of the data.
+        """How often cases are drawn or divided: replicates of each model that data are drawn from.
 
         Of a logistic model each fold counts.
         """
         folded = not self.selects and self.scheme == "k-fold"
-        return self.replicates * (self.evaluation.folds if folded else 1)
+        n_models = 1 if self.data is None else self.data.n_models
+        return self.replicates * n_models * (self.evaluation.folds if folded else 1)
 
 
 # ---- what keys must be like together ----

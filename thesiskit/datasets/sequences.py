@@ -101,8 +101,6 @@ class PermutedMarkovData(_HiddenMarkov):
     the author of the thesis draws hidden Markov models (gen_hmm of his R package BPHO).
     """
 
-    several: ClassVar = "arrows"
-
     source: Literal["permuted-hidden-markov"]
     arrows: Annotated[list[list[Positive]], Field(min_length=1)]
     """For each model the state, from 1, that each hidden state is most likely to move to: a
@@ -122,6 +120,13 @@ class PermutedMarkovData(_HiddenMarkov):
                     "once"
                 )
         return value
+
+    @property
+    def n_models(self) -> int:
+        return len(self.arrows)
+
+    def with_model(self, number: int) -> "PermutedMarkovData":
+        return self.model_copy(update={"arrows": [self.arrows[number]]})
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> Sequences:
         """Return sequences of the first model."""

@@ -346,6 +346,15 @@ class Source(Block):
         """What drawn features are called, if patterns of them can be selected; else nothing."""
         return []
 
+    @property
+    def n_models(self) -> int:
+        """How many models data sets are drawn from: `replicates` data sets of each in turn."""
+        return 1
+
+    def with_model(self, number: int) -> "Source":
+        """Return the source that draws from one of these models."""
+        return self
+
     def misfit(self, kind: str, *, continuous: bool) -> str | None:
         """Say which key has nothing to do with such a model, and what to do; None if all is well.
 

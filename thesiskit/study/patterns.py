@@ -320,9 +320,10 @@ class PatternDesign:
 
     def _draw(self, replicate: int) -> Any:
         """Draw a replicate."""
-        rng = generator(self.config.seed, "data", self.data.settings_of_draws, replicate)
+        data = self.data.with_model(replicate // self.config.replicates)
+        rng = generator(self.config.seed, "data", data.settings_of_draws, replicate)
         with self.config.wrong_data():
-            return self.data.draw(rng, continuous=self.model.continuous)
+            return data.draw(rng, continuous=self.model.continuous)
 
 
 def _rows(table: Any, rows: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
