@@ -282,20 +282,9 @@ def draw_interactions(
     The table, and the probabilities (cases, classes) or linear function (cases,) of its responses.
     """
     table = draw_uniform(rng, features=features, values=values, cases=cases)
-    if not 0 <= order <= features:
-        raise DataError(f"order is {order}; it must be from 0 to the {features} features")
-    if classes < 2:
-        raise DataError(f"classes is {classes}; it must be at least 2")
     if not 2 <= train <= cases:
         raise DataError(f"train is {train}; it must be from 2 to the {cases} cases")
-    if noise is not None and not noise > 0:
-        raise DataError(f"noise is {noise}; it must be positive")
     sigma = np.asarray(sigma, dtype=float)
-    if sigma.shape != (order + 1,) or not (np.isfinite(sigma) & (sigma >= 0)).all():
-        raise DataError(
-            f"sigma must be {order + 1} widths, of orders 0 to {order}, none negative; "
-            f"got {sigma.tolist()}"
-        )
 
     # the patterns of a subset are those of one less, each cut by one more feature
     level: dict[tuple[int, ...], np.ndarray] = {(): np.zeros(cases, dtype=np.int32)}
@@ -344,12 +333,8 @@ def penetrance(
 
     Raises
     ------
-    DataError: a number out of range; a heritability that no table has, and the largest there is.
+    DataError: a heritability that no table has, with the largest there is.
     """
-    if len(frequency) != 2 or not all(0 < f < 1 for f in frequency):
-        raise DataError(f"frequency is {frequency}; give two numbers between 0 and 1")
-    if not 0 < prevalence < 1:
-        raise DataError(f"prevalence is {prevalence}; it must be between 0 and 1")
     basis = np.kron(*map(_without_mean, frequency))  # D = basis C, (9, 4)
 
     def most(c: np.ndarray) -> float:

@@ -68,16 +68,10 @@ class Covariates:
     @classmethod
     def restored(cls, arrays: Arrays, width: int) -> "Covariates":
         """Return what a model file has; ValueError for arrays that do not fit together."""
-        covariates = cls(*(arrays[values.name].astype(float) for values in fields(cls)))
-        parameters = (covariates.mean, covariates.slope, covariates.intercept, covariates.share)
-        check(
-            covariates.mean.shape == covariates.spread.shape == covariates.slope.shape == (width,)
-        )
-        check(
-            all((np.abs(values) < LARGEST).all() for values in parameters)
-            and (covariates.spread > 0).all()
-        )
-        check(
-            covariates.intercept.shape == covariates.share.shape == () and 0 < covariates.share < 1
-        )
-        return covariates
+        fit = cls(*(arrays[field.name].astype(float) for field in fields(cls)))
+        check(fit.mean.shape == fit.spread.shape == fit.slope.shape == (width,))
+        check(fit.intercept.shape == fit.share.shape == () and 0 < fit.share < 1)
+        for values in (fit.mean, fit.slope, fit.intercept):
+            check((np.abs(values) < LARGEST).all())
+        check((fit.spread > 0).all())
+        return fit

@@ -19,17 +19,12 @@ the Priors and Computation Methods".  The model knows groups, their patterns by 
 responses of each row; not where the groups came from.  Responses are classes, or numbers: the
 linear function plus normal noise, which the conclusion of the thesis's chapter 3 foresees.
 
-What chains have to agree in are the log likelihood, the log noise of real responses, and the
-predictions for up to MOST_CASES cases: real responses, or the probability of a class, with more
-than two each class in its turn.  Sections "Splitting Compressed Parameters" and "Making Prediction
-for a Test Case".  Sigmas are not among them: those of orders that matter little may mix slowly.
-Probabilities are rounded to PLACES decimals: whether a prediction is made with certainty 1 - 1e-6
-or 1 - 1e-9 changes no result, and where patterns separate the classes, chains need long to agree in
-it.  A split of a sum has a mean with Cauchy priors too: its density falls with the fourth power.
-So no random number is needed here, and a chain's generator is left alone.
-
-Shares are expectations given each draw; the patterns that no training case expresses add 0 in
-expectation.  So the contributions of all groups add up to `expected`, draw by draw.
+Chains have to agree in the log likelihood, the log noise of real responses, and the predictions
+for up to MOST_CASES cases, in expectation given each draw (sections "Splitting Compressed
+Parameters" and "Making Prediction for a Test Case"): real responses, or the probability of a class,
+with more than two each class in its turn.  Sigmas are not among them: those of orders that matter
+little may mix slowly.  Probabilities are rounded to PLACES decimals: where patterns separate the
+classes, chains need long to agree whether a prediction is 1 - 1e-6 or 1 - 1e-9.
 """
 
 import hashlib
