@@ -45,8 +45,8 @@ NODE_BASIS = chebyshev_basis()
 cdef class Linear:
     """One chain: its state, and the sweeps that change it, whatever the responses are.
 
-    layout gives the groups, as `models.logistic.layout` describes them; settings the priors and the
-    steps, as `models.logistic.settings` does.  coefficient (S, G) and log_sigma (O + 1,) are the
+    layout gives the groups, a `models.logistic.Layout`; settings the priors and the steps, a
+    `models.logistic.Logistic`.  coefficient (S, G) and log_sigma (O + 1,) are the
     state, which the sweeps change in place; eta (S, R) follows from it; the rest is scratch.
     """
 

@@ -35,7 +35,7 @@ chapter 2: naive Bayes and mixtures: 3960
     datasets/published report/divisions study/without_data
 selection, its designs and stages: 2910
     models/selection models/packed models/pipeline study/design study/selecting
-chapter 3: patterns, logistic models: 6180
+chapter 3: patterns, logistic models: 6000
     models/patterns models/logistic models/splitting models/chains datasets/sequences
     study/patterns report/chains report/orders report/reduction
 normal model, transformations: 1360
@@ -48,7 +48,7 @@ likeness, predict and export: 1630
     models/likeness fitted/__init__ fitted/arms fitted/file fitted/inputs study/all_cases
 methods of others: 1060
     models/peers models/lasso
-pairs, SNPs, covariates: 2230
+pairs, SNPs, covariates: 2210
     models/interactions models/planes models/covariates datasets/plink datasets/features
 predicted errors of filtered tables: 200
     report/predicted

@@ -750,13 +750,13 @@ class Config(Block):
 
     @property
     def divisions(self) -> int:
-        """How often cases are drawn or divided: replicates of each setting of the data.
+        """How often cases are drawn or divided: replicates of each model that data are drawn from.
 
         Of a logistic model each fold counts.
         """
         folded = not self.selects and self.scheme == "k-fold"
-        settings = 1 if self.data is None else self.data.n_settings
-        return self.replicates * settings * (self.evaluation.folds if folded else 1)
+        n_models = 1 if self.data is None else self.data.n_models
+        return self.replicates * n_models * (self.evaluation.folds if folded else 1)
 
 
 # ---- what data and selections must be like together ----

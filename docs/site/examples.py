@@ -243,16 +243,6 @@ from thesiskit.models.patterns import compress_sequences
 groups = compress_sequences(np.random.default_rng(0).integers(0, 2, (50, 10)), "all")
 print(groups.n_patterns, "patterns,", groups.n_groups, "groups")
 
-# %% thesiskit.models.logistic cauchy_split_cdf
-from thesiskit.models.logistic import cauchy_split_cdf
-
-print(cauchy_split_cdf([0.0, 1.0, 2.0], 2.0, 1.0, 1.0))  # the sum of two equal ones is 2
-
-# %% thesiskit.models.logistic expected_logistic_gaussian
-from thesiskit.models.logistic import expected_logistic_gaussian
-
-print(expected_logistic_gaussian(1.0, [0.0, 1.0, 3.0]).round(3))
-
 # %% thesiskit.datasets.synthetic draw_naive_bayes
 import numpy as np
 from thesiskit.datasets.synthetic import draw_naive_bayes

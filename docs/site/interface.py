@@ -48,7 +48,7 @@ PACKAGES = {
     ),
     "thesiskit.models.logistic": (
         "Logistic models with a coefficient for each group of patterns.",
-        "Logistic cauchy_split_cdf expected_logistic_gaussian",
+        "Logistic",
     ),
     "thesiskit.datasets.synthetic": (
         "Data drawn from the models.",

@@ -38,6 +38,7 @@ from logistic_cases import (
     tree_once,
     widths_twice,
 )  # fmt: skip
+from reference_splitting import cauchy_split_cdf
 from scipy import special, stats
 from statistical import ALARM
 
@@ -882,7 +883,7 @@ def test_predictions_of_one_draw(rng):
                     if part and rest and cauchy:
                         x = np.tan(np.pi * (midpoints(4001) - 0.5))
                         grid = np.sort(np.concatenate([part * x, s + rest * x]))
-                        cdf = logistic.cauchy_split_cdf(grid, s, part, rest)
+                        cdf = cauchy_split_cdf(grid, s, part, rest)
                         total += np.interp(rng.random(size), cdf, grid)
                     elif part and rest:
                         share = part / (part + rest)
@@ -905,6 +906,7 @@ RATIOS = (1e-8, 1e-4, 1e-1, 1.0, 3.0, 1e4, 1e8)
 
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_splits_of_cauchy_sums(ratio):
+    """Equations eqn-split2 and eqn-cond-cauchy."""
     rng = np.random.default_rng(int(1000 + np.log10(ratio)))
     out, size = np.empty(20_000), 20_000
     for unit in {1.0, ratio}:
@@ -913,11 +915,12 @@ def test_splits_of_cauchy_sums(ratio):
                 np.full(size, s * unit), np.full(size, ratio), np.ones(size), True, out,
                 rng.bit_generator.capsule,
             )  # fmt: skip
-            u = logistic.cauchy_split_cdf(out, s * unit, ratio, 1.0)
+            u = cauchy_split_cdf(out, s * unit, ratio, 1.0)
             assert stats.kstest(u, "uniform", method="asymp").pvalue > ALARM / 12
 
 
 def test_splits_of_gaussian_sums_and_ends(rng):
+    """Equation eqn-cond-gs."""
     size, out = 50_000, np.empty(50_000)
     capsule = rng.bit_generator.capsule
     for s, a, b in [(0, 1, 1), (3, 0.2, 5), (-7, 1e8, 1), (1, 1e-8, 1), (2, 3, 0.5)]:
@@ -931,7 +934,7 @@ def test_splits_of_gaussian_sums_and_ends(rng):
             assert (out[:9] == wanted).all()
     for scale in (1e-200, 1e200):
         splitting.split_off(np.full(size, scale), *np.full((2, size), scale), True, out, capsule)
-        u = logistic.cauchy_split_cdf(out / scale, 1, 1, 1)
+        u = cauchy_split_cdf(out / scale, 1, 1, 1)
         assert stats.kstest(u, "uniform", method="asymp").pvalue > ALARM
 
 

@@ -20,7 +20,6 @@ from thesiskit.cli.console import (
     make_stage,
     opens_experiment,
     run_stage,
-    run_up_to,
     write_report,
 )
 from thesiskit.cli.data import check, data, export, fetch_data, init, predict
@@ -151,6 +150,12 @@ STAGES = {  # commands that make a stage, and what their help says
 
     Example:  thesiskit fit-pool colon-pool
     """,
+    "fit-logistic": """Sample the coefficients of a logistic model.
+
+    If chains with the same settings and fewer iterations are stored, they are continued.
+
+    Example:  thesiskit fit-logistic hmm --set model.iterations=4000
+    """,
 }
 for kind in MODELS.names:
     text = f"""Fit the model of experiments with `model.kind: {kind}`.
@@ -158,7 +163,6 @@ for kind in MODELS.names:
     Example:  thesiskit {fit_command(kind)} CONFIG
     """
     STAGES.setdefault(fit_command(kind), text)
-del STAGES["fit-logistic"]  # which has --extend, see below
 
 
 for name, text in STAGES.items():
@@ -198,32 +202,6 @@ def compress(config, asked, force, listed, pattern, order) -> None:
     if listed or pattern is not None:
         for line in experiment.list_groups(order, listed, pattern):
             click.echo(line)
-
-
-@main.command("fit-logistic")
-@ONE_CONFIG
-@opens_experiment()
-@click.option(
-    "--extend",
-    is_flag=True,
-    help="Continue the stored chains; fail with the reason if they cannot be continued.",
-)
-def fit_logistic(config, asked, force, extend) -> None:
-    """Sample the coefficients of a logistic model.
-
-    If chains with the same settings and fewer iterations are stored, they are continued.
-
-    Example:  thesiskit fit-logistic hmm --set model.iterations=4000
-    """
-    experiment = asked.open(config)
-    experiment.check_command("fit", "fit-logistic")
-    if extend and force:
-        raise click.UsageError(
-            "--extend continues stored chains and --force drops them; use one of the two"
-        )
-    if extend:
-        experiment.check_extension()
-    run_up_to(experiment, "fit", force)
 
 
 @main.command()

@@ -284,20 +284,9 @@ def draw_interactions(
     The table, and the probabilities (cases, classes) or linear function (cases,) of its responses.
     """
     table = draw_uniform(rng, features=features, values=values, cases=cases)
-    if not 0 <= order <= features:
-        raise DataError(f"order is {order}; it must be from 0 to the {features} features")
-    if classes < 2:
-        raise DataError(f"classes is {classes}; it must be at least 2")
     if not 2 <= train <= cases:
         raise DataError(f"train is {train}; it must be from 2 to the {cases} cases")
-    if noise is not None and not noise > 0:
-        raise DataError(f"noise is {noise}; it must be positive")
     sigma = np.asarray(sigma, dtype=float)
-    if sigma.shape != (order + 1,) or not (np.isfinite(sigma) & (sigma >= 0)).all():
-        raise DataError(
-            f"sigma must be {order + 1} widths, of orders 0 to {order}, none negative; "
-            f"got {sigma.tolist()}"
-        )
 
     # the patterns of a subset are those of one less, each cut by one more feature
     level: dict[tuple[int, ...], np.ndarray] = {(): np.zeros(cases, dtype=np.int32)}
@@ -346,12 +335,8 @@ def penetrance(
 
     Raises
     ------
-    DataError: a number out of range; a heritability that no table has, and the largest there is.
+    DataError: a heritability that no table has, with the largest there is.
     """
-    if len(frequency) != 2 or not all(0 < f < 1 for f in frequency):
-        raise DataError(f"frequency is {frequency}; give two numbers between 0 and 1")
-    if not 0 < prevalence < 1:
-        raise DataError(f"prevalence is {prevalence}; it must be between 0 and 1")
     basis = np.kron(*map(_without_mean, frequency))  # D = basis C, (9, 4)
 
     def most(c: np.ndarray) -> float:
@@ -432,14 +417,16 @@ def draw_epistasis(
         )
     table = penetrance(rng, frequency, heritability, prevalence)
     response = rng.permutation(np.arange(cases) % 2).astype(np.int32)
-    given = np.stack([1 - table, table]) / np.array([1 - prevalence, prevalence])[:, None, None]
+    likelihood = (
+        np.stack([1 - table, table]) / np.array([1 - prevalence, prevalence])[:, None, None]
+    )
     population = np.outer(*map(_hardy_weinberg, frequency))
-    pair = draw_rows(rng, (given * population).reshape(2, 9), response)
+    pair = draw_rows(rng, (likelihood * population).reshape(2, 9), response)
     minor = rng.uniform(0.05, 0.5, noise_features)
     X = np.column_stack([rng.binomial(2, minor, (cases, noise_features)), pair // 3, pair % 3])
     share = np.bincount(response) / cases
-    probability = given.reshape(2, 9)[:, pair].T * share
-    drawn = FeatureTable(
+    probability = likelihood.reshape(2, 9)[:, pair].T * share
+    genotypes = FeatureTable(
         X.astype(np.int16),
         response,
         [*(f"N{j}" for j in range(noise_features)), "P1", "P2"],
@@ -447,7 +434,7 @@ def draw_epistasis(
         ["control", "case"],
         source="drawn with two-locus epistasis",
     )
-    return drawn, {
+    return genotypes, {
         "penetrance": table,
         "probability": probability / probability.sum(axis=1, keepdims=True),
     }
@@ -564,12 +551,12 @@ class TableData(Source):
     def read_new(self, path: Path, like: FeatureTable) -> FeatureTable:
         return self._read(path, like=like, new=True)
 
-    def _read(self, path: Path, **how: Any) -> FeatureTable:
+    def _read(self, path: Path, **options: Any) -> FeatureTable:
         ignore = left_out(self.ignore, self.case_groups)
         keys: dict[str, Any] = {"ignore": tuple(ignore), "missing": tuple(self.missing)}
         keys |= {"decimal": self.decimal, "thousands": self.thousands}
         keys |= {"covariates": tuple(self.covariates)}
-        return read_features(path, self.response, id=self.id, header=self.header, **keys, **how)
+        return read_features(path, self.response, id=self.id, header=self.header, **keys, **options)
 
 
 def read_features(
@@ -601,44 +588,44 @@ def read_features(
     (1.0 is 1), otherwise of the alphabet.
     """
     path = Path(path)
-    where, known = shown(path), like.features if like else None
-    cells = _read_cells(path, Wanted(response, new=new, features=known, **keys))
-    features = known or cells.features
-    if known and not new:
-        for name in known:
-            reading.check_column(name, cells.features, where)
-        extra = [name for name in cells.features if name not in known]
+    source, training_features = shown(path), like.features if like else None
+    cells = _read_cells(path, Wanted(response, new=new, features=training_features, **keys))
+    features = training_features or cells.features
+    if training_features and not new:
+        for name in training_features:
+            reading.check_column(name, cells.features, source)
+        extra = [name for name in cells.features if name not in training_features]
         if extra:
             raise DataError(
-                f"{where}: the training table has no feature {list_some(extra)}; data.ignore it"
+                f"{source}: the training table has no feature {list_some(extra)}; data.ignore it"
             )
     values, coded = [], []
     for j, name in enumerate(features):
         column, symbols = cells.columns[name], like.values[j] if like else None
         if like is None:
-            reading.check_counter(name, column, where)
-        what = f"{where}: column {quoted(name)}"
-        symbols, codes = encode(column, (*missing, NULL), symbols, what)
+            reading.check_counter(name, column, source)
+        column_name = f"{source}: column {quoted(name)}"
+        symbols, codes = encode(column, (*missing, NULL), symbols, column_name)
         values.append(symbols)
         coded.append(codes)
     X = np.column_stack(coded)
     unseen = _unseen(cells, X, like) if like else []
     covariates = {
-        name: reading.covariate(name, cells.columns[name], cells.places, (*missing, NULL), where)
+        name: reading.covariate(name, cells.columns[name], cells.places, (*missing, NULL), source)
         for name in keys.get("covariates", ())
     }
     if like and new:
-        none = np.zeros(len(X), dtype=like.response.dtype)
-        notes = [*cells.notes, *(f"{where}: {remark}" for remark in unseen)]
+        no_response = np.zeros(len(X), dtype=like.response.dtype)
+        notes = [*cells.notes, *(f"{source}: {remark}" for remark in unseen)]
         return replace(
-            like, X=X, response=none, source=path.name, ids=cells.ids, notes=notes,
+            like, X=X, response=no_response, source=path.name, ids=cells.ids, notes=notes,
             covariates=covariates,
         )  # fmt: skip
-    classes, y = _responses(cells, response, missing, where, continuous, like)
-    told = reading.missing_values(X == MISSING)
+    classes, y = _responses(cells, response, missing, source, continuous, like)
+    remarks = reading.missing_values(X == MISSING)
     if like is not None:
-        told += [*unseen, *reading.cases_of_both(like.ids, cells.ids)]
-    notes = [*cells.notes, *(f"{shorten(path.name)}: {remark}" for remark in told)]
+        remarks += [*unseen, *reading.cases_of_both(like.ids, cells.ids)]
+    notes = [*cells.notes, *(f"{shorten(path.name)}: {remark}" for remark in remarks)]
     return FeatureTable(
         X, y, list(features), values, classes, source=path.name, ids=cells.ids, notes=notes,
         aside={name: list(cells.columns[name]) for name in keys.get("ignore", ())
@@ -651,41 +638,41 @@ def _responses(
     cells: "Cells",
     response: str,
     missing: tuple[str, ...],
-    where: str,
+    source: str,
     continuous: bool,
     like: FeatureTable | None,
 ) -> tuple[list[str], np.ndarray]:
     """Return the symbols of the classes and the class of each case; or none, and real numbers."""
-    where = f"{where}: the response {quoted(response)}"
+    source = f"{source}: the response {quoted(response)}"
     labels = cells.columns[response]
     cases = list(zip(labels, cells.places, strict=True))
     for label, place in cases:
         if label in missing or label == NULL:
-            said = "" if label == NULL else f" ({quoted(label)})"
-            raise DataError(f"{where} is missing in {place}{said}; leave such cases out")
+            text = "" if label == NULL else f" ({quoted(label)})"
+            raise DataError(f"{source} is missing in {place}{text}; leave such cases out")
     if continuous:
         for label, place in cases:
             if not (REAL.fullmatch(label) and abs(float(label)) <= MOST_REAL):
                 raise DataError(
-                    f"{where} is {quoted(label)} in {place}, which is no number within "
+                    f"{source} is {quoted(label)} in {place}, which is no number within "
                     f"{MOST_REAL:g}; mend it, or leave such cases out"
                 )
         y = np.array(labels, dtype=float)
         if like is None and y.min() == y.max():
             raise DataError(
-                f"{where} is {shorten(labels[0])} in all cases; there is nothing to predict"
+                f"{source} is {shorten(labels[0])} in all cases; there is nothing to predict"
             )
         return [], y
     hint = "; if it is a number to predict, model.response: gaussian takes it as it is"
-    classes, codes = encode(labels, (), like.classes if like else None, where, hint)
+    classes, codes = encode(labels, (), like.classes if like else None, source, hint)
     for code, (label, place) in zip(codes, cases, strict=True):
         if code == UNSEEN:
             raise DataError(
-                f"{where} is {quoted(label)} in {place}, which no training case has "
+                f"{source} is {quoted(label)} in {place}, which no training case has "
                 f"({list_some(classes)}); leave such cases out, or train with some"
             )
     if len(classes) < 2:
-        raise DataError(f"{where} is {quoted(classes[0])} in all cases; two classes are needed")
+        raise DataError(f"{source} is {quoted(classes[0])} in all cases; two classes are needed")
     return classes, codes.astype(np.int32)
 
 
@@ -694,16 +681,16 @@ def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable) -> list[str]:
     odd = np.flatnonzero((X == UNSEEN).any(axis=0))
     if not len(odd):
         return []
-    told = []
+    examples = []
     for j in odd[:3]:
         column = np.array(cells.columns[like.features[j]], dtype=object)
         values = list(dict.fromkeys(column[X[:, j] == UNSEEN]))
-        told.append(f"{quoted(like.features[j], 30)} is {list_some(values, 3)}")
+        examples.append(f"{quoted(like.features[j], 30)} is {list_some(values, 3)}")
     more = f", and so in {len(odd) - 3:,} other features" if len(odd) > 3 else ""
     cases = int((X == UNSEEN).any(axis=1).sum())
     return [
         f"values that no training case has, in {cases:,} "
-        f"case{'s' * (cases != 1)}: {'; '.join(told)}{more}"
+        f"case{'s' * (cases != 1)}: {'; '.join(examples)}{more}"
     ]
 
 
@@ -717,83 +704,87 @@ class Cells(NamedTuple):
     notes: list[str]
 
 
-def _read_cells(path: Path, wanted: Wanted) -> Cells:
-    where = shown(path)
+def _read_cells(path: Path, request: Wanted) -> Cells:
+    source = shown(path)
     parquet = path.suffix.lower() == ".parquet"
     if not (parquet or reading.text_suffix(path)):
         raise DataError(
-            f"{where}: cannot read {shorten(path.suffix) or 'this'}; use "
+            f"{source}: cannot read {shorten(path.suffix) or 'this'}; use "
             f"{', '.join(reading.USUAL)} (also as .gz) or .parquet"
         )
     if parquet:
-        frame, columns = reading.read_frame(path, wanted)
+        frame, columns = reading.read_frame(path, request)
         names = list(frame.columns)
         places = [f"row {row:,}" for row in range(1, len(frame) + 1)]
     else:
-        names, rows = reading.read_cells(path, header=wanted.header)
-        reading.need_response(wanted, where)
-        columns = reading.find_columns(names, wanted, where)
+        names, rows = reading.read_cells(path, header=request.header)
+        reading.need_response(request, source)
+        columns = reading.find_columns(names, request, source)
         lines, cases = zip(*rows, strict=True)
         places = [f"line {line}" for line in lines]
-    plain = reading.plain_numbers(wanted.decimal, wanted.thousands)
-    held: dict[int, tuple[str, ...]] = {}
-    aside = map(names.index, wanted.set_aside)
+    plain = reading.plain_numbers(request.decimal, request.thousands)
+    cells_of: dict[int, tuple[str, ...]] = {}
+    aside = map(names.index, request.set_aside)
     for j in (*columns.features, columns.response, columns.id, *aside):
         if j is not None:
             column = frame.iloc[:, j].tolist() if parquet else [row[j] for row in cases]
-            held[j] = tuple(NULL if cell is None or cell != cell else str(cell).strip()
+            cells_of[j] = tuple(NULL if cell is None or cell != cell else str(cell).strip()
                             for cell in column)  # fmt: skip
             if plain is not None and j != columns.id:
-                pairs = zip(held[j], column, strict=True)
-                held[j] = tuple((type(raw) is str and plain(cell)) or cell for cell, raw in pairs)
+                pairs = zip(cells_of[j], column, strict=True)
+                cells_of[j] = tuple(
+                    (type(raw) is str and plain(cell)) or cell for cell, raw in pairs
+                )
     ids = (
-        [] if columns.id is None else reading.check_ids(held[columns.id], names[columns.id], where)
+        []
+        if columns.id is None
+        else reading.check_ids(cells_of[columns.id], names[columns.id], source)
     )
-    by_name = {names[j]: column for j, column in held.items()}
+    by_name = {names[j]: column for j, column in cells_of.items()}
     return Cells(columns.names, by_name, places, ids, columns.notes)
 
 
 def encode(
     labels: tuple[str, ...],
     missing: tuple[str, ...],
-    known: list[str] | None,
-    where: str,
+    symbols: list[str] | None,
+    source: str,
     hint: str = "",
 ) -> tuple[list[str], np.ndarray]:
     """Return the symbols of a column, the known ones if given, and its int16 codes."""
-    held = set(labels) - set(missing)
-    whole = all(WHOLE.fullmatch(label) for label in (held if known is None else known))
+    values = set(labels) - set(missing)
+    whole = all(WHOLE.fullmatch(label) for label in (values if symbols is None else symbols))
     symbol = {
         label: str(int(match[1])) if whole and (match := WHOLE.fullmatch(label)) else label
-        for label in held
+        for label in values
     }
-    if known is None:
-        if not whole and all(REAL.fullmatch(label) for label in held):
-            odd = (label for label in labels if label in held and not WHOLE.fullmatch(label))
+    if symbols is None:
+        if not whole and all(REAL.fullmatch(label) for label in values):
+            odd = (label for label in labels if label in values and not WHOLE.fullmatch(label))
             example = next(odd)
             if example.lstrip("+-").isdigit():
                 raise DataError(
-                    f"{where} has a whole number of {len(example)} digits ({shorten(example)}), "
+                    f"{source} has a whole number of {len(example)} digits ({shorten(example)}), "
                     "more than 18; if it names something, put a letter before it"
                 )
             raise DataError(
-                f"{where} has real values ({shorten(example)}); cut it into intervals, for example "
-                f"with scikit-learn's KBinsDiscretizer{hint}"
+                f"{source} has real values ({shorten(example)}); cut it into intervals, for "
+                f"example with scikit-learn's KBinsDiscretizer{hint}"
             )
-        if held and all(DECIMAL_COMMA.fullmatch(label) for label in held):
-            example = next(label for label in labels if label in held)
+        if values and all(DECIMAL_COMMA.fullmatch(label) for label in values):
+            example = next(label for label in labels if label in values)
             raise DataError(
-                f"{where} has numbers with a decimal comma ({example}); write them with a "
+                f"{source} has numbers with a decimal comma ({example}); write them with a "
                 f"decimal point{hint}"
             )
-        for label in held:
-            reading.check_text(label, f"{where}: a value", "write it in other words")
-        known = sorted(set(symbol.values()), key=int if whole else str)
-        if len(known) > MOST_VALUES:
+        for label in values:
+            reading.check_text(label, f"{source}: a value", "write it in other words")
+        symbols = sorted(set(symbol.values()), key=int if whole else str)
+        if len(symbols) > MOST_VALUES:
             raise DataError(
-                f"{where} has {len(known)} values, at most {MOST_VALUES} are possible; join some, "
-                f"or leave it out{hint}"
+                f"{source} has {len(symbols)} values, at most {MOST_VALUES} are possible; "
+                f"join some, or leave it out{hint}"
             )
-    number = {value: code for code, value in enumerate(known)}
-    code = {label: number.get(symbol[label], UNSEEN) for label in held}
-    return list(known), np.array([code.get(label, MISSING) for label in labels], dtype=np.int16)
+    number = {value: code for code, value in enumerate(symbols)}
+    code = {label: number.get(symbol[label], UNSEEN) for label in values}
+    return list(symbols), np.array([code.get(label, MISSING) for label in labels], dtype=np.int16)

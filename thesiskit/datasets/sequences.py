@@ -121,10 +121,10 @@ class PermutedMarkovData(_HiddenMarkov):
         return value
 
     @property
-    def n_settings(self) -> int:
+    def n_models(self) -> int:
         return len(self.arrows)
 
-    def setting(self, number: int) -> "PermutedMarkovData":
+    def with_model(self, number: int) -> "PermutedMarkovData":
         return self.model_copy(update={"arrows": [self.arrows[number]]})
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> Sequences:
@@ -296,16 +296,18 @@ def encode_text(
         they are dropped.  Case does not matter.
     states : symbol -> its characters, or None for all characters that no other state names.
     """
-    table, other = _table(states)
+    table, other_code = _table(states)
     if not text:
         raise DataError("the text is empty")
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     codes = table[np.minimum(points, len(table) - 1)]
-    keep = codes != other
+    keep = codes != other_code
     if not keep.any():
-        named = "".join(characters for characters in states.values() if characters)
-        raise DataError(f"the text has none of the characters {named}; nothing is left to predict")
-    if other >= 0:  # the first of each run
+        listing = "".join(characters for characters in states.values() if characters)
+        raise DataError(
+            f"the text has none of the characters {listing}; nothing is left to predict"
+        )
+    if other_code >= 0:  # the first of each run
         keep[1:] |= keep[:-1]
         keep[0] = True
     return codes[keep], list(states)
@@ -313,8 +315,8 @@ def encode_text(
 
 def left_out(text: str, states: Mapping[str, str | None]) -> list[str]:
     """Say which characters of a text belong to no state, so that they are dropped."""
-    table, other = _table(states)
-    if other >= 0:
+    table, other_code = _table(states)
+    if other_code >= 0:
         return []
     counts = Counter(
         character
@@ -335,17 +337,17 @@ def _table(states: Mapping[str, str | None]) -> tuple[np.ndarray, int]:
     if len(states) < 2:
         raise DataError(f"states: {len(states)} given, at least two are needed")
     code: dict[str, int] = {}
-    other = -1
+    other_code = -1
     for number, (symbol, characters) in enumerate(states.items()):
         if not isinstance(symbol, str) or len(symbol) != 1:
             raise DataError(f"states: the symbol {symbol!r} must be one character, in quotes")
         if characters is None:
-            if other >= 0:
+            if other_code >= 0:
                 raise DataError(
-                    f"states: {list(states)[other]} and {symbol} are both all other characters; "
-                    "list the characters of one of them"
+                    f"states: {list(states)[other_code]} and {symbol} are both all other "
+                    "characters; list the characters of one of them"
                 )
-            other = number
+            other_code = number
             continue
         if not isinstance(characters, str) or not characters:
             raise DataError(f"states: give the characters of {symbol} as text, or null for others")
@@ -359,9 +361,9 @@ def _table(states: Mapping[str, str | None]) -> tuple[np.ndarray, int]:
                         f"states: {character!r} is in {list(states)[code[form]]} and in {symbol} "
                         "(case does not matter); leave it in one of them"
                     )
-    table = np.full(max(map(ord, code)) + 2, other, dtype=np.int32)
+    table = np.full(max(map(ord, code)) + 2, other_code, dtype=np.int32)
     table[[ord(character) for character in code]] = list(code.values())
-    return table, other
+    return table, other_code
 
 
 def read_text(
@@ -472,9 +474,9 @@ class SequenceFileData(Source):
     def read_new(self, path: Path, like: Sequences) -> Sequences:
         return self._read(path, like=like, new=True)
 
-    def _read(self, path: Path, **how: Any) -> Sequences:
+    def _read(self, path: Path, **options: Any) -> Sequences:
         return read_sequences(
-            path, predict=self.predict, length=self.history, header=self.header, **how
+            path, predict=self.predict, length=self.history, header=self.header, **options
         )
 
 
@@ -508,7 +510,7 @@ def read_sequences(
     Sequences, codes in the order of the labels: numbers first, by size, then by alphabet.
     """
     path = Path(path)
-    where, width = shown(path), like.histories.shape[1] if like else length
+    source, width = shown(path), like.histories.shape[1] if like else length
     if length is not None:
         at_least_one(length=length)
     if not new and length not in (None, width):
@@ -517,36 +519,36 @@ def read_sequences(
     label, cut, notes = predict == "label", length is not None, []
     if path.suffix.lower() == ".npy":
         raise DataError(
-            f"{where}: sequences in .npy were removed\nFix: save lines of states, for example with "
-            "numpy.savetxt('sequences.txt', array, fmt='%d')"
+            f"{source}: sequences in .npy were removed\nFix: save lines of states, for example "
+            "with numpy.savetxt('sequences.txt', array, fmt='%d')"
         )
     lines = read_states(path, header=header)
-    cases = _of_lines(lines, where, label, follows)
+    cases = _of_lines(lines, source, label, follows)
     if follows is not None:
         length = follows.histories.shape[1]
         if not (cut or label) and all(len(states) == length + 1 for states in cases):
-            notes.append(f"{where}: every line has a state more, the response; it is not used")
+            notes.append(f"{source}: every line has a state more, the response; it is not used")
         else:  # the last state of each means nothing
             cases = [[*states, follows.classes[0]] for states in cases]
-    cases = _of_one_length(cases, lines.numbers, where, width, cut)
+    cases = _of_one_length(cases, lines.numbers, source, width, cut)
     ids = lines.ids if len(set(lines.ids)) == len(lines.ids) else []
     states, histories = _coded([case[:-1] for case in cases], like.states if like else [])
     if like and len(states) > len(like.states):
         odd = int((histories >= len(like.states)).any(axis=1).sum())
         notes.append(
-            f"{where if new else shorten(path.name)}: states that no training case has, in "
+            f"{source if new else shorten(path.name)}: states that no training case has, in "
             f"{odd:,} case{'s' * (odd != 1)}: {list_some(states[len(like.states) :])}"
         )
     about: dict[str, Any] = {"source": path.name, "ids": ids, "notes": notes}
     if follows is not None:
-        none, digest = np.zeros(len(histories), dtype=np.int32), digest_of(histories, states)
-        return Sequences(histories, none, states, follows.classes, digest=digest, **about)
+        no_response, digest = np.zeros(len(histories), dtype=np.int32), digest_of(histories, states)
+        return Sequences(histories, no_response, states, follows.classes, digest=digest, **about)
     classes, codes = _coded([case[-1:] for case in cases], like.classes if like else [])
     response = codes[:, 0]
     if like and len(classes) > len(like.classes):
         case = int(np.argmax(response >= len(like.classes)))
         raise DataError(
-            f"{where}: line {lines.numbers[case]} ends with {quoted(classes[response[case]])}, "
+            f"{source}: line {lines.numbers[case]} ends with {quoted(classes[response[case]])}, "
             f"which is no response in the training cases ({list_some(like.classes)}); leave such "
             "cases out, or train with some"
         )
@@ -557,7 +559,7 @@ def read_sequences(
 def _of_one_length(
     cases: list[list[str]],
     numbers: list[int],
-    where: str,
+    source: str,
     width: int | None,
     cut: bool,
 ) -> list[list[str]]:
@@ -568,31 +570,31 @@ def _of_one_length(
     cut : whether longer cases lose their first states.
     """
     keep = width + 1 if width else max(map(len, cases))
-    known: set[str] = set()
+    checked_states: set[str] = set()
     rows = []
     for number, states in zip(numbers, cases, strict=True):
-        held = len(states)
-        if held < keep or (held > keep and not cut):
-            fault = f"{held} states where others have more (the first case has {len(cases[0])})"
+        n_states = len(states)
+        if n_states < keep or (n_states > keep and not cut):
+            fault = f"{n_states} states where others have more (the first case has {len(cases[0])})"
             remedy = "give history: N to keep the N most recent states, or leave the case out"
             if width is not None:
-                fault = f"{held - 1} states before the response, and {width} are asked for"
-                remedy = f"lower length to {held - 1}" if held > 1 else "leave the case out"
-                if held > width:
-                    fault = f"{held - 1} states before the response, the training cases {width}"
+                fault = f"{n_states - 1} states before the response, and {width} are asked for"
+                remedy = f"lower length to {n_states - 1}" if n_states > 1 else "leave the case out"
+                if n_states > width:
+                    fault = f"{n_states - 1} states before the response, the training cases {width}"
                     remedy = f"give length: {width} to keep the most recent states"
-            raise DataError(f"{where}: line {number} has {fault}; {remedy}")
+            raise DataError(f"{source}: line {number} has {fault}; {remedy}")
         row = states[-keep:]
         for state in row:
-            if state not in known and MISSING_STATE.fullmatch(state):
+            if state not in checked_states and MISSING_STATE.fullmatch(state):
                 raise DataError(
-                    f"{where}: a state is missing in line {number} ({quoted(state)}); fill it "
+                    f"{source}: a state is missing in line {number} ({quoted(state)}); fill it "
                     "in, leave the case out, or give missing states a symbol of their own"
                 )
-            known.add(state)
+            checked_states.add(state)
         rows.append(row)
     if keep < 2:
-        raise DataError(f"{where}: one state per line; a case is a history and then a response")
+        raise DataError(f"{source}: one state per line; a case is a history and then a response")
     return rows
 
 
@@ -604,16 +606,16 @@ def _natural(label: str) -> tuple[bool, float, str]:
         return True, 0.0, label
 
 
-def _coded(cases: list[list[str]], known: list[str]) -> tuple[list[str], np.ndarray]:
+def _coded(cases: list[list[str]], first_symbols: list[str]) -> tuple[list[str], np.ndarray]:
     """Return symbols, the known ones first, and the cases as their codes."""
     used = {state for case in cases for state in case}
-    symbols = [*known, *sorted(used - set(known), key=_natural)]
+    symbols = [*first_symbols, *sorted(used - set(first_symbols), key=_natural)]
     code = {symbol: number for number, symbol in enumerate(symbols)}
     return symbols, np.array([[code[state] for state in case] for case in cases], dtype=np.int32)
 
 
 def _of_lines(
-    lines: "Lines", where: str, label: bool, follows: Sequences | None
+    lines: "Lines", source: str, label: bool, follows: Sequences | None
 ) -> list[list[str]]:
     """Return the states of each case of a text file, the response last unless it is new."""
     cases = lines.states
@@ -626,12 +628,12 @@ def _of_lines(
         return cases
     if not lines.labels:
         raise DataError(
-            f"{where}: data.predict: label is for FASTA, whose header lines hold labels; leave "
+            f"{source}: data.predict: label is for FASTA, whose header lines hold labels; leave "
             "it out"
         )
     if "" in lines.labels:
         raise DataError(
-            f"{where}: line {lines.numbers[lines.labels.index('')]} holds no label; write one "
+            f"{source}: line {lines.numbers[lines.labels.index('')]} holds no label; write one "
             "at its end, after a space"
         )
     return [[*states, word] for states, word in zip(lines.states, lines.labels, strict=True)]
@@ -656,10 +658,10 @@ def read_states(path: Path, *, header: bool = False) -> Lines:
 
     Without commas, spaces and tabs in all lines, each line is a word of one-letter states.
     """
-    where = shown(path)
+    source = shown(path)
     if is_fasta(path):
         if header:
-            raise DataError(f"{where}: FASTA has no line of names; leave out data.header")
+            raise DataError(f"{source}: FASTA has no line of names; leave out data.header")
         return _read_fasta(path)
     lines = [
         (number, line.strip(" "))
@@ -667,18 +669,20 @@ def read_states(path: Path, *, header: bool = False) -> Lines:
         if line.strip() and not line.lstrip().startswith("#")
     ][header:]
     if not lines:
-        raise DataError(f"{where}: no cases in it; give one case per line")
+        raise DataError(f"{source}: no cases in it; give one case per line")
     for number, line in lines:
         if ";" in line:
-            raise DataError(f"{where}: line {number} holds ';'; put commas between states")
+            raise DataError(f"{source}: line {number} holds ';'; put commas between states")
     if path.name.lower().removesuffix(".gz").endswith(".csv"):
         reader = csv.reader((line for _, line in lines), skipinitialspace=True)
         try:
             cases = [[field.strip() for field in row] for row in reader]
         except csv.Error as error:
-            raise DataError(f"{where}: not CSV: {error}") from None
+            raise DataError(f"{source}: not CSV: {error}") from None
         if len(cases) != len(lines):
-            raise DataError(f"{where}: a quoted label runs over the end of a line; mend the quotes")
+            raise DataError(
+                f"{source}: a quoted label runs over the end of a line; mend the quotes"
+            )
     else:
         cases = [BETWEEN.split(line) for _, line in lines]
     return Lines(cases, [number for number, _ in lines])
@@ -686,7 +690,7 @@ def read_states(path: Path, *, header: bool = False) -> Lines:
 
 def _read_fasta(path: Path) -> Lines:
     """Return the records of a FASTA file; letters are taken as capitals."""
-    where = shown(path)
+    source = shown(path)
     records = Lines([], [], [], [])
     for number, text in enumerate(LINE_END.split(utf8(path)), start=1):
         line = text.strip()
@@ -699,12 +703,12 @@ def _read_fasta(path: Path) -> Lines:
         elif line and not line.startswith(";"):
             if not records.states:
                 raise DataError(
-                    f"{where}: line {number} is {quoted(line, 30)}; FASTA begins with a line of >"
+                    f"{source}: line {number} is {quoted(line, 30)}; FASTA begins with a line of >"
                 )
             records.states[-1].extend(line.upper().removesuffix("*").replace(" ", ""))
     if not records.states:
-        raise DataError(f"{where}: no sequences in it; each begins with a line of >")
+        raise DataError(f"{source}: no sequences in it; each begins with a line of >")
     if [] in records.states:
         number = records.numbers[records.states.index([])]
-        raise DataError(f"{where}: line {number} begins a sequence without letters; leave it out")
+        raise DataError(f"{source}: line {number} begins a sequence without letters; leave it out")
     return records

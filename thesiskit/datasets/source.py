@@ -346,6 +346,15 @@ class Source(Block):
         """What drawn features are called, if patterns of them can be selected; else nothing."""
         return []
 
+    @property
+    def n_models(self) -> int:
+        """How many models data sets are drawn from: `replicates` data sets of each in turn."""
+        return 1
+
+    def with_model(self, number: int) -> "Source":
+        """Return the source that draws from one of these models."""
+        return self
+
     def incompatibilities(self, config: Any) -> Iterator[str]:
         """Yield keys of data, or features, that the model does not take."""
         if "transform" in self.model_fields_set and not config.takes_reals:
@@ -405,15 +414,6 @@ class Source(Block):
         raise UserError(
             f"data.source: {self.source} does not read new cases; {', '.join(READ_NEW)} do"
         )
-
-    @property
-    def n_settings(self) -> int:
-        """How many settings data sets are drawn with, `replicates` with each."""
-        return 1
-
-    def setting(self, number: int) -> "Source":
-        """Return the source of one setting."""
-        return self
 
     @property
     def settings_of_draws(self) -> dict[str, Any]:

@@ -123,8 +123,8 @@ class PatternModel(BaseEstimator):
             "reliable": self._model.reliable(rhat, ess),
         }
         if self._draws.judgement is not None:
-            done, reached = int(self._draws.state["done"]), self._draws.judgement.enough
-            self.diagnostics_ |= {"iterations": done, "reached": reached}
+            iterations, reached = int(self._draws.state["done"]), self._draws.judgement.enough
+            self.diagnostics_ |= {"iterations": iterations, "reached": reached}
         self.draws_ = self._draws.as_arviz({}, {"prior": self.prior})
         posterior = self.draws_["posterior"]
         self.draws_["posterior"] = posterior.to_dataset().assign_coords(self._coordinates())
@@ -194,8 +194,8 @@ class PatternClassifier(ClassifierMixin, PatternModel):
         check_is_fitted(self)
         codes = self._codes(X)
         if split_draws is None:
-            known = self.prior == "gaussian" or self._grouped().one_in_part
-            split_draws = "exact" if known and len(self.classes_) == 2 else SPLIT_DRAWS
+            has_expectation = self.prior == "gaussian" or self._grouped().one_in_part
+            split_draws = "exact" if has_expectation and len(self.classes_) == 2 else SPLIT_DRAWS
         posterior = self._draws.posterior(self._model, self._training)
         return posterior.predict(codes, deepcopy(self._predicting), split_draws)
 
@@ -269,10 +269,10 @@ class SequenceClassifier(PatternClassifier, without=("min_cases",)):
         self.states_ = _states(X)
         histories = check_histories(self._as_codes(X), "histories")
         order = check_order(self.order, histories.shape[1], "sequences")
-        known: Any = self.states_
-        if known is None:
-            known = range(int(histories.max(initial=-1)) + 1)
-        patterns = SequencePatterns([str(state) for state in known])
+        symbols: Any = self.states_
+        if symbols is None:
+            symbols = range(int(histories.max(initial=-1)) + 1)
+        patterns = SequencePatterns([str(state) for state in symbols])
         return self._fit(patterns, histories, order, y)
 
     def _codes(self, X):
@@ -342,7 +342,9 @@ class FeatureModel(DiscreteFeatures, PatternModel):
         X, y = self._discrete(X, y=y, **checks)
         order = check_order(self.order, X.shape[1], "features")
         self.categories_ = find_categories(X, self._names)
-        patterns = FeaturePatterns(self._names, [symbols(one) for one in self.categories_])
+        patterns = FeaturePatterns(
+            self._names, [symbols(categories) for categories in self.categories_]
+        )
         return patterns, encode(X, self._names, self.categories_), order, y
 
     def largest(self, k=20):
@@ -361,19 +363,19 @@ class FeatureModel(DiscreteFeatures, PatternModel):
         size = np.abs(median[:, interactions])
         largest = np.argsort(-size, axis=None, kind="stable")[: whole("k", k)]
         sets, place = np.unravel_index(largest, size.shape)
-        found = interactions[place]
-        low, high = np.quantile(draws[:, sets, found], LEVELS, axis=0)
+        group = interactions[place]
+        low, high = np.quantile(draws[:, sets, group], LEVELS, axis=0)
         names = self._training.patterns.names
         labels = getattr(self, "classes_", None)  # the last is that of a single set
         return pd.DataFrame({
-            "pattern": [groups.pattern(g, *names) for g in found],
-            "patterns": groups.patterns_per_order[found].sum(axis=1),
-            "cases": np.diff(groups.indptr)[found],
+            "pattern": [groups.pattern(g, *names) for g in group],
+            "patterns": groups.patterns_per_order[group].sum(axis=1),
+            "cases": np.diff(groups.indptr)[group],
             **({} if labels is None else {"class": labels[-len(size) :][sets]}),
             "low": low,
             "high": high,
             # last, because a narrow terminal leaves out columns in the middle
-            "median": median[sets, found],
+            "median": median[sets, group],
         })  # fmt: skip
 
     def __sklearn_tags__(self):
@@ -479,7 +481,7 @@ class InteractionRegressor(RegressorMixin, FeatureModel, without=()):
             with the training cases and what it does not.
         """
         check_is_fitted(self)
-        shared = self._grouped().shared(self._codes(X))
+        overlap = self._grouped().shared(self._codes(X))
         posterior = self._draws.posterior(self._model, self._training)
-        found = posterior.respond(shared, deepcopy(self._predicting), split_draws)
-        return self._mean + self._unit * found.quantile(q).T
+        response = posterior.respond(overlap, deepcopy(self._predicting), split_draws)
+        return self._mean + self._unit * response.quantile(q).T

@@ -59,18 +59,19 @@ class Covariates:
         p (T, 2) or (T,) of class 1 is given the features; values (T, q), NaN where one is missing.
         """
         c = np.nan_to_num((values - self.mean) / self.spread)
-        both = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+        probabilities = np.column_stack([1 - p, p]) if p.ndim == 1 else p
         odds = self.intercept + c @ self.slope - special.logit(self.share)
         with np.errstate(divide="ignore"):
-            log = np.log(both) + np.outer(odds, [0, 1])
+            log = np.log(probabilities) + np.outer(odds, [0, 1])
         return special.softmax(log, axis=1)
 
     @classmethod
     def restored(cls, arrays: Arrays, width: int) -> "Covariates":
         """Return what a model file has; ValueError for arrays that do not fit together."""
-        found = cls(*(arrays[one.name].astype(float) for one in fields(cls)))
-        every = (found.mean, found.slope, found.intercept, found.share)
-        check(found.mean.shape == found.spread.shape == found.slope.shape == (width,))
-        check(all((np.abs(one) < LARGEST).all() for one in every) and (found.spread > 0).all())
-        check(found.intercept.shape == found.share.shape == () and 0 < found.share < 1)
-        return found
+        fit = cls(*(arrays[field.name].astype(float) for field in fields(cls)))
+        check(fit.mean.shape == fit.spread.shape == fit.slope.shape == (width,))
+        check(fit.intercept.shape == fit.share.shape == () and 0 < fit.share < 1)
+        for values in (fit.mean, fit.slope, fit.intercept):
+            check((np.abs(values) < LARGEST).all())
+        check((fit.spread > 0).all())
+        return fit

@@ -19,17 +19,12 @@ the Priors and Computation Methods".  The model knows groups, their patterns by 
 responses of each row; not where the groups came from.  Responses are classes, or numbers: the
 linear function plus normal noise, which the conclusion of the thesis's chapter 3 foresees.
 
-What chains have to agree in are the log likelihood, the log noise of real responses, and the
-predictions for up to MOST_CASES cases: real responses, or the probability of a class, with more
-than two each class in its turn.  Sections "Splitting Compressed Parameters" and "Making Prediction
-for a Test Case".  Sigmas are not among them: those of orders that matter little may mix slowly.
-Probabilities are rounded to PLACES decimals: whether a prediction is made with certainty 1 - 1e-6
-or 1 - 1e-9 changes no result, and where patterns separate the classes, chains need long to agree in
-it.  A split of a sum has a mean with Cauchy priors too: its density falls with the fourth power.
-So no random number is needed here, and a chain's generator is left alone.
-
-Shares are expectations given each draw; the patterns that no training case expresses add 0 in
-expectation.  So the contributions of all groups add up to `expected`, draw by draw.
+Chains have to agree in the log likelihood, the log noise of real responses, and the predictions
+for up to MOST_CASES cases, in expectation given each draw (sections "Splitting Compressed
+Parameters" and "Making Prediction for a Test Case"): real responses, or the probability of a class,
+with more than two each class in its turn.  Sigmas are not among them: those of orders that matter
+little may mix slowly.  Probabilities are rounded to PLACES decimals: where patterns separate the
+classes, chains need long to agree whether a prediction is 1 - 1e-6 or 1 - 1e-9.
 """
 
 import hashlib
@@ -80,8 +75,6 @@ from thesiskit.models.chains import (
 from thesiskit.models.patterns import Groups, Shared, check_order, one_by_one
 from thesiskit.models.splitting import (
     Response,
-    cauchy_split_cdf,  # noqa: F401 (its users find it here)
-    expected_logistic_gaussian,  # noqa: F401
     predict,
     predict_response,
 )
@@ -271,7 +264,7 @@ INFO = ("log_likelihood", "log_prior", "coefficient_evaluations", "width_evaluat
 def saved_from(arrays: Arrays) -> Arrays:
     """Return what `sample` takes as `saved`, from the arrays of `Draws.as_arviz`."""
     traces = [name for name in ("log_sigma", "log_noise") if f"{name}_trace" in arrays]
-    drawn = [
+    draws = [
         {
             "coefficient": coefficient.astype(float),
             "info": np.stack([arrays[f"{name}_trace"][c] for name in INFO], axis=1),
@@ -279,7 +272,7 @@ def saved_from(arrays: Arrays) -> Arrays:
         }
         for c, coefficient in enumerate(arrays["coefficient"])
     ]
-    return from_named(arrays, drawn)
+    return from_named(arrays, draws)
 
 
 # ---- the model: priors and sampler ----
@@ -288,6 +281,7 @@ PRIORS = ("cauchy", "gaussian")
 SCALES = ("log", "natural")
 START_SIGMA = 0.1
 OF_ARMS = ("order", "compress", "min_cases", "standardise", "split_draws")  # not of chains
+SAVED = ("order", "prior", "compress", "min_cases", "split_draws")  # in model files
 
 
 @dataclass(frozen=True)
@@ -380,7 +374,9 @@ class Logistic:
     @classmethod
     def arms(cls, block: Any, orders: list[int]) -> list["Logistic"]:
         """Return the models that a block lists; the orders are numbers."""
-        names = [one.name for one in fields(cls) if one.name in type(block).model_fields]
+        names = [
+            setting.name for setting in fields(cls) if setting.name in type(block).model_fields
+        ]
         real = block.continuous
         keys = {n: getattr(block, n) for n in names if real or not n.startswith("noise")}
         keys["until"] = None if block.until is None else block.until.targets
@@ -397,8 +393,10 @@ class Logistic:
     @property
     def name(self) -> str:
         """What files and tables call it."""
-        how = "compressed" if self.compress else "original"
-        name = f"{self.order}-{self.prior}-{how}" + "-natural" * (self.sigma_scale == "natural")
+        coefficients = "compressed" if self.compress else "original"
+        name = f"{self.order}-{self.prior}-{coefficients}" + "-natural" * (
+            self.sigma_scale == "natural"
+        )
         if self.joint_updates == defaults.JOINT_UPDATES:
             return name
         return f"{name}-joint-{self.joint_updates}" if self.joint_updates else f"{name}-single"
@@ -439,8 +437,8 @@ class Logistic:
     @property
     def lasting(self) -> dict[str, Any]:
         """The settings that must be equal for a chain to be continued."""
-        others = {"iterations", "chains", *OF_ARMS} | ({"until"} if self.until is None else set())
-        return {name: value for name, value in vars(self).items() if name not in others}
+        excluded = {"iterations", "chains", *OF_ARMS} | ({"until"} if self.until is None else set())
+        return {name: value for name, value in vars(self).items() if name not in excluded}
 
     # ---- fitting: the groups of patterns, chains, and what they come to ----
 
@@ -469,7 +467,7 @@ class Logistic:
         saved: Arrays | None = None,
         save: Callable[[Arrays], None] | None = None,
         jobs: int | None = None,
-    ) -> Any:
+    ) -> "Draws":
         """Return the draws of a chain for each generator: see `sample`."""
         probe = None
         if self.until is not None and training.shared is not None:
@@ -488,18 +486,18 @@ class Logistic:
         """
         return bool(rhat[0] <= RELIABLE_RHAT and ess[0] >= RELIABLE_ESS)
 
-    def separated(self, training: PatternTraining, draws: Any) -> bool:
+    def separated(self, training: PatternTraining, draws: "Draws") -> bool:
         """Whether draws prove that patterns separate the classes of all cases completely."""
         if not training.classes:
             return False
         groups, cases = training.groups, self.target(training).responses()["response"].T
         return separated(draws.flat[0], draws.log_likelihood.reshape(-1), groups, cases)
 
-    def described(self, training: PatternTraining, draws: Any) -> Named:
+    def described(self, training: PatternTraining, draws: "Draws") -> Named:
         """Return what files of draws say of groups, and of the scale of real responses."""
         groups, patterns = training.groups, training.patterns
-        kept = draws.coefficient.astype(np.float32)  # as files have it
-        size = np.abs(np.median(kept, axis=(0, 1))).max(axis=0)
+        coefficient = draws.coefficient.astype(np.float32)  # as files have it
+        size = np.abs(np.median(coefficient, axis=(0, 1))).max(axis=0)
         names = np.full(groups.n_groups, "", dtype=object)
         for g in np.argsort(-size, kind="stable")[:NAMED]:
             names[g] = groups.pattern(int(g), *patterns.names)
@@ -532,38 +530,40 @@ class Logistic:
 
     # ---- predictions, files ----
 
-    def posterior(self, training: PatternTraining, drawn: Arrays) -> Any:
+    def posterior(self, training: PatternTraining, draws: Arrays) -> "Posterior":
         """Return the draws of a file, of chains or in a row, as predictions need them."""
         mean, unit = (0.0, 1.0) if training.classes else self.scale(training.response)
-        coefficient, log_sigma = flat(drawn["coefficient"], drawn["log_sigma"])
+        coefficient, log_sigma = flat(draws["coefficient"], draws["log_sigma"])
         coefficient = np.ascontiguousarray(coefficient, dtype=float)
-        noise = None if training.classes else drawn["log_noise"].reshape(-1)
+        noise = None if training.classes else draws["log_noise"].reshape(-1)
         return Posterior(self, training, coefficient, log_sigma, noise, mean, unit)
 
     @classmethod
-    def restored(cls, about: dict[str, Any], arrays: Arrays, training: PatternTraining) -> Any:
+    def restored(
+        cls, about: dict[str, Any], arrays: Arrays, training: PatternTraining
+    ) -> "Posterior":
         """Return the posterior that `Posterior.saved` described; ValueError if damaged."""
         check(about["prior"] in PRIORS and isinstance(about["min_cases"], int))
-        model = cls(
-            prior=about["prior"], order=about["order"], compress=about["compress"],
-            min_cases=about["min_cases"], split_draws=checked_splits(about["split_draws"]),
-        )  # fmt: skip
+        splits = about["split_draws"]
+        if splits != "exact":
+            check(isinstance(splits, int) and 0 < splits <= MOST_SPLITS)
+        model = cls(**{name: about[name] for name in SAVED})
         K = training.classes
         stored = {"coefficient": (float, "D S G"), "log_sigma": (float, "D O")}
         stored |= {} if K else {"log_noise": (float, "D")}
-        drawn = shaped(
+        draws = shaped(
             arrays, stored, S=K if K > 2 else 1, G=training.groups.n_groups, O=about["order"] + 1
         )
-        check(len(drawn["log_sigma"]))
+        check(len(draws["log_sigma"]))
         # what is drawn between infinite widths would be drawn for ever
-        check((np.abs(drawn["coefficient"]) < LARGEST).all() and bounded(drawn["log_sigma"]))
+        check((np.abs(draws["coefficient"]) < LARGEST).all() and bounded(draws["log_sigma"]))
         mean, unit = (0.0, 1.0) if K else (about["mean"], about["unit"])
         check(abs(mean) < LARGEST and 0 < unit < LARGEST)
-        check(bool(K) or bounded(drawn["log_noise"]))
+        check(bool(K) or bounded(draws["log_noise"]))
         check(digest_of(training.groups) == about["groups"])
-        noise = drawn.get("log_noise")
+        noise = draws.get("log_noise")
         return Posterior(
-            model, training, drawn["coefficient"], drawn["log_sigma"], noise, mean, unit
+            model, training, draws["coefficient"], draws["log_sigma"], noise, mean, unit
         )
 
 
@@ -602,41 +602,43 @@ class Probe:
     names: list[str]
 
     @classmethod
-    def of_tests(cls, shared: Shared) -> "Probe":
+    def of_tests(cls, overlap: Shared) -> "Probe":
         """Return distinct ones of the cases, evenly spread, called test cases from 1."""
-        place, names = judged_cases(shared.case_of, "test")
-        return cls(shared, shared.case_of[place], names)
+        place, names = judged_cases(overlap.case_of, "test")
+        return cls(overlap, overlap.case_of[place], names)
 
     @classmethod
     def of_training(cls, groups: Groups, X: np.ndarray) -> "Probe":
         """Return some of the training cases X (N, .), one of a row, evenly spread."""
         place, names = judged_cases(groups.row_of, "training")
-        shared = groups.shared(X[place])
-        return cls(shared, shared.case_of, names)
+        overlap = groups.shared(X[place])
+        return cls(overlap, overlap.case_of, names)
 
 
 def expected(
     coefficient: np.ndarray, log_sigma: np.ndarray, probe: Probe, *, cauchy: bool
 ) -> np.ndarray:
     """Return E l(x) given each draw, (D, S, T), for coefficient (D, S, G), log_sigma (D, O + 1)."""
-    shared = probe.shared
-    kinds, kind_of = np.unique(shared.partial_kind, return_inverse=True)
-    share = shares(shared, kinds, log_sigma, cauchy=cauchy)
+    overlap = probe.shared
+    kinds, kind_of = np.unique(overlap.partial_kind, return_inverse=True)
+    share = shares(overlap, kinds, log_sigma, cauchy=cauchy)
     linear = np.empty((*coefficient.shape[:2], len(probe.case)))
     for t, d in enumerate(probe.case):
-        entire = shared.whole[shared.whole_begin[d] : shared.whole_begin[d + 1]]
-        part = slice(shared.partial_begin[d], shared.partial_begin[d + 1])
+        entire = overlap.whole[overlap.whole_begin[d] : overlap.whole_begin[d + 1]]
+        part = slice(overlap.partial_begin[d], overlap.partial_begin[d + 1])
         # l = sum of s_g + sum of s_g * share; coefficients of new patterns have mean or median 0
-        split = coefficient[:, :, shared.partial[part]] * share[:, None, kind_of[part]]
+        split = coefficient[:, :, overlap.partial[part]] * share[:, None, kind_of[part]]
         linear[:, :, t] = _total(coefficient[:, :, entire]) + _total(split)
     return linear
 
 
-def shares(shared: Shared, kinds: np.ndarray, log_sigma: np.ndarray, *, cauchy: bool) -> np.ndarray:
+def shares(
+    overlap: Shared, kinds: np.ndarray, log_sigma: np.ndarray, *, cauchy: bool
+) -> np.ndarray:
     """Return what a case has of a sum in expectation, (D, kinds), of kinds of partial groups."""
     power = np.exp((1 if cauchy else 2) * log_sigma)[:, None]
     first, second = (
-        _total(power * counts[kinds]) for counts in (shared.shared_counts, shared.other_counts)
+        _total(power * counts[kinds]) for counts in (overlap.shared_counts, overlap.other_counts)
     )
     return first / (first + second)
 
@@ -694,8 +696,8 @@ def separated(
     place = np.repeat(np.arange(groups.n_groups), size)
     shape = (groups.n_rows, groups.n_groups)
     member = sparse.csr_matrix((np.ones(len(entry)), (groups.members[entry], place)), shape=shape)
-    chosen = coefficient[best].astype(float)
-    linear = np.stack([(member @ one.T).T for one in chosen])  # l(x) = sum of s_g, g in x
+    likeliest = coefficient[best].astype(float)
+    linear = np.stack([(member @ draw.T).T for draw in likeliest])  # l(x) = sum of s_g, g in x
     return separates(linear, cases)
 
 
@@ -812,8 +814,8 @@ class Draws:
     def posterior(self, model: Logistic, training: PatternTraining) -> "Posterior":
         """Return the draws as predictions need them."""
         noise = {} if self.noise_trace is None else {"log_noise": self.log_noise}
-        drawn = {"coefficient": self.coefficient, "log_sigma": self.log_sigma} | noise
-        return model.posterior(training, drawn)
+        draws = {"coefficient": self.coefficient, "log_sigma": self.log_sigma} | noise
+        return model.posterior(training, draws)
 
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
@@ -861,38 +863,41 @@ class Posterior:
         return self.training.classes
 
     def predict(
-        self, codes: np.ndarray, rng: np.random.Generator, split_draws: int | str = 1,
-        shared: Shared | None = None,
-    ) -> np.ndarray:  # fmt: skip
-        """Return P(class) of cases (T, p), (T, K); shared : what they share, if it is known."""
-        if shared is None:
-            shared = self.training.groups.shared(codes)
-        return predict(
-            self.coefficient, self.log_sigma, shared, self.classes,
-            cauchy=self.model.cauchy, rng=rng, split_draws=split_draws,
-        )  # fmt: skip
+        self,
+        codes: np.ndarray,
+        rng: np.random.Generator,
+        split_draws: int | str = 1,
+        overlap: Shared | None = None,
+    ) -> np.ndarray:
+        """Return P(class) of cases (T, p), (T, K); overlap : with groups, if it is known."""
+        if overlap is None:
+            overlap = self.training.groups.shared(codes)
+        draws, cauchy = (self.coefficient, self.log_sigma, overlap), self.model.cauchy
+        return predict(*draws, self.classes, cauchy=cauchy, rng=rng, split_draws=split_draws)
 
-    def respond(self, shared: Shared, rng: np.random.Generator, split_draws: int = 1) -> Response:
+    def respond(self, overlap: Shared, rng: np.random.Generator, split_draws: int = 1) -> Response:
         """Return the predictive distributions of real responses, on the scale of the draws."""
         assert self.log_noise is not None
-        return predict_response(
-            self.coefficient, self.log_sigma, self.log_noise, shared,
-            cauchy=self.model.cauchy, rng=rng, split_draws=split_draws,
-        )  # fmt: skip
+        draws = self.coefficient, self.log_sigma, self.log_noise
+        cauchy = self.model.cauchy
+        return predict_response(*draws, overlap, cauchy=cauchy, rng=rng, split_draws=split_draws)
 
     def tested(
-        self, codes: np.ndarray, response: np.ndarray, rng: np.random.Generator,
-        shared: Shared | None = None,
-    ) -> Arrays:  # fmt: skip
+        self,
+        codes: np.ndarray,
+        response: np.ndarray,
+        rng: np.random.Generator,
+        overlap: Shared | None = None,
+    ) -> Arrays:
         """Return what is predicted of test cases (T, p) with these responses, (T, .) each.
 
         probability (T, K); or of real responses median, low and high, and log_density.
         """
         splits = self.model.split_draws
         if self.classes:
-            return {"probability": self.predict(codes, rng, splits, shared)}
+            return {"probability": self.predict(codes, rng, splits, overlap)}
         assert splits != "exact"
-        predicted = self.respond(shared or self.training.groups.shared(codes), rng, splits)
+        predicted = self.respond(overlap or self.training.groups.shared(codes), rng, splits)
         low, median, high = self.mean + self.unit * predicted.quantile(LEVELS)
         density = predicted.log_density((response - self.mean) / self.unit) - np.log(self.unit)
         return {"median": median, "low": low, "high": high, "log_density": density}
@@ -902,7 +907,7 @@ class Posterior:
 
         probability (T, K); or of real responses median, low and high, (T,) each.
         """
-        shared = self.training.groups.shared(codes)
+        overlap = self.training.groups.shared(codes)
         # of real responses each draw is a distribution already
         splits = ALONE if self.classes else 1
         if self.model.split_draws != "exact":
@@ -910,32 +915,30 @@ class Posterior:
         # an expectation is known for two classes where a case shares at most one group in part
         if self.classes == 2 and (not self.model.cauchy or self.training.groups.one_in_part):
             rng = np.random.default_rng(seed)
-            return {"probability": self.predict(codes, rng, "exact", shared)}
-        singles = list(one_by_one(shared))
+            return {"probability": self.predict(codes, rng, "exact", overlap)}
+        singles = list(one_by_one(overlap))
         if self.classes:
-            found = [
-                self.predict(codes, np.random.default_rng(seed), splits, one)[0] for one in singles
+            probability = [
+                self.predict(codes, np.random.default_rng(seed), splits, single)[0]
+                for single in singles
             ]
-            return {"probability": np.array(found)[shared.case_of]}
+            return {"probability": np.array(probability)[overlap.case_of]}
         quantiles = []
         for start in range(0, len(singles), TOGETHER):
-            each = [
-                self.respond(one, np.random.default_rng(seed), splits)
-                for one in singles[start : start + TOGETHER]
+            responses = [
+                self.respond(single, np.random.default_rng(seed), splits)
+                for single in singles[start : start + TOGETHER]
             ]
-            distinct = np.hstack([one.distinct for one in each])
-            together = Response(distinct, each[0].noise, np.arange(len(each)))
+            distinct = np.hstack([single.distinct for single in responses])
+            together = Response(distinct, responses[0].noise, np.arange(len(responses)))
             quantiles.append(together.quantile(LEVELS))
-        whole = self.mean + self.unit * np.hstack(quantiles)[:, shared.case_of]
+        whole = self.mean + self.unit * np.hstack(quantiles)[:, overlap.case_of]
         return dict(zip(("low", "median", "high"), whole, strict=True))
 
     def saved(self) -> tuple[dict[str, Any], Arrays]:
         """Return what of it a model file has, besides the training cases: for `restored`."""
         model = self.model
-        about: dict[str, Any] = {
-            name: getattr(model, name)
-            for name in ("order", "prior", "compress", "min_cases", "split_draws")
-        }
+        about: dict[str, Any] = {name: getattr(model, name) for name in SAVED}
         coefficient = self.coefficient.astype(np.float32)  # as it was in the file of draws
         arrays = {"coefficient": coefficient, "log_sigma": self.log_sigma}
         if self.log_noise is not None:
@@ -950,13 +953,6 @@ def digest_of(groups: Groups) -> str:
     for values in (groups.begin, groups.end, groups.members):
         whole.update(values.astype("<i8").tobytes())
     return whole.hexdigest()
-
-
-def checked_splits(split_draws: Any) -> Any:
-    """Return a number of splits; ValueError for one that would take for ever, or is none."""
-    check(split_draws == "exact" or isinstance(split_draws, int))
-    check(split_draws == "exact" or 0 < split_draws <= MOST_SPLITS)
-    return split_draws
 
 
 def bounded(log: np.ndarray) -> bool:
@@ -995,8 +991,8 @@ class Linear:
         named : parameters, and tuning as `untuned` returns it, changed in place too; without it
             the sampler does not learn.
         """
-        given = {**named, **self.responses(), "moves": self.moves}
-        return self.kernel(self.layout, self.settings, *parameters, **given)
+        keys = {**named, **self.responses(), "moves": self.moves}
+        return self.kernel(self.layout, self.settings, *parameters, **keys)
 
     def untuned(self) -> Arrays:
         """Return what the sampler learns in the first iterations, as it begins."""
@@ -1029,8 +1025,8 @@ class Linear:
         """What chains must have in common to be continued."""
         groups, content = self.groups, hashlib.sha256()
         content.update(self.weight.tobytes())
-        for one in (groups.begin, groups.end, groups.members, groups.kind):
-            content.update(np.ascontiguousarray(one).tobytes())
+        for members in (groups.begin, groups.end, groups.members, groups.kind):
+            content.update(np.ascontiguousarray(members).tobytes())
         for name, values in self.responses().items():
             content.update(name.encode() + np.asarray(values).tobytes())
         return self.settings.lasting | {
@@ -1138,19 +1134,22 @@ def sample(
             )
         noise = ["log_noise"] if "log_noise" in model.parameters else []
 
-        def quantities(drawn: Arrays) -> np.ndarray:
-            draws = drawn["coefficient"], drawn["log_sigma"]
+        def quantities(arrays: Arrays) -> np.ndarray:
+            draws = arrays["coefficient"], arrays["log_sigma"]
             linear = expected(*draws, probe, cauchy=settings.cauchy)
-            judged = linear[:, 0] if noise else judged_probabilities(linear)
-            return np.column_stack([drawn["info"][:, 0], *(drawn[name] for name in noise), judged])
+            predictions = linear[:, 0] if noise else judged_probabilities(linear)
+            return np.column_stack(
+                [arrays["info"][:, 0], *(arrays[name] for name in noise), predictions]
+            )
 
         names = ["log likelihood", *["log noise" for _ in noise], *probe.names]
-        rule = Rule(
-            Until(*settings.until), quantities, names, {"coefficient": np.float32},
-            len(chains), numbers=model.sets * model.groups.n_groups,
-        )  # fmt: skip
+        thinned, numbers = {"coefficient": np.float32}, model.sets * model.groups.n_groups
+        targets = Until(*settings.until)
+        rule = Rule(targets, quantities, names, thinned, len(chains), numbers)
     parts = run(chains, settings.iterations, saved=saved, save=save, jobs=jobs, rule=rule)
-    judged = [] if rule is None else [{name: part[name] for name in OURS} for part in parts]
+    quantities_of_chains = (
+        [] if rule is None else [{name: part[name] for name in OURS} for part in parts]
+    )
     drawn = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
     return Draws(
         coefficient=drawn["coefficient"],
@@ -1158,27 +1157,25 @@ def sample(
         noise_trace=drawn.get("log_noise"),
         info=drawn["info"],
         settings=settings,
-        state=states(chains, chains[0].done) | numbered(judged),
+        state=states(chains, chains[0].done) | numbered(quantities_of_chains),
         judgement=None if rule is None else rule.judge(parts),
     )
 
 
 def _check_saved(model: Linear, saved: Arrays, chains: int) -> None:
     """Say so where stored chains are of another model."""
-    found = json.loads(str(saved["state-0-model"]))
-    wanted = json.loads(json.dumps(model.identity))
-    # older chains do not say how they moved: alone as today, or together as nothing does now
-    found.setdefault("moves", "none" if found.get("joint_updates") == 0 else None)
-    for name in found | wanted:
-        if found.get(name) != wanted.get(name):
+    stored = json.loads(str(saved["state-0-model"]))
+    current = json.loads(json.dumps(model.identity))
+    for name in stored | current:
+        if stored.get(name) != current.get(name):
             if name == "moves":
                 raise UserError(
                     "the stored chains were made by another sampler and cannot go on; "
                     "fit anew (on the command line with --force)"
                 )
             raise UserError(
-                f"the stored chains have {name} {found.get(name)!r}, these settings "
-                f"{wanted.get(name)!r}; only iterations may grow"
+                f"the stored chains have {name} {stored.get(name)!r}, these settings "
+                f"{current.get(name)!r}; only iterations may grow"
             )
     check_saved(saved, chains, model.settings.iterations)
 
@@ -1203,20 +1200,28 @@ class Chain(MarkovChain):
         if self.kernel is None:
             self.kernel = self.model.sampler(**self.place)
         first = self.done - settings.burn_in
-        kept = max(0, first + iterations) // settings.thin - max(0, first) // settings.thin
+        n_kept = max(0, first + iterations) // settings.thin - max(0, first) // settings.thin
         draws = {
-            "coefficient": np.empty((kept, self.model.sets, groups.n_groups)),
+            "coefficient": np.empty((n_kept, self.model.sets, groups.n_groups)),
             "log_sigma": np.empty((iterations, groups.order + 1)),
             "info": np.empty((iterations, len(INFO))),
         }
         if "log_noise" in self.place:
             draws["log_noise"] = np.empty(iterations)
         with self.rng.bit_generator.lock:
-            made = self.kernel.run(
-                self.done, iterations, settings.burn_in, settings.thin, settings.sigma_updates,
-                settings.joint_updates, draws["coefficient"], draws["log_sigma"],
-                draws.get("log_noise"), draws["info"], self.rng.bit_generator.capsule,
-            )  # fmt: skip
-        assert made == kept
+            n_written = self.kernel.run(
+                self.done,
+                iterations,
+                settings.burn_in,
+                settings.thin,
+                settings.sigma_updates,
+                settings.joint_updates,
+                draws["coefficient"],
+                draws["log_sigma"],
+                draws.get("log_noise"),
+                draws["info"],
+                self.rng.bit_generator.capsule,
+            )
+        assert n_written == n_kept
         self.done += iterations
         return draws

@@ -3,12 +3,11 @@
 | thesis | name | shape |
 |---|---|---|
 | s_g | `s` | any; all arguments are broadcast |
-| s_g^t | what is sampled; `x` where its CDF is asked for | the broadcast shape |
+| s_g^t | what is drawn | the broadcast shape |
 | sigma_1, sigma_2 of Cauchy priors, sums over k of sigma_gk | `width`, `other_width` | any |
 | the same of Gaussian priors, whose squares add up | `width`, `other_width` | any |
 | s^* | sum of a test case's new coefficients | drawn for each draw and case |
 | the width of the sum of all s_z^* | `extra_width` | any |
-| C | `_density_scale` is 1 / C | the broadcast shape |
 
 Sections "Splitting Compressed Parameters", "Sampling from the Splitting Distribution" and "Making
 Prediction for a Test Case"; equations eqn-split2 to eqn-C-cauchy and, for predictions, eqn-int-pred
@@ -17,11 +16,10 @@ with a logistic function for a.
 The density of a Cauchy split has two poles above the real line, p = i a and q = s + i b, for widths
 a and b.  If a function is the real part there of some g that is analytic above, then by residues
     E g(S) = g(p) + a / (a + b) (s - i (a + b)) g[p, q],   g[p, q] = (g(q) - g(p)) / (q - p),
-and the same with p and q exchanged.  The CDF is g = log(z - x) / (pi i); the logistic function is
+and the same with p and q exchanged.  The logistic function is
 g = 1/2 - digamma(1/2 - i z / (2 pi)) / (pi i) up to a constant; to add a Cauchy(0, v) moves both
-poles up by v.  eqn-cdf-split-cc1 is this written out, and loses its digits where p and q are close
-or a / b is extreme.  Starting from the pole nearer the real line, with divided differences g[p, q]
-that do not cancel, does not.  Draws are made by `_kernels.splitting`.
+poles up by v.  No digits are lost if one starts from the pole nearer the real line, with divided
+differences g[p, q] that do not cancel.  Draws are made by `_kernels.splitting`.
 """
 
 import math
@@ -34,50 +32,21 @@ from scipy import special
 from thesiskit._kernels import splitting as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import UserError
 from thesiskit.models import chains
-from thesiskit.models.base import gauss_legendre, whole
+from thesiskit.models.base import whole
 from thesiskit.models.patterns import Groups, Shared
 
-SIGNED = ("s", "mean", "location")  # arguments that may be negative
-LARGEST = 1e280  # argument other than x
 SHIFT = 10  # steps of the recurrence of digamma before its asymptotic series,
 SERIES = special.bernoulli(14)[2::2] / np.arange(2, 16, 2)  # whose error is then below 1e-16
-POINT = 1e-200  # a width below this part of the other one, or of s, is none
-TAIL = 4.0  # the CDF is a Gauss-Legendre sum where -x is from 4 to 8 times the scale, and beyond,
-TAIL_NODES = 12  # with an error below 1e-20 of it
 WIDE = 2.0  # the Gaussian's standard deviation from which the logistic density is summed over
-
-
-def cauchy_split_cdf(x, s, width, other_width):
-    """Return P(S_t <= x), S_t the first of two independent Cauchy variables whose sum is s.
-
-    Equation eqn-cdf-split-cc1; x may be infinite.  A width of 0 is a point: S_t is 0, or all of s.
-    Raises UserError for NaN, negative widths, and s != 0 with two widths of 0.
-    """
-    x, s, a, b = _numbers(x=x, s=s, width=width, other_width=other_width)
-    exponent = _exponent(s, a, b)
-    with np.errstate(over="ignore"):
-        x, s, a, b = (np.ldexp(value, -exponent) for value in (x, s, a, b))
-    x = np.clip(x, -1e120, 1e120)
-    centre, other_centre, shift, narrow, wide = _narrow_first(s, a, b)
-    point = narrow < POINT
-    narrow, wide = np.maximum(narrow, POINT), np.maximum(wide, POINT)
-    share = narrow / (narrow + wide)
-    near, far = centre - x + 1j * narrow, other_centre - x + 1j * wide
-    log = _divided_log(near, far, shift + 1j * (wide - narrow))
-    cdf = np.angle(near) + share * ((shift - 1j * (narrow + wide)) * log).imag
-    cdf = np.array(np.clip(np.where(point, x >= centre, cdf / np.pi), 0, 1))
-    tail = ~point & (x < -TAIL)
-    cdf[tail] = _lower_tail(x[tail], s[tail], a[tail], b[tail])
-    return cdf[()]
 
 
 def expected_logistic_gaussian(mean, sd):
     """Return E 1 / (1 + exp(-(mean + sd Z))), Z standard Gaussian, of the broadcast shape.
 
     The trapezoidal rule over Z, or, by parts, over a logistic variable T: E Phi((mean + T) / sd).
-    Either converges exponentially; the error is below 1e-14.  Raises UserError for negative sd.
+    Either converges exponentially; the error is below 1e-14.
     """
-    mean, sd = _numbers(mean=mean, sd=sd)
+    mean, sd = np.broadcast_arrays(mean, sd)
     wide = sd >= WIDE
     probability = np.zeros(mean.shape)
     m, scale = mean[~wide], sd[~wide]
@@ -94,12 +63,10 @@ def expected_logistic_gaussian(mean, sd):
 def expected_logistic_cauchy(location, s, width, other_width, extra_width):
     """Return E logistic(location + S_t + V), V ~ Cauchy(0, extra_width), of the broadcast shape.
 
-    The integral over s_t and s* of eqn-int-pred, given the rest.  A width of 0 is a point.  Raises
-    UserError for NaN, negative widths, and s != 0 with two widths of 0.
+    The integral over s_t and s* of eqn-int-pred, given the rest, by the residues of the density of
+    equations eqn-cond-cauchy to eqn-C-cauchy.  A width of 0 is a point.
     """
-    location, s, a, b, v = _numbers(
-        location=location, s=s, width=width, other_width=other_width, extra_width=extra_width
-    )
+    location, s, a, b, v = np.broadcast_arrays(location, s, width, other_width, extra_width)
     centre, other_centre, shift, narrow, wide = _narrow_first(s, a, b)
     turn = 2 * np.pi
     near = 0.5 + (narrow + v) / turn - 1j * ((location + centre) / turn)
@@ -110,56 +77,6 @@ def expected_logistic_cauchy(location, s, width, other_width, extra_width):
     return np.clip(0.5 - phase / np.pi, 0, 1)[()]
 
 
-def _numbers(**named) -> list[np.ndarray]:
-    """Return the arguments as float arrays of one shape, or say what is wrong with them."""
-    arrays = []
-    for name, value in named.items():
-        try:
-            array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise UserError(f"{name} must be numbers, got {value!r}") from error
-        if name == "x":
-            good, what = ~np.isnan(array), "numbers"
-        elif name in SIGNED:
-            good, what = np.abs(array) <= LARGEST, f"numbers up to {LARGEST:g} in size"
-        else:
-            good, what = (array >= 0) & (array <= LARGEST), f"numbers from 0 to {LARGEST:g}"
-        if not good.all():
-            raise UserError(f"{name} must be {what}, got {array[~good].flat[0]}")
-        arrays.append(array)
-    try:
-        arrays = list(np.broadcast_arrays(*arrays))
-    except ValueError as error:
-        shapes = ", ".join(f"{name} {a.shape}" for name, a in zip(named, arrays, strict=True))
-        raise UserError(f"shapes that cannot be broadcast: {shapes}") from error
-    if "s" in named:
-        s, first, second = (arrays[list(named).index("s") + i] for i in range(3))
-        if ((first == 0) & (second == 0) & (s != 0)).any():
-            raise UserError("a sum of two parts of width 0 is 0, got another s")
-    return arrays
-
-
-def _exponent(*arrays) -> np.ndarray:
-    """Return e such that the largest of the arrays is 2^e times something from 1/2 to 1."""
-    return np.asarray(np.frexp(np.max(np.abs(arrays), axis=0))[1])
-
-
-def _density_scale(s, a, b) -> np.ndarray:
-    """Return 1 / C of eqn-C-cauchy."""
-    narrow, wide = np.minimum(a, b), np.maximum(a, b)
-    return narrow * (wide / (narrow + wide)) * (s * s + (a + b) ** 2) / np.pi
-
-
-def _lower_tail(x, s, a, b) -> np.ndarray:
-    """Return the CDF far below both centres: an integral over u = x / t from 0 to 1."""
-    rule = gauss_legendre(TAIL_NODES)
-    total = np.zeros(len(x))
-    for u, weight in zip(rule.theta, rule.weight, strict=True):
-        r = u / x
-        total += weight * u * u / ((1 + (a * r) ** 2) * ((1 - s * r) ** 2 + (b * r) ** 2))
-    return _density_scale(s, a, b) * total * (1 / np.abs(x)) ** 3
-
-
 def _share(part, rest) -> np.ndarray:
     """Return part / (part + rest), or 0 where both are 0."""
     return np.divide(part, part + rest, out=np.zeros(part.shape), where=part > 0)
@@ -168,33 +85,33 @@ def _share(part, rest) -> np.ndarray:
 def _narrow_first(s, a, b):
     """Return the centre nearer its pole, the other, their difference, and the widths in order."""
     swap = b < a
-    centre, other = np.where(swap, s, 0), np.where(swap, 0, s)
-    return centre, other, np.where(swap, -s, s), np.minimum(a, b), np.maximum(a, b)
+    centre, far_centre = np.where(swap, s, 0), np.where(swap, 0, s)
+    return centre, far_centre, np.where(swap, -s, s), np.minimum(a, b), np.maximum(a, b)
 
 
-def _divided_log(z, other, step) -> np.ndarray:
+def _divided_log(z, far, step) -> np.ndarray:
     """Return (log(other) - log(z)) / step, step = other - z, both above or right of 0."""
     ratio = step / z
-    close, same = np.abs(ratio) < 0.5, np.abs(ratio) < 1e-20
+    close, equal = np.abs(ratio) < 0.5, np.abs(ratio) < 1e-20
     log = np.where(
-        close, special.log1p(np.where(close, ratio, 0)), np.log(np.where(close, 1, other / z))
+        close, special.log1p(np.where(close, ratio, 0)), np.log(np.where(close, 1, far / z))
     )
-    return np.where(same, 1 / z, log / np.where(same, 1, step))
+    return np.where(equal, 1 / z, log / np.where(equal, 1, step))
 
 
-def _divided_digamma(z, other, step) -> np.ndarray:
+def _divided_digamma(z, far, step) -> np.ndarray:
     """Return (digamma(other) - digamma(z)) / step, step = other - z, both from 1/2 to the right."""
     total = np.zeros(z.shape, dtype=complex)
     for n in range(SHIFT):  # digamma(z) = digamma(z + 1) - 1 / z
-        total += (1 / (z + n)) * (1 / (other + n))
-    z, other = z + SHIFT, other + SHIFT
+        total += (1 / (z + n)) * (1 / (far + n))
+    z, far = z + SHIFT, far + SHIFT
     # digamma(z) ~ log z - u / 2 - sum over k of SERIES[k - 1] u^2k, u = 1 / z
-    u, v = 1 / z, 1 / other
+    u, v = 1 / z, 1 / far
     value, slope = np.zeros_like(total), np.zeros_like(total)
     for coefficient in [*SERIES[::-1], 0.0]:  # Horner's rule, and its divided difference
         slope = slope * (v * v) + value
         value = value * (u * u) + coefficient
-    return total + _divided_log(z, other, step) + u * v * (0.5 + slope * (u + v))
+    return total + _divided_log(z, far, step) + u * v * (0.5 + slope * (u + v))
 
 
 # ---- predictions ----
@@ -207,7 +124,7 @@ TOLERANCE, MOST_HALVINGS = 1e-4, 200  # of quantiles, in units of the noise
 def predict(
     coefficient: np.ndarray,
     log_sigma: np.ndarray,
-    shared: Shared,
+    overlap: Shared,
     n_classes: int,
     *,
     cauchy: bool,
@@ -218,25 +135,27 @@ def predict(
 
     Equation eqn-int-pred, with eqn-split2 of each sum that a test case has in part.
 
-    coefficient (D, S, G) and log_sigma (D, O + 1) are draws; shared says what the test cases have
+    coefficient (D, S, G) and log_sigma (D, O + 1) are draws; overlap is what the test cases have
     in common with the groups.  Every draw is split split_draws times; "exact" does without, where
     the expectation is known: two classes, and Gaussian priors or at most one group in part.
     """
     coefficient = np.ascontiguousarray(coefficient, dtype=float)
-    cases = len(shared.new_kind)
+    cases = len(overlap.new_kind)
     if split_draws == "exact":
-        return _exact(coefficient, log_sigma, shared, n_classes, cauchy)[shared.case_of]
+        return _exact(coefficient, log_sigma, overlap, n_classes, cauchy)[overlap.case_of]
     split_draws = whole("split_draws, unless it is 'exact',", split_draws)
-    total, widths = np.zeros((cases, n_classes)), _widths(log_sigma, shared, cauchy)
+    total, widths = np.zeros((cases, n_classes)), _widths(log_sigma, overlap, cauchy)
     with rng.bit_generator.lock:
         for d, t, e in in_parts(len(coefficient), cases, split_draws):
             ends = slice(t.start, t.stop + 1)
-            begin = {name: getattr(shared, name)[ends] for name in ("whole_begin", "partial_begin")}
-            some = replace(shared, new_kind=shared.new_kind[t], **begin)
-            kernel.Shares(some, *(width[d] for width in widths), cauchy).add_probabilities(
+            begin = {
+                name: getattr(overlap, name)[ends] for name in ("whole_begin", "partial_begin")
+            }
+            cases_of_part = replace(overlap, new_kind=overlap.new_kind[t], **begin)
+            kernel.Shares(cases_of_part, *(width[d] for width in widths), cauchy).add_probabilities(
                 coefficient[d], e.stop - e.start, total[t], rng.bit_generator.capsule
             )
-    return (total / total.sum(axis=1, keepdims=True))[shared.case_of]
+    return (total / total.sum(axis=1, keepdims=True))[overlap.case_of]
 
 
 def in_parts(first: int, *others: int, inner: int = 1) -> Iterator[tuple[slice, ...]]:
@@ -325,7 +244,7 @@ def predict_response(
     coefficient: np.ndarray,
     log_sigma: np.ndarray,
     log_noise: np.ndarray,
-    shared: Shared,
+    overlap: Shared,
     *,
     cauchy: bool,
     rng: np.random.Generator,
@@ -333,23 +252,23 @@ def predict_response(
 ) -> Response:
     """Return the predictive distributions of real responses.
 
-    coefficient (D, 1, G), log_sigma (D, O + 1) and log_noise (D,) are draws; shared as in
+    coefficient (D, 1, G), log_sigma (D, O + 1) and log_noise (D,) are draws; overlap as in
     `predict`.  Every draw is split split_draws times: D split_draws draws of linear functions.
     """
     split_draws = whole("split_draws", split_draws)
     coefficient = np.ascontiguousarray(coefficient, dtype=float)
-    linear = np.empty((len(coefficient) * split_draws, len(shared.new_kind)))
-    widths = _widths(log_sigma, shared, cauchy)
+    linear = np.empty((len(coefficient) * split_draws, len(overlap.new_kind)))
+    widths = _widths(log_sigma, overlap, cauchy)
     with rng.bit_generator.lock:
         for (d,) in in_parts(len(coefficient), inner=linear.shape[1] * split_draws):
             rows = slice(d.start * split_draws, d.stop * split_draws)
-            kernel.Shares(shared, *(width[d] for width in widths), cauchy).fill_linear(
+            kernel.Shares(overlap, *(width[d] for width in widths), cauchy).fill_linear(
                 coefficient[d], split_draws, linear[rows], rng.bit_generator.capsule
             )
-    return Response(linear, np.repeat(np.exp(log_noise), split_draws), shared.case_of)
+    return Response(linear, np.repeat(np.exp(log_noise), split_draws), overlap.case_of)
 
 
-def _widths(log_sigma: np.ndarray, shared: Shared, cauchy: bool):
+def _widths(log_sigma: np.ndarray, overlap: Shared, cauchy: bool):
     """Return widths (variances, of Gaussian priors) of what is shared, not shared, and new.
 
     Each is (D, kinds).
@@ -357,13 +276,13 @@ def _widths(log_sigma: np.ndarray, shared: Shared, cauchy: bool):
     power = np.exp((1 if cauchy else 2) * log_sigma)
     return tuple(
         np.ascontiguousarray(power @ counts.T.astype(float))
-        for counts in (shared.shared_counts, shared.other_counts, shared.new_counts)
+        for counts in (overlap.shared_counts, overlap.other_counts, overlap.new_counts)
     )
 
 
-def _exact(coefficient, log_sigma, shared: Shared, n_classes: int, cauchy: bool) -> np.ndarray:
+def _exact(coefficient, log_sigma, overlap: Shared, n_classes: int, cauchy: bool) -> np.ndarray:
     """Return P(class), (T, 2), with the splits integrated out: eqn-cond-gs, eqn-cond-cauchy."""
-    parts = np.diff(shared.partial_begin)
+    parts = np.diff(overlap.partial_begin)
     if n_classes != 2:
         raise UserError("split_draws: exact needs two classes; use a number of draws")
     if cauchy and parts.max(initial=0) > 1:
@@ -371,44 +290,42 @@ def _exact(coefficient, log_sigma, shared: Shared, n_classes: int, cauchy: bool)
             "split_draws: exact is not known for Cauchy priors where a case shares several groups "
             "in part; use a number of draws"
         )
-    first, second, new = _widths(log_sigma, shared, cauchy)
-    cases = len(shared.new_kind)
+    first, second, new = _widths(log_sigma, overlap, cauchy)
+    cases = len(overlap.new_kind)
     result = np.empty(cases)
     step = max(1, BLOCK // len(coefficient) // 20)
     for start in range(0, cases, step):
         part = slice(start, min(start + step, cases))
         s = coefficient[:, 0]
-        entire = _sums(s, shared.whole, shared.whole_begin, part)
-        extra = new[:, shared.new_kind[part]]
+        entire = _sums(s, overlap.whole, overlap.whole_begin, part)
+        extra = new[:, overlap.new_kind[part]]
         if cauchy:
             has = parts[part] > 0
-            entry = np.minimum(shared.partial_begin[part], max(0, len(shared.partial) - 1))
+            entry = np.minimum(overlap.partial_begin[part], max(0, len(overlap.partial) - 1))
             split = [np.zeros((len(s), len(entry))) for _ in range(3)]
             if has.any():
                 entry = entry[has]
-                kind = shared.partial_kind[entry]
-                for out, value in zip(
-                    split, (s[:, shared.partial[entry]], first[:, kind], second[:, kind]),
-                    strict=True,
-                ):  # fmt: skip
+                kind = overlap.partial_kind[entry]
+                values = s[:, overlap.partial[entry]], first[:, kind], second[:, kind]
+                for out, value in zip(split, values, strict=True):
                     out[:, has] = value
             p = expected_logistic_cauchy(entire, split[0], split[1], split[2], extra)
         else:
-            a, b = first[:, shared.partial_kind], second[:, shared.partial_kind]
+            a, b = first[:, overlap.partial_kind], second[:, overlap.partial_kind]
             share = a / (a + b)
-            begin = shared.partial_begin
-            mean = entire + _sums(s[:, shared.partial] * share, None, begin, part)
+            begin = overlap.partial_begin
+            mean = entire + _sums(s[:, overlap.partial] * share, None, begin, part)
             variance = extra + _sums(b * share, None, begin, part)
             p = expected_logistic_gaussian(mean, np.sqrt(variance))
         result[part] = p.mean(axis=0)
     return np.stack([1 - result, result], axis=1)
 
 
-def _sums(values, which, begin, part: slice) -> np.ndarray:
+def _sums(values, columns_of, begin, part: slice) -> np.ndarray:
     """Return for the cases of `part` sums over their entries of values (D, .), (D, cases)."""
     bounds = begin[part.start : part.stop + 1]
     entries = slice(bounds[0], bounds[-1])
-    columns = values[:, entries] if which is None else values[:, which[entries]]
+    columns = values[:, entries] if columns_of is None else values[:, columns_of[entries]]
     sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(columns, axis=1)], axis=1)
     return sums[:, bounds[1:] - bounds[0]] - sums[:, bounds[:-1] - bounds[0]]
 
@@ -428,7 +345,7 @@ def original_coefficients(
     """
     orders = np.arange(groups.order + 1)
     lists = [np.repeat(orders, counts) for counts in groups.kinds]  # of each kind
-    sizes = np.array([len(one) for one in lists])[groups.kind]
+    sizes = np.array([len(orders_of_kind) for orders_of_kind in lists])[groups.kind]
     start = np.cumsum(sizes) - sizes
     power = np.exp((1 if cauchy else 2) * np.asarray(log_sigma))
     remaining = np.array(coefficient, dtype=float)
@@ -441,23 +358,26 @@ def original_coefficients(
         if not len(more):
             break
         kinds = groups.kind[more]
-        here = np.array([one[min(position, len(one) - 1)] for one in lists])[kinds]
+        order = np.array(
+            [orders_of_kind[min(position, len(orders_of_kind) - 1)] for orders_of_kind in lists]
+        )[kinds]
         later = np.array(
-            [np.bincount(one[position + 1 :], minlength=len(orders)) for one in lists], dtype=float
+            [
+                np.bincount(orders_of_kind[position + 1 :], minlength=len(orders))
+                for orders_of_kind in lists
+            ],
+            dtype=float,
         )
-        width, other = power[:, here], (power @ later.T)[:, kinds]
-        share = np.empty(draws * sets * len(more))
+        width, rest = power[:, order], (power @ later.T)[:, kinds]
+        shape = draws, sets, len(more)
+        width, rest = (
+            np.ascontiguousarray(np.broadcast_to(widths[:, None], shape)).reshape(-1)
+            for widths in (width, rest)
+        )
+        share, sums = np.empty(draws * sets * len(more)), remaining[:, :, more].reshape(-1)
         with rng.bit_generator.lock:
-            kernel.split_off(
-                remaining[:, :, more].reshape(-1),
-                *(
-                    np.ascontiguousarray(np.broadcast_to(one[:, None], (draws, sets, len(more))))
-                    .reshape(-1)
-                    for one in (width, other)
-                ),
-                cauchy, share, rng.bit_generator.capsule,
-            )  # fmt: skip
-        share = share.reshape(draws, sets, len(more))
+            kernel.split_off(sums, width, rest, cauchy, share, rng.bit_generator.capsule)
+        share = share.reshape(shape)
         result[:, :, start[more] + position] = share
         remaining[:, :, more] -= share
     return result

@@ -84,34 +84,34 @@ def reduction_figure(record: Record) -> list[Figure]:
 
 def reduction_table(record: Record) -> list[Table]:
     """Numbers of parameters and superpatterns, and processor seconds, of every setting."""
-    found = record.reduction
-    sets = len(found["groups"])
+    reduction = record.reduction
+    sets = len(reduction["groups"])
     letters = np.array([sweep.letter for sweep in sweeps(record)])
-    columns: dict[str, Any] = {"varied": letters[found["sweep"]]}
-    columns |= {letter: found[name] for name, letter in LETTERS.items()}
+    columns: dict[str, Any] = {"varied": letters[reduction["sweep"]]}
+    columns |= {letter: reduction[name] for name, letter in LETTERS.items()}
     for words, name in (("original", "patterns"), ("compressed", "groups")):
-        columns[f"{words}: mean"] = np.rint(found[name].mean(axis=0)).astype(np.int64)
+        columns[f"{words}: mean"] = np.rint(reduction[name].mean(axis=0)).astype(np.int64)
         if sets > 1:
-            columns[f"{words}: least"] = found[name].min(axis=0)
-            columns[f"{words}: most"] = found[name].max(axis=0)
-    columns["ratio"] = (found["groups"] / found["patterns"]).mean(axis=0)
+            columns[f"{words}: least"] = reduction[name].min(axis=0)
+            columns[f"{words}: most"] = reduction[name].max(axis=0)
+    columns["ratio"] = (reduction["groups"] / reduction["patterns"]).mean(axis=0)
     for words, number, seconds in (
         ("splitting and merging", "superpatterns", "thesis_seconds"),
         ("each group once", "intervals", "closed_seconds"),
     ):
-        mean = np.rint(found[number].mean(axis=0)).astype(np.int64)
+        mean = np.rint(reduction[number].mean(axis=0)).astype(np.int64)
         columns[f"{words}: superpatterns"] = mean
-        columns[f"{words}: seconds"] = found[seconds].mean(axis=0)
+        columns[f"{words}: seconds"] = reduction[seconds].mean(axis=0)
     frame = pd.DataFrame(columns)
     if sets == 1:
         frame = frame.rename(columns=lambda name: name.removesuffix(": mean"))
-    same = " Both found the same groups, with the same numbers of patterns by order."
+    agreement = " Both found the same groups, with the same numbers of patterns by order."
     means = f" Means of {sets} data sets." if sets > 1 else ""
     caption = (
         "'Splitting and merging' is the algorithm of the thesis; its superpatterns are counted "
         "before those with the same expression are merged. 'Each group once' is our algorithm; "
         "its superpatterns are those that its groups can be written as."
-        + ("" if warnings(record) else same)
+        + ("" if warnings(record) else agreement)
         + f"{means} Processor seconds are the best of three runs."
     )
     title = "Parameters, superpatterns and seconds"
@@ -159,7 +159,7 @@ def _drawn(
     from thesiskit.models.patterns import UNSEEN
 
     cases = np.split(groups.indices + 1, groups.indptr[1:-1])
-    texts = [", ".join(map(str, np.sort(each))) for each in cases]
+    texts = [", ".join(map(str, np.sort(rows))) for rows in cases]
     above = {
         p: (*p[:t], 0, *p[t + 1 :]) for p in nodes if any(p) for t in [np.flatnonzero(p)[last]]
     }
@@ -171,15 +171,18 @@ def _drawn(
     axis = axes[0, 0]
     for p in nodes:
         order, codes = np.count_nonzero(p), np.where(np.array(p) > 0, np.array(p) - 1, UNSEEN)
-        shared, _ = groups.shared_patterns(codes)
-        found = np.flatnonzero(shared[:, order])  # the group of the pattern; none if not expressed
+        n_shared, _ = groups.shared_patterns(codes)
+        places = np.flatnonzero(
+            n_shared[:, order]
+        )  # the group of the pattern; none if not expressed
         text = (
-            "[" + "".join(map(str, p)) + "]  " + (f"{{{texts[found[0]]}}}" if len(found) else "–")
+            "[" + "".join(map(str, p)) + "]  " + (f"{{{texts[places[0]]}}}" if len(places) else "–")
         )
-        if len(found):
-            text += f"  {chr(65 + found[0])}"
-        box = {"boxstyle": "round", "edgecolor": INK if len(found) else GREY, "linewidth": 0.7,
-               "facecolor": SHADES[found[0] % len(SHADES)] if len(found) else "white"}  # fmt: skip
+        if len(places):
+            text += f"  {chr(65 + places[0])}"
+        face = SHADES[places[0] % len(SHADES)] if len(places) else "white"
+        edge = INK if len(places) else GREY
+        box = {"boxstyle": "round", "edgecolor": edge, "linewidth": 0.7, "facecolor": face}
         axis.text(order, height[p], text, ha="center", va="center", fontsize=8, bbox=box)
         if p in above:
             axis.plot([order - 1, order], [height[above[p]], height[p]], color=GREY, zorder=0)

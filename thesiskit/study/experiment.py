@@ -233,12 +233,6 @@ class Experiment:
         lack = "no groups of patterns to list; leave out --list and --pattern"
         return self._asked("list_groups", lack)(self.graph.block(0), order, most, pattern)
 
-    def check_extension(self) -> None:
-        """Raise UserError where stored chains cannot go on."""
-        check = self._asked("check_extension", "no chains that can go on")
-        for number in self.graph.blocks:
-            check(self.graph.block(number))
-
     def _asked(self, method: str, lack: str) -> Any:
         """Return a method that only works of models of patterns have; others have that lack."""
         if not hasattr(self._work, method):

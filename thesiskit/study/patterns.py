@@ -1,8 +1,8 @@
 """The experiments of chapter 3: simulate, compress, fit, predict.
 
-An *arm* is a model with its settings (which models there are is not known here: `MODELS` has them
-by name), or a method of others with its order.  A *division* is a drawing of the data, or a fold
-of them; of data with a test set that are read all are the same.  A block has one division.
+An *arm* is a model with its settings, or a third-party method with its order.  A *division* is a
+drawing of the data, or a fold of them; of data with a test set that are read all are the same.  A
+block has one division.
 
 Patterns are grouped for each order once.  One file for each arm holds draws, traces and the state
 of its chains.  Chains of a file that was made with the same settings but fewer iterations go on
@@ -11,12 +11,12 @@ from there.
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,15 +35,16 @@ from thesiskit.models.temperature import numbered, summarise_losses, together
 from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
 from thesiskit.study.design import excess_log_loss
 
+if TYPE_CHECKING:
+    from thesiskit.models.logistic import Logistic, Posterior
+
 ALL = -1  # in place of an order
 PARTS = 3  # of training cases, to choose arms
-OF_FITS = (  # of each arm a number or a name
-    "seconds", "reliable", "evaluations", "log_likelihood", "separated", *REACHED,
-)  # fmt: skip
-OF_ARMS = {  # of each arm, in predictions: names of arrays, and of attributes
-    "order": "order", "prior": "prior", "compress": "compress", "engine": "engine",
-    "scale": "sigma_scale", "joint": "joint_updates", "name": "name",
-}  # fmt: skip
+# of each arm a number or a name, in fits
+OF_FITS = ("seconds", "reliable", "evaluations", "log_likelihood", "separated", *REACHED)
+# of each arm, in predictions: attributes, which are names of arrays too, but for RENAMED
+OF_ARMS = ("order", "prior", "compress", "engine", "sigma_scale", "joint_updates", "name")
+RENAMED = {"sigma_scale": "scale", "joint_updates": "joint"}
 
 
 @dataclass(frozen=True)
@@ -74,32 +75,36 @@ class Cases:
             patterns.coded: np.concatenate([self.train, self.test]).astype(patterns.kept_as),
         }
 
+    def training(self, find: Callable[[], Any]) -> PatternTraining:
+        """Return what a model is fitted to; find : returns the groups of patterns."""
+        return PatternTraining(
+            self.patterns, self.train, self.train_response, len(self.classes), find
+        )
+
     @classmethod
     def restore(cls, arrays: Arrays) -> "Cases":
         """Return the cases that `arrays` described, without their names and notes."""
-        kind = next(one for one in PATTERNS.values() if one.coded in arrays)
+        kind = next(patterns for patterns in PATTERNS.values() if patterns.coded in arrays)
         n, response = int(arrays["train_cases"]), arrays["response"]
         codes = arrays[kind.coded].astype(kind.dtype, copy=False)
-        classes = [str(label) for label in arrays["classes"]]
-        return cls(
-            kind.restore(arrays), codes[:n], response[:n], codes[n:], response[n:], classes,
-            groups=arrays.get("case_groups"),
-        )  # fmt: skip
+        classes, groups = [str(label) for label in arrays["classes"]], arrays.get("case_groups")
+        train, test = (codes[:n], response[:n]), (codes[n:], response[n:])
+        return cls(kind.restore(arrays), *train, *test, classes, groups=groups)
 
 
 @dataclass(frozen=True)
-class Peer:
-    """A method of others as an arm; what is said of models has no meaning here.
+class ThirdParty:
+    """A third-party method as an arm; the fields with defaults are those of our models alone.
 
     order : what it sees of a history; of one that sees all features, ALL.
     """
 
     engine: str
     order: int
-    prior: ClassVar[str] = "none"
-    compress: ClassVar[bool] = False
-    sigma_scale: ClassVar[str] = "none"
-    joint_updates: ClassVar[int] = 0
+    prior: str = "none"
+    compress: bool = False
+    sigma_scale: str = "none"
+    joint_updates: int = 0
 
     @property
     def name(self) -> str:
@@ -148,11 +153,10 @@ class PatternDesign:
 
         Where features are selected, at most so many are kept.
         """
-        whole = self._sizes_of_data
-        if self.config.selection is None:
-            return whole
-        keep, order = self.config.selection.features, self.config.selection.order
-        return replace(whole, width=min(whole.width, int(keep[0]) * order if keep else whole.width))
+        sizes, selection = self._sizes_of_data, self.config.selection
+        if selection is None or not selection.features:
+            return sizes
+        return replace(sizes, width=min(sizes.width, int(selection.features[0]) * selection.order))
 
     @property
     def _sizes_of_data(self) -> Sizes:
@@ -174,22 +178,20 @@ class PatternDesign:
         notes = [*notes, *(note for table in self.stored for note in table.notes)]
         if self.config.scheme == "none" and self.stored:
             unseen = int((self.stored[-1].inputs[:, :] == UNSEEN).sum())
-            if unseen:
-                notes.append(f"{unseen:,} values that only the test table has count as missing "
-                             "where all cases train")  # fmt: skip
+            what = "values that only the test table has count as missing where all cases train"
+            notes += [f"{unseen:,} {what}"] if unseen else []
         return notes
 
     @property
     def drawn_with(self) -> dict[str, object]:
         """What cases depend on besides the settings of `data`."""
-        divided: dict[str, object] = {}
-        if self.data.family == "features" or self.config.scheme == "k-fold":
-            divided = {
-                "scheme": self.config.scheme,
-                "folds": self.config.evaluation.folds,
-                "response": self.model.response,
-            }
-        return divided
+        if self.data.family != "features" and self.config.scheme != "k-fold":
+            return {}
+        return {
+            "scheme": self.config.scheme,
+            "folds": self.config.evaluation.folds,
+            "response": self.model.response,
+        }
 
     def numbers(self, orders: Sequence[Any]) -> list[int]:
         """Return orders of which "all" is one as numbers, each once."""
@@ -225,9 +227,9 @@ class PatternDesign:
                 raise wrong(
                     "model.min_cases", f"there are {cases} training cases; use at most as many"
                 )
-        shown = self.config.report.order
-        if shown is not None and shown not in self.numbers(model.orders):
-            raise wrong("report.order", f"{shown} is not one of model.orders")
+        order = self.config.report.order
+        if order is not None and order not in self.numbers(model.orders):
+            raise wrong("report.order", f"{order} is not one of model.orders")
         if model.split_draws != "exact":
             return
         classes = len(self.cases(0).classes)
@@ -266,40 +268,36 @@ class PatternDesign:
             y, ids = np.concatenate([y, response]), ids + more_ids
         if y.min() == y.max() or not np.std(y) > 0:
             classes = first.classes
-            what = f"are of class {classes[y[0]]!r}" if classes else f"have the response {y[0]:g}"
+            problem = (
+                f"are of class {classes[y[0]]!r}" if classes else f"have the response {y[0]:g}"
+            )
             raise DataError(
-                f"all {len(y):,} training cases {what}; there is nothing to predict, choose other "
-                "cases"
+                f"all {len(y):,} training cases {problem}; there is nothing to predict, "
+                "choose other cases"
             )
         test_X, test_y, test_ids = _rows(last, test)
         patterns: Any = PATTERNS[data.family].like(last)
-        kept: Any = slice(None)
         if config.selection is not None:
-            kept = self._selected(X, y, division)
-            patterns = patterns.take(kept)
-        X, test_X = X[:, kept], test_X[:, kept]
+            features = self._selected(X, y, division)
+            patterns, X, test_X = patterns.take(features), X[:, features], test_X[:, features]
         groups = None
         if first.groups:  # those of other tables do not matter
-            every = numbered(first.groups)
-            alone = every.max() + 1 + np.arange(len(y) + len(test_y))
-            tested = every[test] if first is last else alone[len(y) :]
-            groups = np.concatenate([every[train], alone])[: len(y)]
-            groups = np.concatenate([groups, tested[: len(test_y)]])
-        return Cases(
-            patterns, X, y, test_X, test_y, first.classes,
-            ids + test_ids if self.stored else [], self.notes if self.stored else first.notes,
-            groups,
-        )  # fmt: skip
+            numbers = numbered(first.groups)
+            single = numbers.max() + 1 + np.arange(len(y) + len(test_y))  # cases without a group
+            test_groups = numbers[test] if first is last else single[len(y) :]
+            groups = np.concatenate([numbers[train], single])[: len(y)]
+            groups = np.concatenate([groups, test_groups[: len(test_y)]])
+        ids, notes = (ids + test_ids, self.notes) if self.stored else ([], first.notes)
+        return Cases(patterns, X, y, test_X, test_y, first.classes, ids, notes, groups)
 
     def _selected(self, X: np.ndarray, y: np.ndarray, division: int) -> np.ndarray:
         """Return the features of the patterns that are selected in training cases."""
-        wanted = self.config.selection
-        assert wanted is not None
-        keep = None if wanted.thresholds else int(wanted.features[0])  # type: ignore[index]
-        selector = Selector(
-            keep, str(wanted.thresholds[0]) if wanted.thresholds else None, order=wanted.order,
-            disjoint=wanted.disjoint[0], ld=wanted.ld,
-        )  # fmt: skip
+        block = self.config.selection
+        assert block is not None
+        threshold = str(block.thresholds[0]) if block.thresholds else None
+        n_features = None if threshold else int(block.features[0])  # type: ignore[index]
+        disjoint, order = block.disjoint[0], block.order
+        selector = Selector(n_features, threshold, order=order, disjoint=disjoint, ld=block.ld)
         rng = generator(self.config.seed, "ties", division)
         selection = selector.select(Planes.pack(X, y), y, rng)
         features, order = features_of(selection.selected), max(self.model.orders)
@@ -322,7 +320,7 @@ class PatternDesign:
 
     def _draw(self, replicate: int) -> Any:
         """Draw a replicate."""
-        data = self.data.setting(replicate // self.config.replicates)
+        data = self.data.with_model(replicate // self.config.replicates)
         rng = generator(self.config.seed, "data", data.settings_of_draws, replicate)
         with self.config.wrong_data():
             return data.draw(rng, continuous=self.model.continuous)
@@ -336,9 +334,12 @@ def _rows(table: Any, rows: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
 
 
 def folds(
-    X: np.ndarray, response: np.ndarray, k: int, rng: np.random.Generator,
+    X: np.ndarray,
+    response: np.ndarray,
+    k: int,
+    rng: np.random.Generator,
     groups: Sequence[str] = (),
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Return the fold of each case, (n,) from 0 to k - 1, for k-fold cross-validation.
 
     Equal rows of X are in one fold, or, where there are groups, the cases of a group.  Each class
@@ -349,17 +350,14 @@ def folds(
     ------
     DataError: k below 2, or above the number of distinct rows.
     """
-    row = (
-        numbered(groups)
-        if groups
-        else np.unique(X[:, :], axis=0, return_inverse=True)[1].reshape(-1)
-    )
-    distinct, what = row.max() + 1, "groups of cases" if groups else "distinct rows"
+    if groups:
+        row, what, problem = numbered(groups), "groups of cases", "are of one group"
+    else:
+        row = np.unique(X[:, :], axis=0, return_inverse=True)[1].reshape(-1)
+        what, problem = "distinct rows", "have the same features, and equal cases share a fold"
+    distinct = row.max() + 1
     if distinct < 2:
-        same = (
-            "are of one group" if groups else "have the same features, and equal cases share a fold"
-        )
-        raise DataError(f"all {len(X):,} cases {same}; there is nothing to divide")
+        raise DataError(f"all {len(X):,} cases {problem}; there is nothing to divide")
     if not 2 <= k <= distinct:
         raise DataError(f"cannot make {k} folds of {distinct} {what}; choose from 2 to {distinct}")
     if response.dtype.kind == "f":
@@ -384,9 +382,9 @@ class PatternWork(Work):
         self.design, self.model = PatternDesign(config, folder), config.model
         if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
-        kept = lru_cache(maxsize=1)
-        self.cases = kept(lambda block: Cases.restore(block.load("simulate")))
-        self.groups, self.read = kept(self._stored_groups), kept(self._read)
+        last = lru_cache(maxsize=1)
+        self.cases = last(lambda block: Cases.restore(block.load("simulate")))
+        self.groups, self.read = last(self._stored_groups), last(self._read)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -403,16 +401,13 @@ class PatternWork(Work):
 
     def _check_traced(self) -> None:
         """Raise ConfigError for coefficients that there cannot be."""
-        wanted = self.config.report.traced
-        if not wanted:
+        names = self.config.report.traced
+        if not names:
             return
-        cases = self.design.cases(0)
+        cases, order = self.design.cases(0), self.config.report.order or max(self.orders)
         patterns = cases.patterns
-        groups = patterns.groups(
-            cases.train, self.config.report.order or max(self.orders),
-            min_cases=self.model.min_cases,
-        )  # fmt: skip
-        for name in wanted:
+        groups = patterns.groups(cases.train, order, min_cases=self.model.min_cases)
+        for name in names:
             pattern, colon, response = name.rpartition(":")
             try:
                 if self.model.continuous:
@@ -423,8 +418,8 @@ class PatternWork(Work):
                     raise UserError(f"there is no class {response!r}")
                 group = groups.pattern(groups.find(pattern, *patterns.names), *patterns.names)
                 # a report knows groups of features by name
-                items = [sorted(map(str.strip, one.split(","))) for one in (group, pattern)]
-                if patterns.kind == "features" and items[0] != items[1]:
+                first, second = ({*map(str.strip, p.split(","))} for p in (group, pattern))
+                if patterns.kind == "features" and first != second:
                     raise UserError(f"its group goes by the name {group}")
             except UserError as error:
                 raise self.config.wrong("report.traced", f"{name}: {error}") from None
@@ -437,22 +432,27 @@ class PatternWork(Work):
         return self.design.numbers(self.model.orders)
 
     @cached_property
-    def own_arms(self) -> dict[str, Any]:
+    def own_arms(self) -> "dict[str, Logistic]":
         """Our models by name."""
         models = MODELS[self.model.kind].arms(self.model, self.orders)
         return {model.name: model for model in models}
 
     @cached_property
+    def third_party_arms(self) -> dict[str, ThirdParty]:
+        """Third-party methods by name."""
+        orders = self.orders if self.design.data.family == "sequences" else [ALL]
+        methods = [ThirdParty(peer, order) for peer in self.model.peers for order in orders]
+        return {method.name: method for method in methods}
+
+    @property
     def all_arms(self) -> dict[str, Any]:
-        """All arms by name: our models first, then methods of others."""
-        seen = self.orders if self.design.data.family == "sequences" else [ALL]
-        others = [Peer(peer, order) for peer in self.model.peers for order in seen]
-        return self.own_arms | {peer.name: peer for peer in others}
+        """All arms by name: our models first, then third-party methods."""
+        return {**self.own_arms, **self.third_party_arms}
 
     @property
     def fitted_arms(self) -> dict[str, Any]:
-        """The arms of the stage `fit`: ours, and to predict new cases those of others, too."""
-        return self.all_arms if self.config.for_new_cases else self.own_arms
+        """The arms of the stage `fit`: ours, and to predict new cases third-party ones, too."""
+        return self.all_arms if self.config.for_new_cases else {**self.own_arms}
 
     def arms(self, stage: str) -> dict[str, int]:
         if stage == "predict":
@@ -474,9 +474,9 @@ class PatternWork(Work):
     def settings_of(self, stage: str, arm: str = "") -> Any:
         model, design = self.model, self.design
         if stage == "simulate":
-            data, wanted = design.data.model_dump(), self.config.selection
-            found = [self.config.seed, data, self.data_digest, design.drawn_with]
-            return found if wanted is None else [*found, wanted.model_dump()]
+            data, selection = design.data.model_dump(), self.config.selection
+            settings = [self.config.seed, data, self.data_digest, design.drawn_with]
+            return settings if selection is None else [*settings, selection.model_dump()]
         if stage == "compress":
             return model.model_dump(
                 include={"min_cases"} if arm else {"orders", "compress", "min_cases"}
@@ -484,13 +484,14 @@ class PatternWork(Work):
         if arm and arm not in self.own_arms:
             return "choose" if stage == "predict" and self.chooses else None
         # an arm says itself what it is
-        listed = {"orders", "priors", "compress", "sigma_scale", "joint_updates"}
-        arms = listed if arm else set()
+        keys = {"orders", "priors", "compress", "sigma_scale", "joint_updates"}
+        arms = keys if arm else set()
         if stage == "fit":
-            others = set() if self.config.for_new_cases and not arm else {"peers"}
-            return model.model_dump(exclude={*others, "split_draws", *arms})
-        chosen = "choose" if self.chooses else False
-        return [model.split_draws, None if arm else self.model.peers, chosen]
+            peers_too = self.config.for_new_cases and not arm
+            excluded = {"split_draws", *arms} if peers_too else {"split_draws", "peers", *arms}
+            return model.model_dump(exclude=excluded)
+        inner = "choose" if self.chooses else False
+        return [model.split_draws, None if arm else self.model.peers, inner]
 
     def needs(self, replicates: int) -> Needs:
         self.design.check_sizes()
@@ -518,57 +519,63 @@ class PatternWork(Work):
         if not cell.arm:
             (division,) = block.replicates
             return self.design.cases(division).arrays()
-        arm = self.all_arms[cell.arm]
         if cell.stage == "predict":
-            return self._predict(arm, block)
-        if cell.arm not in self.own_arms:
-            task, seed = self._of_peer(arm, block, self.cases(block))
-            return peers.fit(*task, seed)
+            return self._predict(cell.arm, block)
+        method = self.third_party_arms.get(cell.arm)
+        if method is not None:
+            return peers.fit(*self._third_party_inputs(method, block, self.cases(block)))
+        arm = self.own_arms[cell.arm]
         if cell.chain is None:
             return self._finish(arm, block, unfinished)
         return self._sample(arm, block, cell.chain, unfinished)
 
-    def join(self, stage: str, made: list[Arrays], block: Block) -> Arrays:
+    def join(self, stage: str, parts: list[Arrays], block: Block) -> Arrays:
         if stage == "predict":
             cases, arms = self.cases(block), self.all_arms.values()
-            return {
-                **{name: np.stack([one[name] for one in made], name == "inner_losses")
-                   for name in made[0]},
+            predictions = {
+                name: np.stack([arrays[name] for arrays in parts], name == "inner_losses")
+                for name in parts[0]
+            } | {
+                RENAMED.get(name, name): np.array([getattr(arm, name) for arm in arms])
+                for name in OF_ARMS
+            }
+            return predictions | {
                 "response": cases.test_response,
                 "train_response": cases.train_response,
-                **{name: np.array([getattr(arm, said) for arm in arms])
-                   for name, said in OF_ARMS.items()},
                 "classes": np.array(cases.classes),
-            }  # fmt: skip
-        mine = [one for name, one in zip(self.fitted_arms, made, strict=True)
-                if name in self.own_arms]  # fmt: skip
-        width = max(len(one["rhat"]) for one in mine)
-        for one in mine:
+            }
+        fits = [
+            arrays
+            for name, arrays in zip(self.fitted_arms, parts, strict=True)
+            if name in self.own_arms
+        ]
+        width = max(len(arrays["rhat"]) for arrays in fits)
+        for arrays in fits:
             for name in ("rhat", "ess"):
-                rest = (0, width - len(one[name]))
-                one[name] = np.pad(one[name], rest, constant_values=np.nan)
-        names = [name for name in OF_FITS if name in mine[0]]
-        return {name: np.array([one[name] for one in mine]) for name in (*names, "rhat", "ess")} | {
+                missing = (0, width - len(arrays[name]))
+                arrays[name] = np.pad(arrays[name], missing, constant_values=np.nan)
+        names = [name for name in (*OF_FITS, "rhat", "ess") if name in fits[0]]
+        return {name: np.array([arrays[name] for arrays in fits]) for name in names} | {
             "arm": np.arange(len(self.own_arms)),
             "name": np.array(list(self.own_arms)),
             "draws": np.array([block.key("fit", arm) for arm in self.own_arms]),
         }
 
     def generator(
-        self, purpose: str, arm: Any, block: Block, chain: int = 0
+        self, purpose: str, arm: "Logistic | ThirdParty", block: Block, chain: int = 0
     ) -> np.random.Generator:
         """Return the generator of a chain, or of an arm's predictions."""
         (replicate,) = block.replicates
         return generator(self.config.seed, purpose, replicate, arm.name, chain)
 
-    def _of_peer(
-        self, peer: Peer, block: Block, cases: Cases
-    ) -> tuple[tuple[str, Task, np.ndarray, np.ndarray], int]:
-        """Return a method of others with its task and what it learns from, and its seed."""
-        rng = self.generator("peer", peer, block)
-        peers.load([peer.engine])
-        task = peer.engine, peer.task(cases), cases.train, cases.train_response
-        return task, int(rng.integers(2**31))
+    def _third_party_inputs(
+        self, method: ThirdParty, block: Block, cases: Cases, *test: np.ndarray
+    ) -> tuple[Any, ...]:
+        """Return the arguments of `peers.fit`, or with test cases of `peers.fit_predict`."""
+        rng = self.generator("peer", method, block)
+        peers.load([method.engine])
+        task, seed = method.task(cases), int(rng.integers(2**31))
+        return method.engine, task, cases.train, cases.train_response, *test, seed
 
     # ---- compress ----
 
@@ -583,13 +590,13 @@ class PatternWork(Work):
 
     def _compress(self, block: Block) -> Arrays:
         """Return the numbers of groups by order, and the groups of every arm that has some."""
-        kept: Arrays = {}
+        stored: Arrays = {}
         rows, growth, test = [], np.zeros(1, dtype=np.int64), self.cases(block).test
         for order in self.orders:
             started = time.process_time()
             groups = self.find_groups(block, order)
-            rows.append([groups.n_groups, groups.n_patterns, groups.n_rows,
-                         time.process_time() - started])  # fmt: skip
+            seconds = time.process_time() - started
+            rows.append([groups.n_groups, groups.n_patterns, groups.n_rows, seconds])
             if order == max(self.orders):
                 growth = groups.growth()
             for compress in sorted(self.model.compress, reverse=True):
@@ -598,10 +605,10 @@ class PatternWork(Work):
                 arrays, folder = groups.arrays(), _folder(order, compress)
                 shared = asdict(groups.shared(test)) if len(test) else {}
                 arrays |= {f"shared/{name}": values for name, values in shared.items()}
-                kept |= {f"{folder}/{name}": values for name, values in arrays.items()}
+                stored |= {f"{folder}/{name}": values for name, values in arrays.items()}
         grown = np.flatnonzero(np.diff(growth, prepend=0))
         counts = np.array(rows)
-        return kept | {
+        return stored | {
             "order": np.array(self.orders),
             "groups": counts[:, 0].astype(np.int64),
             "patterns": counts[:, 1].astype(np.int64),
@@ -612,14 +619,14 @@ class PatternWork(Work):
         }
 
     def _stored_groups(self, block: Block, order: int, compress: bool) -> Any:
-        folder, stored = _folder(order, compress), self.cases(block).patterns.stored
-        arrays = _compressed(block, folder, stored)
+        names = self.cases(block).patterns.stored
+        arrays = _compressed(block, _folder(order, compress), names)
         return self.find_groups(block, order, compress=compress, arrays=arrays)
 
-    def shared(self, arm: Any, block: Block) -> Shared:
+    def shared(self, arm: "Logistic", block: Block) -> Shared:
         """Return what the test cases share with the groups of an arm."""
         folder = f"{_folder(arm.order, arm.compress)}/shared"
-        return Shared(**_compressed(block, folder, [one.name for one in fields(Shared)]))
+        return Shared(**_compressed(block, folder, [field.name for field in fields(Shared)]))
 
     def list_groups(
         self, block: Block, order: int | None, most: int, pattern: str | None
@@ -628,32 +635,30 @@ class PatternWork(Work):
         patterns = self.cases(block).patterns
         groups = self.find_groups(block, max(self.orders) if order is None else order)
         sizes = groups.expressed
-        chosen = list(np.argsort(-sizes, kind="stable")[:most])
+        largest = list(np.argsort(-sizes, kind="stable")[:most])
         if pattern is not None:
-            chosen.append(groups.find(pattern, *patterns.names))
+            largest.append(groups.find(pattern, *patterns.names))
         return [
             f"{patterns.describe(groups, int(g))}, {pluralise(sizes[g], 'training case')}"
-            for g in chosen
+            for g in largest
         ]
 
     # ---- fit ----
 
-    def training(self, arm: Any, block: Block) -> PatternTraining:
+    def training(self, arm: "Logistic", block: Block) -> PatternTraining:
         """Return what the model of an arm is fitted to."""
         cases = self.cases(block)
-        tested = len(cases.test) > 0
-        return PatternTraining(
-            cases.patterns, cases.train, cases.train_response, len(cases.classes),
-            find=partial(self.groups, block, arm.order, arm.compress),
-            tests=cases.test if tested else None,
-            shared=partial(self.shared, arm, block) if tested else None,
-        )  # fmt: skip
+        find = partial(self.groups, block, arm.order, arm.compress)
+        training = cases.training(find)
+        if not len(cases.test):
+            return training
+        return replace(training, tests=cases.test, shared=partial(self.shared, arm, block))
 
-    def identity(self, arm: Any, block: Block) -> dict[str, Any]:
+    def identity(self, arm: "Logistic", block: Block) -> dict[str, Any]:
         """Return what chains must share to go on from one another."""
         keys, (replicate,) = asdict(arm), block.replicates
         data = self.design.data.model_dump(mode="json")
-        found = {
+        settings = {
             **{n: value for n, value in keys.items() if n not in ("iterations", "split_draws")},
             **{f"data.{name}": value for name, value in data.items()},
             "arm": arm.name,
@@ -662,13 +667,13 @@ class PatternWork(Work):
             "replicate": replicate,
             "simulated cases": block.key("simulate"),
         }
-        return json.loads(json.dumps(found))
+        return json.loads(json.dumps(settings))
 
-    def _sample(self, arm: Any, block: Block, chain: int, unfinished: Unfinished) -> Arrays:
+    def _sample(self, arm: "Logistic", block: Block, chain: int, unfinished: Unfinished) -> Arrays:
         """Run a chain of an arm, or go on with the one that is stored."""
-        stored, spent = self._stored(arm, block)
-        alone = None if stored is None else _only(stored, chain, 0)
-        running = unfinished.begin(0, alone, spent / self.model.chains)
+        stored, seconds = self._stored(arm, block)
+        saved = None if stored is None else _extract_chain(stored, chain, 0)
+        running = unfinished.begin(0, saved, seconds / self.model.chains)
         rngs = [self.generator("chain", arm, block, chain)]
         draws = arm.sample(self.training(arm, block), rngs, saved=running.saved, save=running.save)
         return {
@@ -676,7 +681,7 @@ class PatternWork(Work):
             for name, values in draws.saved.items()
         } | {"seconds": running.seconds}
 
-    def _finish(self, arm: Any, block: Block, unfinished: Unfinished) -> Arrays:
+    def _finish(self, arm: "Logistic", block: Block, unfinished: Unfinished) -> Arrays:
         """Write the draws of all chains of an arm, and return what tables need of them.
 
         Chains that have to agree are run here; stored ones go on where they stand.
@@ -690,25 +695,25 @@ class PatternWork(Work):
             for chain in chains:
                 sampled = block.read("fit", arm.name, chain)
                 seconds += float(sampled.pop("seconds"))
-                saved |= _only(sampled, 0, chain)
+                saved |= _extract_chain(sampled, 0, chain)
         rngs = [self.generator("chain", arm, block, chain) for chain in chains]
         training = self.training(arm, block)
         draws = arm.sample(training, rngs, saved=saved, save=save)
         if save is not None:
             seconds = float(running.seconds)
         rhat, ess = draws.compared()
-        judged = draws.judgement
-        well = arm.reliable(rhat, ess) if judged is None else judged.reliable
+        judgement = draws.judgement
+        reliable = arm.reliable(rhat, ess) if judgement is None else judgement.reliable
         summary = {
             "rhat": rhat,
             "ess": ess,
-            "reliable": np.array(well),
+            "reliable": np.array(reliable),
             "evaluations": draws.evaluations,
             "log_likelihood": np.array(draws.log_likelihood.mean()),
             "separated": np.array(arm.separated(training, draws)),
         }
-        if judged is not None:
-            summary |= judged.arrays(int(draws.state["done"]))
+        if judgement is not None:
+            summary |= judgement.arrays(int(draws.state["done"]))
         more: dict[str, Any] = {
             name: ((f"{name}_part",) if values.ndim else (), values)
             for name, values in summary.items()
@@ -725,7 +730,7 @@ class PatternWork(Work):
         write_draws(block.draws("fit", arm.name), draws.as_arviz(more, attributes))
         return summary | {"seconds": np.array(seconds)}
 
-    def _stored(self, arm: Any, block: Block) -> tuple[Arrays | None, float]:
+    def _stored(self, arm: "Logistic", block: Block) -> tuple[Arrays | None, float]:
         """Return the stored chains of an arm, if they can go on, and the seconds that they took.
 
         Raises UserError where they have done more iterations.
@@ -736,11 +741,11 @@ class PatternWork(Work):
             if json.loads(str(stored["identity"])) != self.identity(arm, block):
                 return None, 0.0
             if int(stored["done"]) <= iterations:
-                spent = 0.0  # if it is not known
+                seconds = 0.0  # if it is not known
                 with suppress(ResultsError, KeyError, ValueError):
                     fit = block.results.load("fit", block.number)
-                    spent = float(fit["seconds"][list(fit["name"]).index(arm.name)])
-                return arm.saved_from(stored), spent
+                    seconds = float(fit["seconds"][list(fit["name"]).index(arm.name)])
+                return arm.saved_from(stored), seconds
         except (ResultsError, KeyError):
             return None, 0.0
         raise UserError(
@@ -748,71 +753,46 @@ class PatternWork(Work):
             f"ask for as many with model.iterations, or make shorter ones with --force"
         )
 
-    def check_extension(self, block: Block) -> None:
-        """Raise UserError where stored chains cannot go on."""
-        for arm in self.own_arms.values():
-            path, wanted = block.draws("fit", arm.name), self.identity(arm, block)
-            if not path.exists():
-                raise UserError(f"{path} is not there; leave out --extend to make it")
-            stored = read_draws(path, command=self.command("fit"))
-            made = json.loads(str(stored["identity"]))
-            differ = [name for name in sorted(made | wanted) if made.get(name) != wanted.get(name)]
-            settings = [name for name in differ if name != "code"]
-            if settings:
-                name = settings[0]
-                raise UserError(
-                    f"{path}: its chains were made with {name} {made.get(name)!r}, the config "
-                    f"says {wanted.get(name)!r}; only model.iterations may grow (without --extend "
-                    "these chains are made again)"
-                )
-            if differ:
-                raise UserError(
-                    f"{path}: its chains were made by another version of the sampler, and cannot "
-                    "go on; --force in place of --extend makes them again"
-                )
-            if int(stored["done"]) > self.model.iterations:
-                raise UserError(
-                    f"{path}: its chains have done {int(stored['done']):,} iterations; "
-                    f"model.iterations asks for {self.model.iterations:,}"
-                )
-
     # ---- predict ----
 
-    def _read(self, arm: Any, block: Block) -> Arrays:
+    def _read(self, arm: "Logistic", block: Block) -> Arrays:
         path, key = block.draws("fit", arm.name), block.key("fit", arm.name)
         return read_draws(path, key, command=self.command("fit"))
 
-    def posterior(self, arm: Any, block: Block) -> Any:
+    def posterior(self, arm: "Logistic", block: Block) -> "Posterior":
         """Return the draws of an arm as predictions need them."""
         return arm.posterior(self.training(arm, block), self.read(arm, block))
 
-    def _predict(self, arm: Any, block: Block) -> Arrays:
+    def _predict(self, name: str, block: Block) -> Arrays:
         """Return what is predicted of the test cases, (T, .) each.
 
         probability (T, K); or of real responses median, low, high and log_density.
         """
-        cases, own = self.cases(block), arm.name in self.own_arms
-        if own:
-            self.read(arm, block)  # files, and the packages that read them, before the clock starts
+        cases = self.cases(block)
+        method = self.third_party_arms.get(name)
+        if method is not None:
+            peers.load([method.engine])  # packages, and below files, before the clock starts
+            started = time.process_time()
+            answer = peers.fit_predict(*self._third_party_inputs(method, block, cases, cases.test))
+            predicted = {"probability": answer}
+            if not cases.classes:  # such a method gives no distribution
+                unknown = dict.fromkeys(
+                    ("low", "high", "log_density"), np.full(len(answer), np.nan)
+                )
+                predicted = {"median": answer, **unknown}
         else:
-            peers.load([arm.engine])
-        started = time.process_time()
-        if own:
-            shared = self.shared(arm, block)
-            rng = self.generator("predict", arm, block)
+            arm = self.own_arms[name]
+            self.read(arm, block)
+            started = time.process_time()
+            shared, rng = self.shared(arm, block), self.generator("predict", arm, block)
             posterior = self.posterior(arm, block)
-            found = posterior.tested(cases.test, cases.test_response, rng, shared)
-        else:
-            task, seed = self._of_peer(arm, block, cases)
-            answer = peers.fit_predict(*task, cases.test, seed)
-            found = {"probability": answer}
-            if not cases.classes:  # such a method says no more
-                unknown = np.full(len(answer), np.nan)
-                found = {"median": answer, "low": unknown, "high": unknown, "log_density": unknown}
-        found["seconds"] = np.array(time.process_time() - started)
-        return found | ({"inner_losses": self._inner_losses(arm, block)} if self.chooses else {})
+            predicted = posterior.tested(cases.test, cases.test_response, rng, shared)
+        predicted["seconds"] = np.array(time.process_time() - started)
+        if self.chooses:
+            predicted["inner_losses"] = self._inner_losses(name, block)
+        return predicted
 
-    def _inner_losses(self, arm: Any, block: Block) -> np.ndarray:
+    def _inner_losses(self, name: str, block: Block) -> np.ndarray:
         """Summarise the excess log losses of a method on left-out training samples, (1, 3).
 
         They are left out in PARTS parts; NaN where the samples cannot be divided.
@@ -826,34 +806,32 @@ class PatternWork(Work):
         except DataError:  # too few
             return np.array([summarise_losses([])])
         for number in range(PARTS):
-            rest, out = part != number, part == number
-            counts = np.bincount(y[rest], minlength=len(cases.classes))
+            train, test = part != number, part == number
+            counts = np.bincount(y[train], minlength=len(cases.classes))
             if counts.min() > 1:
-                of_rest, of_out = (None if groups is None else groups[mine] for mine in (rest, out))
-                inner = replace(cases, train=X[rest], train_response=y[rest], test=X[out],
-                                groups=of_rest)  # fmt: skip
-                p = self._fit_predict(arm, block, inner, number)
-                losses.append(excess_log_loss(p, y[out], counts, of_out))
+                inner = replace(cases, train=X[train], train_response=y[train], test=X[test])
+                test_groups = None
+                if groups is not None:
+                    inner, test_groups = replace(inner, groups=groups[train]), groups[test]
+                p = self._fit_predict(name, block, inner, number)
+                losses.append(excess_log_loss(p, y[test], counts, test_groups))
         return np.array([summarise_losses(losses)])
 
-    def _fit_predict(self, arm: Any, block: Block, cases: Cases, number: int) -> np.ndarray:
+    def _fit_predict(self, name: str, block: Block, cases: Cases, number: int) -> np.ndarray:
         """Return what an arm predicts of the tests (T, K) after a fit to a part of the cases."""
-        if arm.name not in self.own_arms:
-            task, seed = self._of_peer(arm, block, cases)
-            return peers.fit_predict(*task, cases.test, seed)
-        find = partial(
-            cases.patterns.groups, cases.train, arm.order, compress=arm.compress,
-            min_cases=self.model.min_cases,
-        )  # fmt: skip
-        training = PatternTraining(
-            cases.patterns, cases.train, cases.train_response, len(cases.classes), find
-        )
+        method = self.third_party_arms.get(name)
+        if method is not None:
+            return peers.fit_predict(*self._third_party_inputs(method, block, cases, cases.test))
+        arm = self.own_arms[name]
+        keys = {"compress": arm.compress, "min_cases": arm.min_cases}
+        find = partial(cases.patterns.groups, cases.train, int(arm.order), **keys)
+        training = cases.training(find)
         *rngs, last = self.generator("within", arm, block, number).spawn(self.model.chains + 1)
         posterior = arm.sample(training, rngs).posterior(arm, training)
         return posterior.tested(cases.test, cases.test_response, last)["probability"]
 
 
-def _folder(order: int, compress: bool) -> str:
+def _folder(order: int | str, compress: bool) -> str:
     """Return where the compress stage keeps the groups of an order."""
     return f"order {order}, {'compressed' if compress else 'original'}"
 
@@ -862,8 +840,8 @@ def _compressed(block: Block, folder: str, names: Sequence[str]) -> Arrays:
     return marked(block.load("compress", [f"{folder}/{name}" for name in names]), f"{folder}/")
 
 
-def _only(saved: Arrays, chain: int, number: int) -> Arrays:
-    """Return one of the chains in `saved`, with another number, as if there were no others."""
+def _extract_chain(saved: Arrays, chain: int, number: int) -> Arrays:
+    """Extract a chain from `saved`, and store it under another number."""
     kinds = ("state", "draws")
     common = {name: values for name, values in saved.items() if not name.startswith(kinds)}
     return common | {

@@ -125,29 +125,13 @@ def test_chains_go_on_as_if_never_stopped(config, tmp_path, fitted):
     longer = ("--set", "model.iterations=100")
     fit(config, a, *longer)
     shutil.copytree(fitted, b)
-    run("fit-logistic", config, "--results", b, "--extend", *longer)
+    run("fit-logistic", config, "--results", b, *longer)
     for name in ("6-cauchy-compressed", "4-gaussian-original"):
         one, other = draws(a, name), draws(b, name)
         for key in ("coefficient", "log_sigma", "log_sigma_trace", "state_coefficient"):
             assert np.array_equal(one[key], other[key]), key
         assert one["coefficient"].shape[1] == 16
         np.testing.assert_allclose(one["log_prior_trace"], other["log_prior_trace"], rtol=1e-12)
-
-
-def test_chains_of_other_settings_are_not_extended(config, tmp_path, fitted):
-    shutil.copytree(fitted, tmp_path / "r")
-    for key, value, words in (
-        ("model.thin", 4, "made with thin 5, the config says 4"),
-        ("seed", 9, "made with seed 1, the config says 9"),
-        ("model.iterations", 50, "have done 60 iterations; model.iterations asks for 50"),
-        ("data.train", 100, "made with data.train 120, the config says 100"),
-    ):
-        text = run("fit-logistic", config, "--results", tmp_path / "r", "--extend",
-                   "--set", f"{key}={value}", code=2)  # fmt: skip
-        assert words in text
-    shutil.rmtree(tmp_path / "r/tiny/fit")
-    text = run("fit-logistic", config, "--results", tmp_path / "r", "--extend", code=2)
-    assert "is not there; leave out --extend" in text
 
 
 def test_a_killed_fit_goes_on(config, tmp_path, fitted, monkeypatch):

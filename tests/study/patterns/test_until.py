@@ -1,6 +1,5 @@
 """Logistic experiments whose chains run until they agree, from config to page."""
 
-import shutil
 import threading
 
 import numpy as np
@@ -173,41 +172,15 @@ def test_a_larger_limit_goes_on_from_where_the_chains_stand(config, tmp_path, wh
         return advance(self, iterations)
 
     monkeypatch.setattr(logistic.Chain, "advance", note)
-    run("fit-logistic", config, "--results", tmp_path, "--extend", "--jobs", 0)
+    run("fit-logistic", config, "--results", tmp_path, "--jobs", 0)
     assert made[0] == 2 * (done - 200).sum()
     assert_same(whole, tmp_path)
     # and chains that were enough do not go on, whatever the limit
     made[0] = 0
-    run("fit-logistic", config, "--results", tmp_path, "--extend", "--jobs", 0,
+    run("fit-logistic", config, "--results", tmp_path, "--jobs", 0,
         "--set", "model.iterations=5000")  # fmt: skip
     assert made[0] == 0
     assert arrays(tmp_path / "tiny/fit/0000.npz")["iterations"].tolist() == done.tolist()
-
-
-def test_chains_that_cannot_go_on_are_told(config, tmp_path, whole, monkeypatch):
-    shutil.copytree(whole, tmp_path / "r")
-    for settings, words in (
-        (
-            ("model.until.ess=50",),
-            "made with until [1.1, 120.0, 200, 'all'], the config says [1.1, 50.0, 200, 'all']",
-        ),
-        (("model.chains=3",), "made with chains 2, the config says 3"),
-        (("model.iterations=200",), "model.iterations asks for 200"),
-        (FIXED, "made with burn_in 0, the config says 750"),
-    ):
-        options = [part for one in settings for part in ("--set", one)]
-        text = run(
-            "fit-logistic", config, "--results", tmp_path / "r", "--extend", *options, code=2
-        )
-        assert words in text
-    from thesiskit.study.patterns import PatternWork
-
-    identity = PatternWork.identity
-    monkeypatch.setattr(
-        PatternWork, "identity", lambda *about: identity(*about) | {"code": "other"}
-    )
-    text = run("fit-logistic", config, "--results", tmp_path / "r", "--extend", code=2)
-    assert "made by another version of the sampler, and cannot go on; --force" in text
 
 
 def test_the_limit_is_said(config, tmp_path):
