@@ -55,7 +55,7 @@ predicted errors of filtered tables: 200
 claims and verify: 1300
     report/claims report/verify
 records, pages, sentences: 5040
-    report/record report/layout report/page report/outputs report/parts report/metrics
+    models/method report/record report/layout report/page report/outputs report/parts report/metrics
     report/scores report/posteriors report/stages report/summary report/__init__
 config, commands, contract of models: 4030
     config blocks defaults errors registry yamlfile models/base models/__init__ cli/__init__

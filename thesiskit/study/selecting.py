@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from itertools import product
@@ -29,7 +29,6 @@ from thesiskit.defaults import (
     NO_TRANSFORM,
     OLD_SAMPLERS,
     PATTERN_PI,
-    RESIDUAL,
     TEMPERED,
 )
 from thesiskit.errors import DataError, UserError
@@ -39,6 +38,7 @@ from thesiskit.models.base import OTHERS, OWN, SOFTENED, Arrays, Model, Training
 from thesiskit.models.chains import marked
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.interactions import Run, forecast
+from thesiskit.models.method import NONE, Method, as_columns
 from thesiskit.models.packed import read_columns
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, Task
 from thesiskit.models.pipeline import Fitted, Selector
@@ -63,14 +63,12 @@ from thesiskit.study.design import (
 )
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
-NONE = "none"
 WHOLE, DISJOINT = "l2-logistic", "disjoint"
 # peers that take all features as they are: one arm, whatever the sizes
 WHOLE_METHODS = tuple(
     name for name in peers.names(BITS, REALS, FEATURES) if not PEERS[name].selects
 )
 STREAMS = {new: old for old, new in OLD_SAMPLERS.items()}  # names in random streams
-DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an arm
 # what result files have of selections: arrays of the features kept, and numbers
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
 OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant", "unit")
@@ -80,96 +78,67 @@ MOST_PAIRS = 10  # of features whose cells are counted
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 
 
-# ---- the arms ----
+# ---- the methods ----
 
 
-@dataclass(frozen=True)
-class Arm:
-    """One analysis of a split.
-
-    label : of the selection, how many features: "10", "all", or "|COR| > 0.2"; "10 log" with a
-        transform; of several `of`, "10 of 5,000".
-    size : a number of features, "all", or a threshold.
-    of : how many features there were before the table was screened, 0 for as many as the table has;
-        None where it was not, or where the arms of this selection do not ask.
-    variant : the rule for theta, or the sampler; "none" for a peer.
-    relevant : which features may be relevant, "all" or "some"; "none" for a peer.
-    temperature : "none" or "residual".
-    disjoint : whether each discrete feature is in one pattern.
-    transform : of the real features, "none" of a method that takes bits.
-    """
-
-    label: str
-    size: int | str | float
-    of: int | None
-    method: str
-    variant: str = NONE
-    relevant: str = NONE
-    temperature: str = NONE
-    disjoint: bool = False
-    transform: str = NO_TRANSFORM
-
-    @property
-    def name(self) -> str:
-        """What it is called, the same whatever else is done."""
-        tempered = TEMPERED if self.tempered else NONE
-        others = (self.method, self.variant, self.relevant, tempered)
-        return " ".join([self.label, *(word for word in others if word not in (NONE, "all"))])
-
-    @property
-    def tempered(self) -> bool:
-        """Whether its log odds are divided by a temperature."""
-        return self.temperature == RESIDUAL
+def selections(config: Config) -> list[Method]:
+    """Return a method of each selection that is made in every split; each has another label."""
+    selecting = (method for method in methods(config) if method.method not in WHOLE_METHODS)
+    return list({method.label: method for method in selecting}.values())
 
 
-def selections(config: Config) -> list[Arm]:
-    """Return an arm of each selection that is made in every split; each has another label."""
-    selecting = (arm for arm in arms(config) if arm.method not in WHOLE_METHODS)
-    return list({arm.label: arm for arm in selecting}.values())
-
-
-def arms(config: Config) -> list[Arm]:
-    """Return what is done with every split."""
-    model, screened, every = config.model, config.screened, []
+def methods(config: Config) -> list[Method]:
+    """Return the methods that are compared in every split."""
+    model, prefiltered, every = config.model, config.screened, []
     assert config.selection is not None
-    ways = list(product(model.relevances, model.temperatures))
-    own = [method for method in model.methods if method in OWN]
-    rivals = [
-        (rival, NONE, [(NONE, one) for one in (model.temperatures if rival in OTHERS else [NONE])])
-        for rival in model.methods
-        if rival not in (*OWN, *WHOLE_METHODS)
-    ]
+    options = list(product(model.relevances, model.temperatures))
+    own = [name for name in model.methods if name in OWN]
+    third_party = []
+    for name in model.methods:
+        if name not in (*OWN, *WHOLE_METHODS):
+            temperatures = model.temperatures if name in OTHERS else [NONE]
+            third_party.append((name, NONE, [(NONE, word) for word in temperatures]))
     sizes = config.selection.features or config.selection.thresholds or []
-    forms = {one: f" {one}" * (one != NO_TRANSFORM)
-             for one in getattr(config.data, "transform", [NO_TRANSFORM])}  # fmt: skip
-    for form, size, disjoint in product(forms, sizes, config.selection.disjoint):
+    transforms = getattr(config.data, "transform", [NO_TRANSFORM])
+    suffixes = {kind: "" if kind == NO_TRANSFORM else f" {kind}" for kind in transforms}
+    for transform, size, disjoint in product(suffixes, sizes, config.selection.disjoint):
         label = str(size) if config.selection.features else f"|COR| > {size}"
-        label += (f" {DISJOINT}" if disjoint else "") + forms[form]
-        before = [None] if screened is None else screened.of or [0]
+        label += (f" {DISJOINT}" if disjoint else "") + suffixes[transform]
+        origins = [None] if prefiltered is None else prefiltered.of or [0]
         # a selection as it is, and as the correction has it: one for each `of` of a list
-        plain = (label, size, before[0] if len(before) == 1 else None)
-        counted = [(f"{label} of {of:,}", size, of) for of in before if len(before) > 1] or [plain]
-        analyses = [(method, one, ways) for one, method in product(model.variants, own)] + rivals
-        if size == "all" and screened is None:  # with nothing to correct the two are one
-            alike = [one for one in model.variants if one in STREAMS]  # they differ in the factor
-            kept = [one for one in model.variants if one not in alike[1:]]
-            analyses = [("complete", one, ways) for one in kept]
-        for method, variant, mine in analyses:
-            corrected = OTHERS.get(method, ("", method))[1] == "corrected"
-            several = product(counted if corrected else [plain], mine)
+        plain = (label, origins[0] if len(origins) == 1 else None)
+        counted = [(f"{label} of {of:,}", of) for of in origins if len(origins) > 1] or [plain]
+        analyses = [(name, variant, options) for variant, name in product(model.variants, own)]
+        if size == "all" and prefiltered is None:  # with nothing to correct the two are the same
+            # samplers that differ in the factor alone are the same, too
+            same = [variant for variant in model.variants if variant in STREAMS]
+            variants = [variant for variant in model.variants if variant not in same[1:]]
+            analyses = [("complete", variant, options) for variant in variants]
+        else:
+            analyses += third_party
+        base = Method(size=size, disjoint=disjoint, transform=transform)
+        for name, variant, pairs in analyses:
+            corrected = OTHERS.get(name, ("", name))[1] == "corrected"
+            analysis = replace(base, method=name, variant=variant)
             every += [
-                Arm(text, size, of, method, variant, relevant, temperature, disjoint, form)
-                for (text, _, of), (relevant, temperature) in several
+                replace(analysis, label=text, of=of, relevant=relevant, temperature=temperature)
+                for (text, of), (relevant, temperature) in product(
+                    counted if corrected else [plain], pairs
+                )
             ]
-    whole = [method for method in model.methods if method in WHOLE_METHODS]
-    every += [Arm(f"all{forms[form]}", "all", None, method, transform=form)
-              for form, method in product(forms, whole)]  # fmt: skip
-    # features cut at medians have no transform, so that their methods occur once
-    return list(dict.fromkeys(
-        replace(arm, label=arm.label.replace(forms[arm.transform], ""), transform=NO_TRANSFORM)
-        if MODELS[OTHERS.get(arm.method, (config.model.kind, ""))[0]].takes == BITS else arm
-        for arm in every
-    ))  # fmt: skip
+    whole = [name for name in model.methods if name in WHOLE_METHODS]
+    every += [
+        Method(label=f"all{suffixes[transform]}", method=name, transform=transform)
+        for transform, name in product(suffixes, whole)
+    ]
+    unique: dict[Method, None] = {}
+    for method in every:
+        kind = OTHERS.get(method.method, (model.kind, ""))[0]
+        if MODELS[kind].takes == BITS:  # features cut at medians have no transform
+            label = method.label.replace(suffixes[method.transform], "")
+            method = replace(method, label=label, transform=NO_TRANSFORM)
+        unique[replace(method, name=method.selection_name)] = None
+    return [*unique]
 
 
 # ---- selecting ----
@@ -210,7 +179,7 @@ def select(
 
 
 def _screened(
-    config: Config, split: Split, chosen: Arm, unfinished: Unfinished, place: int
+    config: Config, split: Split, chosen: Method, unfinished: Unfinished, place: int
 ) -> tuple[Any, float]:
     """Return a selection of patterns and its seconds; one that was stopped goes on."""
     if place not in unfinished.fits:
@@ -226,7 +195,7 @@ def _screened(
 def select_one(
     config: Config,
     split: Split,
-    chosen: Arm,
+    chosen: Method,
     takes: str,
     *,
     at_most: bool = False,
@@ -273,7 +242,7 @@ def as_if_new(config: Config, split: Split, X: np.ndarray, y: np.ndarray) -> np.
     """
     if config.screened is None or config.screened.keep is not None:
         return None
-    every = Arm("all", "all", max(config.screened.of or [0]), "corrected")
+    every = Method(label="all", of=max(config.screened.of or [0]), method="corrected")
     selection = select_one(config, split, every, "reals")
     training = Training(selection, y, lambda: read_columns(X, selection.selected),
                         groups=split.groups_of(split.train))  # fmt: skip
@@ -404,9 +373,8 @@ class SelectionWork(Work):
         self.stages = ("simulate", "select", "fit", "predict")
         if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
-        own = (*OWN, "complete")
-        self.all_arms = {arm.name: arm for arm in arms(config)}
-        self.own_arms = {name: arm for name, arm in self.all_arms.items() if arm.method in own}
+        self.all_arms = {method.name: method for method in methods(config)}
+        self.own_arms = {name: arm for name, arm in self.all_arms.items() if arm.own}
         self.fitted_arms = self.all_arms if config.for_new_cases else self.own_arms
         self.model_of = lru_cache(maxsize=None)(self._model_of)
         self._draws = lru_cache(maxsize=1)(
@@ -471,7 +439,7 @@ class SelectionWork(Work):
 
     # ---- arms ----
 
-    def _model_of(self, arm: Arm) -> Model:
+    def _model_of(self, arm: Method) -> Model:
         """Return the model of an arm of ours; a model of another kind has the priors it knows."""
         with self._named():
             if arm.method in self.others:
@@ -653,9 +621,7 @@ class SelectionWork(Work):
         return self._fit(model, arm, block)
 
     def join(self, stage: str, made: list[Arrays], block: Block) -> Arrays:
-        joined_arms = (self.own_arms if stage == "fit" else self.all_arms).values()
-        described = {name: np.array([getattr(arm, name) for arm in joined_arms])
-                     for name in DESCRIBED}  # fmt: skip
+        described = as_columns((self.own_arms if stage == "fit" else self.all_arms).values())
         if stage == "fit":
             mine = [arrays for name, arrays in zip(self.fitted_arms, made, strict=True)
                     if name in self.own_arms]  # fmt: skip
@@ -673,7 +639,7 @@ class SelectionWork(Work):
         design = self.design(block.replicates.start)
         return design.splits(block.replicates, block.load("simulate"))
 
-    def pairs(self, arm: Arm, block: Block) -> Iterator[Pair]:
+    def pairs(self, arm: Method, block: Block) -> Iterator[Pair]:
         """Return each split of a block with the selection that an arm has there."""
         every = [chosen.label for chosen in selections(self.config)]
         # what takes all features has no selection of its own
@@ -681,7 +647,7 @@ class SelectionWork(Work):
         splits = (split.transformed(arm.transform) for split in self._splits(block))
         return zip(splits, self._selected(block)[place :: len(every)], strict=True)
 
-    def _fit(self, model: Model, arm: Arm, block: Block) -> Arrays:
+    def _fit(self, model: Model, arm: Method, block: Block) -> Arrays:
         """Return the posteriors of an arm, (splits, ...) each, as `Model.pack` has them.
 
         Also the temperatures, and seconds (splits,).  Where some features are relevant,
@@ -711,7 +677,7 @@ class SelectionWork(Work):
         return arrays | _as_arrays(softened) | {"seconds": np.array(seconds)}
 
     def _sample(
-        self, model: Any, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished
+        self, model: Any, arm: Method, chain: int | None, block: Block, unfinished: Unfinished
     ) -> Arrays:
         """Return what a chain leaves in every split, or what all chains of an arm come to.
 
@@ -743,7 +709,7 @@ class SelectionWork(Work):
             write_draws(block.draws("fit", arm.name), model.tree(fits, about))
         return model.pack(fits)
 
-    def _fit_peer(self, arm: Arm, block: Block) -> Arrays:
+    def _fit_peer(self, arm: Method, block: Block) -> Arrays:
         """Return what a method of others learns of all cases, as `peers.fit` returns it."""
         ((split, selection),) = self.pairs(arm, block)
         task, table = _task_of(arm.method, split, len(selection.selected))
@@ -756,7 +722,7 @@ class SelectionWork(Work):
 
     # ---- predictions ----
 
-    def _predict(self, arm: Arm, block: Block) -> Arrays:
+    def _predict(self, arm: Method, block: Block) -> Arrays:
         fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
         probability, seconds, cross_validated, softened = [], [], [], []
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
@@ -788,14 +754,14 @@ class SelectionWork(Work):
         arrays["probability"] = np.concatenate(probability)
         return arrays
 
-    def posterior(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Any:
+    def posterior(self, fitted: Arrays, s: int, arm: Method, pair: Pair, block: Block) -> Any:
         """Return the posterior of an arm in split s from its stored arrays."""
         model = self.model_of(arm)
         if model.sampled:
             fitted = self._draws(block.draws("fit", arm.name), block.key("fit", arm.name)) | fitted
         return model.unpack(fitted, s, self._training(arm, *pair))
 
-    def _inner_losses(self, arm: Arm, block: Block) -> np.ndarray:
+    def _inner_losses(self, arm: Method, block: Block) -> np.ndarray:
         """Summarise the excess log losses of a method before each split is tested, (splits, 3).
 
         They are of left-out training samples: see `each_pair`.  Samples for which a class of fewer
@@ -823,7 +789,7 @@ class SelectionWork(Work):
                   for one in self._splits(block)]  # fmt: skip
         return np.array([summarise_losses(losses.get(place, [])) for place in places])
 
-    def _select_fit_predict(self, arm: Arm, split: Split) -> tuple[np.ndarray, Temperature]:
+    def _select_fit_predict(self, arm: Method, split: Split) -> tuple[np.ndarray, Temperature]:
         """Return what a method predicts after a selection of its own, and its temperature."""
         if arm.method in PEERS:
             k = 0
@@ -880,7 +846,7 @@ class SelectionWork(Work):
         return answer, peers.cross_validated(inner, y[split.train], other, groups)
 
     def _training(
-        self, arm: Arm, split: Split, selection: Any, *, within: bool = False
+        self, arm: Method, split: Split, selection: Any, *, within: bool = False
     ) -> Training:
         """Return what the model of an arm is fitted to in a split, or in a part of one."""
         model, seed = self.model_of(arm), self.config.seed

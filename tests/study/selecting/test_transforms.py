@@ -13,7 +13,7 @@ from thesiskit.fitted import load_model
 from thesiskit.fitted.file import read_model, write_model
 from thesiskit.models.packed import Transform
 from thesiskit.study.design import Design
-from thesiskit.study.selecting import arms
+from thesiskit.study.selecting import methods
 
 DATA = OWN["data"] | {"positive": "liver"}
 MODEL = {
@@ -42,7 +42,7 @@ def config(**changes):
 
 
 def by_name(folder, found):
-    names = arms(load_config(folder / "small.yaml"))
+    names = methods(load_config(folder / "small.yaml"))
     return dict(zip([arm.name for arm in names], found["predict"]["probability"], strict=True))
 
 
