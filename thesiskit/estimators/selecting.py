@@ -64,7 +64,9 @@ from thesiskit.models.pool import Pool
 from thesiskit.models.selection import (
     LARGEST,
     RELATIVE,
+    FSelection,
     Screened,
+    Selection,
     check_threshold,
     is_binary,
 )
@@ -96,6 +98,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     # of classifiers that have no such parameters
     n_features, correct, screened, temperature, order = None, True, None, None, None
     transformation = None
+    _transform: Transform | None = None
     _attributes: ClassVar[dict[str, str]] = {}  # after fit, by the name in the posterior
 
     def __init_subclass__(cls, *, model: type[Model], without=(), **defaults: Any):
@@ -135,18 +138,17 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         table = self._packed(X)
-        selection = self._selector(table).select(self._selected_from(table, y), y, rng)
+        selection = self._select(table, y, rng)
         training = replace(self._training(table, y, selection, rng), groups=groups)
         if self.temperature and (reason := too_few(selection.class_counts)):
             words = f'temperature="{RESIDUAL}": {reason}; tau is 1'
             warnings.warn(words, UnreliableWarning, stacklevel=2)
-        self._fitted = Fitted.of(self._model, training, tempered=self.temperature is not None)
+        tempered = self.temperature is not None
+        self._fitted = Fitted.of(self._model, training, self._transform, tempered=tempered)
         self._posterior = self._fitted.posterior
         softened = self._fitted.temperature or Temperature.none(len(self.classes_))
         self.tau_, self.offset_ = softened.tau, softened.offset
-        self.selected_ = kept = selection.selected
-        if self.transformation is not None:
-            self._transform = replace(self._transform, state=self._transform.state[:, kept])
+        self.selected_ = selection.selected
         for name, source in self._attributes.items():
             has = selection if hasattr(selection, source) else self._posterior
             setattr(self, name, getattr(has, source))
@@ -169,6 +171,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     def _packed(self, X) -> Any:
         """Return a validated table of training cases as features are selected from it."""
         if self._model_class.takes != "bits":
+            self._transform = None
             if self.transformation is None:
                 return X
             check_transform(self.transformation, X, _check_feature_names_in(self, None))
@@ -206,21 +209,17 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
                 f'temperature: {quoted(self.temperature)} is unknown. Fix: use None or "{RESIDUAL}"'
             )
 
-    def _selector(self, table) -> Selector:
-        """Return which features of a table are selected."""
-        k, every = self.n_features, self._model_class.takes != "bits"
-        before = as_screened(self.screened, real=every)
-        width = table.shape[1] if every else len(table)
-        if k is None:
-            return Selector(width, prefiltered=before, at_most=True)
-        at_most = k == DEFAULT_KEPT
-        return Selector(
-            min(int(k), width) if at_most else int(k), prefiltered=before, at_most=at_most
-        )
-
-    def _selected_from(self, table, _y) -> Any:
-        """Return a table as features, or patterns of them, are selected from it."""
-        return table
+    def _select(self, table, y, rng) -> Selection | FSelection:
+        """Return the features, or patterns of them, that are selected from a table."""
+        k, takes_bits = self.n_features, self._model_class.takes == "bits"
+        prefiltered = as_prefiltered(self.screened, real=not takes_bits)
+        width = len(table) if takes_bits else table.shape[1]
+        at_most = k is None or k == DEFAULT_KEPT
+        size = width if k is None else min(int(k), width) if at_most else int(k)
+        selector = Selector(size, prefiltered=prefiltered, at_most=at_most)
+        if takes_bits:
+            return selector.select_bits(table, y, rng)
+        return selector.select_reals(table, y, rng)
 
     def _training(self, table, y, selection, rng) -> Training:
         """Return what the model is fitted to: the features kept of all cases."""
@@ -287,7 +286,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         X = self._validated(X, reset=False)
         if self.transformation is not None:
             check_transform(self.transformation, X, _check_feature_names_in(self, None))
-            return self._transform.apply(X, self.selected_)
+            return self._fitted.transform.apply(X, self.selected_)
         X = read_columns(X, self.selected_)
         if self._model_class.takes == "reals":
             return X
@@ -308,7 +307,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def as_screened(screened: Any, real: bool = False) -> Screened | None:
+def as_prefiltered(screened: Any, real: bool = False) -> Screened | None:
     """Return what is known of a screened table, given as {"of": 10000, "threshold": "0.26"}.
 
     real : whether features are real: the threshold may be given as "f" too.
@@ -487,16 +486,17 @@ class NaiveBayesClassifier(
         self.categories_ = find_categories(X, self._names, most, instead)
         return encode(X, self._names, self.categories_)
 
-    def _selector(self, table) -> Selector:
+    def _select(self, table, y, rng) -> Selection | FSelection:
         if not self.order:
-            return super()._selector(table)
-        return Selector(
-            int(self.n_features or 0), order=int(self.order), disjoint=bool(self.disjoint),
-            ld=self.ld, at_most=self.n_features == DEFAULT_KEPT,
-        )  # fmt: skip
-
-    def _selected_from(self, table, y) -> Any:
-        return planes.Planes.pack(table, y) if self.order else table
+            return super()._select(table, y, rng)
+        selector = Selector(
+            int(self.n_features or 0),
+            order=int(self.order),
+            disjoint=bool(self.disjoint),
+            ld=self.ld,
+            at_most=self.n_features == DEFAULT_KEPT,
+        )
+        return selector.select_patterns(planes.Planes.pack(table, y), rng)
 
     def _kept(self, table, selected) -> np.ndarray:
         if not self.order:

@@ -15,7 +15,6 @@ from pydantic import ValidationError
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import Source
-from thesiskit.defaults import LOG, SCORES
 from thesiskit.errors import ChoiceError, DataError, ThesiskitError, UserError, cut, few, quoted
 from thesiskit.files import DAMAGES
 from thesiskit.fitted.arms import (
@@ -28,11 +27,10 @@ from thesiskit.fitted.arms import (
 )
 from thesiskit.fitted.file import EXPORT, check_writable, read_model, write_model
 from thesiskit.fitted.inputs import Inputs, distinct
-from thesiskit.models.base import check, shaped
+from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import MOST_DISCRETE, UNLIKE, Likeness
-from thesiskit.models.packed import Transform
 
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
@@ -375,15 +373,6 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
             raise ValueError("it has a Gaussian process, which is no longer read")
         mine = marked(arrays, f"arm-{number}/") | shared
         arm = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
-        if kind := about.get("transform"):
-            sizes = {"k": len(arm.selected)} | ({"s": 2} if kind == LOG else {})
-            state = shaped(mine, {"transform/state": (float, "s k")}, **sizes)["transform/state"]
-            mean = mine["transform/mean"]
-            check(
-                kind == SCORES or (kind == LOG and (state[0] >= 0).all() and (state[1] > 0).all())
-            )
-            check(mean.shape in ((0,), (inputs.width,)) and (mean >= 0).all())
-            arm.transform = Transform(kind, mean, state)
         arms[arm.name] = arm
     if not arms:
         raise ValueError("it has no arms")

@@ -27,12 +27,10 @@ from thesiskit.fitted.arms import (
     match_name,
 )
 from thesiskit.fitted.inputs import NONE, Inputs
-from thesiskit.models.base import SOFTENED
 from thesiskit.models.chains import unmixed
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import MOST_DISCRETE, Likeness
 from thesiskit.models.peers import PEERS, Task
-from thesiskit.models.temperature import Temperature
 from thesiskit.study.cells import Block
 from thesiskit.study.design import KEY
 from thesiskit.study.experiment import Experiment, Watch
@@ -206,18 +204,14 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
             task = Task(kind, classes, keep, pair[0].n_values or ())
             features = np.arange(pair[0].reals()[0].shape[1])
             columns = pair[0].of_table(features).astype(np.intp)
-            arms[arm.name] = PeerArm(arm.name, arm.method, task, columns, stored)
-            arms[arm.name].transform = pair[0].fitted
+            arms[arm.name] = PeerArm(
+                arm.name, arm.method, task, columns, stored, pair[0].fitted_transform
+            )
             continue
-        model = work.model_of(arm)
-        selected = pair[0].of_table(pair[1].selected).astype(np.intp)
-        posterior = work.posterior(stored, 0, arm, pair, block)
-        tau, offset, _ = (stored[name][0] for name in SOFTENED)
-        softened = Temperature(float(tau), offset) if arm.tempered else None
-        arms[arm.name] = SelectedArm(arm.name, selected, model, posterior, softened)
-        if fitted := pair[0].fitted:
-            arms[arm.name].transform = replace(fitted, state=fitted.state[:, pair[1].selected])
-        kept += [selected] if model.takes == "bits" and not patterns else []
+        fitted = work.fitted(stored, 0, arm, pair, block)
+        selected = pair[0].of_table(fitted.selected).astype(np.intp)
+        arms[arm.name] = SelectedArm(arm.name, replace(fitted, selected=selected))
+        kept += [selected] if fitted.model.takes == "bits" and not patterns else []
     columns = np.unique(np.concatenate(kept)).astype(np.intp)
     config = work.config
     assert config.data is not None

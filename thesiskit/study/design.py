@@ -126,7 +126,7 @@ class Split:
         return self._forms[kind]
 
     @cached_property
-    def fitted(self) -> Transform | None:
+    def fitted_transform(self) -> Transform | None:
         """The transform, fitted to the training samples; None without one."""
         if self.transform == NO_TRANSFORM:
             return None
@@ -137,9 +137,9 @@ class Split:
     def features(self) -> tuple[np.ndarray, ...]:
         """Real features as models take them, tables (., p) as `reals` returns them."""
         tables = self.reals()
-        if self.fitted is None:
+        if self.fitted_transform is None:
             return tables
-        return tuple(map(self.fitted.apply, tables))
+        return tuple(map(self.fitted_transform.apply, tables))
 
     def of_table(self, features: np.ndarray) -> np.ndarray:
         """Return which columns of the table, or of the group, some features are."""
@@ -182,12 +182,11 @@ class Split:
         Memory-mapped tables are not copied.
         """
         if self.n_values is not None:
-            table: Any = self.planes
-        else:
-            table = self.bits() if takes == "bits" else self.training_rows()
-        rows, y = self.train, self.response
-        y = y[: len(table)] if isinstance(table, np.ndarray) else y
-        return selector.select(table, y, rng, rows=rows, run=run)
+            return selector.select_patterns(self.planes, rng, run)
+        if takes == "bits":
+            return selector.select_bits(self.bits(), self.response, rng, self.train)
+        table = self.training_rows()
+        return selector.select_reals(table, self.response[: len(table)], rng, self.train)
 
 
 def pack_drawn(drawn: Drawn) -> PackedFeatures:

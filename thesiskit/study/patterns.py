@@ -301,7 +301,7 @@ class PatternDesign:
             disjoint=wanted.disjoint[0], ld=wanted.ld,
         )  # fmt: skip
         rng = generator(self.config.seed, "ties", division)
-        selection = selector.select(Planes.pack(X, y), y, rng)
+        selection = selector.select_patterns(Planes.pack(X, y), rng)
         features, order = features_of(selection.selected), max(self.model.orders)
         if len(features) < order:
             raise self.config.wrong(

@@ -218,9 +218,15 @@ def select_one(
     if chosen.size == "all" and (real or before is None):  # else None says that all are kept
         size, at_most = split.width, True
     selector = Selector(
-        size, str(chosen.size) if wanted.thresholds else None, before, wanted.ties, wanted.order,
-        chosen.disjoint, wanted.ld, at_most,
-    )  # fmt: skip
+        size,
+        threshold=str(chosen.size) if wanted.thresholds else None,
+        prefiltered=before,
+        ties=wanted.ties,
+        order=wanted.order,
+        disjoint=chosen.disjoint,
+        ld=wanted.ld,
+        at_most=at_most,
+    )
     # which of equal features are kept
     rng = generator(config.seed, "ties", *split.place, str(chosen.size))
     try:
@@ -723,19 +729,16 @@ class SelectionWork(Work):
     # ---- predictions ----
 
     def _predict(self, arm: Method, block: Block) -> Arrays:
-        fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
+        stored = block.read("fit", arm.name) if arm.own else None
         probability, seconds, cross_validated, softened = [], [], [], []
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
             temperature = Temperature.none(split.classes)
             table = split.values(selection.selected, split.test, self.kind.takes)
             started = time.process_time()
-            if fitted is not None:
-                temperature = Temperature(*(fitted[name][s] for name in SOFTENED))
-                posterior = self.posterior(fitted, s, arm, (split, selection), block)
-                softened_model = Fitted(
-                    self.model_of(arm), posterior, temperature if arm.tempered else None
-                )
-                answer = _predict(softened_model, table, split)
+            if stored is not None:
+                fitted = self.fitted(stored, s, arm, (split, selection), block)
+                temperature = fitted.temperature or temperature
+                answer = _predict(fitted, table, split)
             elif arm.method in OTHERS:
                 answer, temperature = self._select_fit_predict(arm, split)
             else:
@@ -754,12 +757,16 @@ class SelectionWork(Work):
         arrays["probability"] = np.concatenate(probability)
         return arrays
 
-    def posterior(self, fitted: Arrays, s: int, arm: Method, pair: Pair, block: Block) -> Any:
-        """Return the posterior of an arm in split s from its stored arrays."""
-        model = self.model_of(arm)
+    def fitted(self, stored: Arrays, s: int, arm: Method, pair: Pair, block: Block) -> Fitted:
+        """Return the model of a method that was fitted in split s, from its stored arrays."""
+        model, (split, selection) = self.model_of(arm), pair
         if model.sampled:
-            fitted = self._draws(block.draws("fit", arm.name), block.key("fit", arm.name)) | fitted
-        return model.unpack(fitted, s, self._training(arm, *pair))
+            stored = self._draws(block.draws("fit", arm.name), block.key("fit", arm.name)) | stored
+        posterior, temperature = model.unpack(stored, s, self._training(arm, *pair)), None
+        if arm.tempered:
+            temperature = Temperature(*(stored[name][s] for name in SOFTENED))
+        transform = split.fitted_transform and split.fitted_transform.take(selection.selected)
+        return Fitted(model, posterior, selection.selected, temperature, transform)
 
     def _inner_losses(self, arm: Method, block: Block) -> np.ndarray:
         """Summarise the excess log losses of a method before each split is tested, (splits, 3).
