@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 ABOUT = {"key", "draws", "identity", "format"}  # of the making, not of the result
-RENAMED: dict[str, str] = {}  # "stage/name" of an array before: its name after
+RENAMED = {"predict/judged": "inner_losses"}  # "stage/name" of an array before: its name after
 # in names of columns and arrays
 TIMES = ("second", "minute", "time", " ms", "ms an", "per draw", "a draw")
 TABLES = "factor table"  # what a process kept depends on which cells it made
@@ -93,13 +93,13 @@ def compare(before: Path, after: Path) -> int:
         for key in sorted(old):
             if left_out(name, key):
                 continue
-            there = RENAMED.get(f"{name.parts[-2]}/{key}", key)
+            there = RENAMED.get(f"{name.parent.name}/{key}", key)
             if there in now and same(old[key], now[there]):
                 equal += 1
             else:
                 different += 1
                 print(f"{name}: {key} {'differs' if there in now else 'is missing'}")
-        new |= {f"{name.parts[-2]}: {key.rpartition('/')[2]}" for key in now.keys() - old.keys()}
+        new |= {f"{name.parent.name}: {key.rpartition('/')[2]}" for key in now.keys() - old.keys()}
     print(f"{len(files)} files, {equal} arrays and columns equal, {different} different")
     if new:
         print(f"only after: {', '.join(sorted(new))}")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from thesiskit.datasets.features import Genotypes, draw_genotypes
+from thesiskit.datasets.features import GenotypesData, draw_genotypes
 from thesiskit.datasets.published import TABLES, MicroarrayData
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.estimators import (
@@ -254,7 +254,7 @@ PAIRS = (
 def pairs() -> Iterator[pd.DataFrame]:
     """Patterns of two loci that are selected from all, with the correction and without."""
     for number, given in enumerate(PAIRS):
-        setting, n = Genotypes(**given, test=4000), given["train"]
+        setting, n = GenotypesData(source="genotypes", **given, test=4000), given["train"]
         for data_set in range(4):
             X, y = draw_genotypes(np.random.default_rng([data_set, number]), setting)
             split = Split(X[:n], y[:n], X[n:], y[n:])

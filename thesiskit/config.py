@@ -588,12 +588,7 @@ class Config(Block):
         Of a logistic model each fold counts.
         """
         folded = not self.selects and self.scheme == "k-fold"
-        return self.replicates * self.n_settings * (self.evaluation.folds if folded else 1)
-
-    @property
-    def n_settings(self) -> int:
-        """How many settings data sets are drawn with; those of one come one after the other."""
-        return 1 if self.data is None else self.data.n_settings
+        return self.replicates * (self.evaluation.folds if folded else 1)
 
 
 # ---- what keys must be like together ----
@@ -649,7 +644,7 @@ def _misfits_of_reals(config: Config) -> Iterator[str]:
         yield "selection.ties: real features hardly tie; leave it out"
     if data is None or data.sizes is None:
         return
-    if not all(data.setting(number).real_features for number in range(data.n_settings)):
+    if not data.real_features:
         yield (
             f"data.source: {data.source} draws binary features here; for model.kind: normal "
             "give real ones, of data.source signals or normal"
@@ -671,10 +666,8 @@ def _misfits_of_sizes(config: Config) -> Iterator[str]:
         return
     if scheme not in (None, "test-set"):
         yield "simulated data come with a test set; leave out evaluation.scheme"
-    for number in range(data.n_settings):
-        sizes = data.setting(number).sizes
-        assert sizes is not None
-        yield too_many(config, sizes.width)
+    if data.sizes is not None:
+        yield too_many(config, data.sizes.width)
 
 
 def two_classes(config: Config, count: int) -> str:

@@ -418,10 +418,10 @@ def read_draws(
 
 
 class Results:
-    """The results of one experiment; its blocks are counted from `first`."""
+    """The results of one experiment."""
 
-    def __init__(self, root: Path, experiment: str, *, first: int = 0):
-        self.root, self.folder, self.first = Path(root), Path(root) / experiment, first
+    def __init__(self, root: Path, experiment: str):
+        self.root, self.folder = Path(root), Path(root) / experiment
 
     def prepare(self) -> None:
         """Make the folder and mark it as ours.
@@ -508,11 +508,11 @@ class Results:
 
     def path(self, stage: str, block: int) -> Path:
         """The file of a block."""
-        return self.folder / stage / f"{self.first + block:04d}.npz"
+        return self.folder / stage / f"{block:04d}.npz"
 
     def draws(self, stage: str, block: int, name: str) -> Path:
         """The file of draws of a block that has this name."""
-        return self.folder / stage / f"{self.first + block:04d}-{name}.nc"
+        return self.folder / stage / f"{block:04d}-{name}.nc"
 
     def save(self, stage: str, block: int, key: str, arrays: dict[str, np.ndarray]) -> None:
         """Write a block's arrays; those that differ between runs go to a .json file beside them."""

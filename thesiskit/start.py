@@ -202,16 +202,12 @@ def _drafted(path: Path, found: Found, folder: Path) -> tuple[str, Config, list[
 def check(path: Path) -> list[str]:
     """Return what a check of the tables of a config finds, a line each."""
     config = load_config(path)
-    data, found = config.data, []
+    data = config.data
     if data is None or data.drawn or not data.apart:
         raise UserError(f"{shown(path)}: no table to check: its data are drawn, or overlap")
-    for number in range(data.n_settings):
-        one = data.setting(number)
-        with config.wrong_data():
-            tables = one.read(path.parent, continuous=getattr(config.model, "continuous", False))
-        name = f"{getattr(one, data.several)[0]}: " if data.several else ""
-        found += [f"{name}{line}" for line in config.check_tables(tables)]
-    return found
+    with config.wrong_data():
+        tables = data.read(path.parent, continuous=getattr(config.model, "continuous", False))
+    return config.check_tables(tables)
 
 
 def _together(found: Found, name: str, table: Any) -> Found:

@@ -8,15 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from commands import arrays, run
+from commands import run
 from rdata_files import Shelf, table_file
 
 from thesiskit.config import load_config
 from thesiskit.datasets import published
 from thesiskit.datasets.published import MicroarrayData, colon
 from thesiskit.errors import ConfigError, DataError
-from thesiskit.models import peers
-from thesiskit.study.design import Design
 
 pytest.importorskip("rdata")
 pytest.importorskip("pooch")
@@ -31,7 +29,7 @@ KNOWN = {  # cases, genes and classes, as README.md beside the files has them
 
 
 def table(name):
-    (found,) = MicroarrayData(source="microarray", sets=[name]).read(Path())
+    (found,) = MicroarrayData(source="microarray", table=name).read(Path())
     return found
 
 
@@ -197,7 +195,7 @@ def study(tmp_path, **more):
         "about": "A test.",
         "replicates": 3,
         "block": 2,
-        "data": {"source": "microarray", "sets": ["west", "alon"]},
+        "data": {"source": "microarray", "table": "west"},
         "evaluation": {"folds": 3},
         "selection": {"features": [3]},
         "model": {"methods": ["corrected", "l2-logistic"]},
@@ -208,60 +206,13 @@ def study(tmp_path, **more):
     return path
 
 
-@pytest.fixture
-def two(shelf, rng, tmp_path):
+def test_what_is_wrong_with_the_table_is_said(shelf, rng, tmp_path):
     shelf("west", *small(rng, 20, 6), ["no", "yes"], [f"w{j}" for j in range(6)])
-    shelf("alon", 500 + 100 * small(rng, 31, 9)[0], np.arange(31) % 2, ["n", "t"])
-    return study(tmp_path)
-
-
-def test_each_table_is_divided_by_itself(two, tmp_path):
-    both = load_config(two)
-    designs = [Design(both, tmp_path, both.data.setting(number)) for number in (0, 1)]
-    assert [one.tables[0].features.shape for one in designs] == [(20, 6), (31, 9)]
-    parts = ((range(2, 3), 20, 6), (range(3, 5), 31, 9))
-    for design, (replicates, n, p) in zip(designs, parts, strict=True):
-        drawn = design.draw(replicates)
-        assert drawn["fold"].shape == (len(replicates), n)
-        splits = list(design.splits(replicates, drawn))
-        assert [(one.replicate, one.fold) for one in splits] == [
-            (replicate, fold) for replicate in replicates for fold in range(3)
-        ]
-        assert {len(one.bits()) for one in splits} == {p}
-        blocks = list(design.column_blocks(splits[0]))
-        original = design.tables[0].features
-        assert (np.concatenate(blocks, axis=1) == original).all()
-    assert "names" in design.draw(range(3, 5))
-    assert "names" not in design.draw(range(5, 6))
-
-
-def test_a_study_has_results_of_each_table_whatever_the_blocks(two, tmp_path, monkeypatch):
-    monkeypatch.setattr(peers, "WHOLE_CS", np.array([1.0]))  # one penalty to choose from: quick
-    found = {}
-    for size, blocks in ((1, 6), (2, 4)):
-        folder = tmp_path / str(size)
-        run("run", study(tmp_path, block=size), "--results", folder, "--jobs", 0)
-        files = sorted((folder / "tables" / "predict").glob("*.npz"))
-        assert len(files) == blocks
-        several = [arrays(path) for path in files]
-        replicates = np.concatenate([one["replicate"] for one in several])
-        assert list(dict.fromkeys(replicates)) == [*range(6)]
-        found[size] = np.concatenate([one["probability"] for one in several], axis=1)
-    np.testing.assert_array_equal(found[1], found[2])
-    assert found[1].shape == (2, 3 * (20 + 31))
-    page = (folder / "tables" / "report.html").read_text()
-    assert "31 cases (n 16 (52 %), t 15 (48 %)), 9 features" in page
-
-
-def test_what_is_wrong_with_a_study_is_said(two, tmp_path, monkeypatch):
-    with pytest.raises(ConfigError, match=r"data\.sets\.1: cannot be 'alone'; did you mean 'alon'"):
-        load_config(study(tmp_path, data={"source": "microarray", "sets": ["west", "alone"]}))
-    with pytest.raises(ConfigError, match=r"west.* is given twice"):
-        load_config(study(tmp_path, data={"source": "microarray", "sets": ["west", "west"]}))
+    with pytest.raises(ConfigError, match=r"data\.table: cannot be 'alone'; did you mean 'alon'"):
+        load_config(study(tmp_path, data={"source": "microarray", "table": "alone"}))
     path = study(tmp_path, selection={"features": [7]})
     assert "cannot keep 7 of 6" in run("run", path, "--results", tmp_path / "c", code=2)
     new = tmp_path / "new.csv"
     new.write_text("a,b\n1,2\n")
-    path = study(tmp_path)
-    said = run("predict", path, "--new", new, "--results", tmp_path / "d", code=2)
+    said = run("predict", study(tmp_path), "--new", new, "--results", tmp_path / "d", code=2)
     assert "microarray does not read new cases" in said

@@ -33,7 +33,7 @@ experiment: drawn
 title: Pairs
 about: Genotypes.
 replicates: 2
-data: { source: genotypes, settings: [{ loci: 20, train: 200, test: 50, pairs: 1, effect: 1.2 }] }
+data: { source: genotypes, loci: 20, train: 200, test: 50, pairs: 1, effect: 1.2 }
 selection: { thresholds: [0.2], order: 2 }
 model: { relevant: [some] }
 report: { parts: [summary, relevance, pair-table, pair-figure] }

@@ -15,7 +15,6 @@ SOURCES = Registry(
         "naive-bayes": "synthetic:NaiveBayesData",
         "mixture": "synthetic:MixtureData",
         "normal": "synthetic:NormalData",
-        "signals": "synthetic:SignalsData",
         "colon": "published:ColonData",
         "microarray": "published:MicroarrayData",
         "breast-cancer": "published:BreastCancerData",

@@ -21,7 +21,6 @@ from scipy import optimize, special
 
 from thesiskit.blocks import (
     AtLeastTwo,
-    Block,
     CaseGroups,
     Count,
     Covariates,
@@ -159,9 +158,17 @@ class EpistasisData(Source):
         return table
 
 
-class Genotypes(Block):
-    """What data sets of genotypes are drawn with."""
+class GenotypesData(Source):
+    """Genotypes of loci, of which some pairs have to do with the response.
 
+    Minor allele frequencies are uniform between 0.05 and 0.5, of the loci that matter between 0.2
+    and 0.5.
+    """
+
+    family: ClassVar = "features"
+    drawn: ClassVar = True
+
+    source: Literal["genotypes"]
     loci: Positive
     """Number of loci; the pairs that matter are the first ones."""
     train: Positive
@@ -187,47 +194,27 @@ class Genotypes(Block):
             raise ValueError(f"loci: {self.pairs} pairs need {2 * self.pairs} loci")
         return self
 
-
-class GenotypesData(Source):
-    """Genotypes of loci, of which some pairs have to do with the response.
-
-    Minor allele frequencies are uniform between 0.05 and 0.5, of the loci that matter between 0.2
-    and 0.5.
-    """
-
-    family: ClassVar = "features"
-    drawn: ClassVar = True
-    several: ClassVar = "settings"
-
-    source: Literal["genotypes"]
-    settings: Annotated[list[Genotypes], Field(min_length=1)]
-    """What the data sets are drawn with, such as `{loci: 300, train: 1000, test: 4000, pairs: 1}`;
-    `replicates` data sets of each."""
+    @property
+    def settings_of_draws(self) -> dict[str, Any]:
+        """What the generator depends on, as it was written in earlier versions."""
+        return {"source": self.source, "settings": [self.model_dump(exclude={"source"})]}
 
     @property
     def divided_at(self) -> tuple[int, int | None]:
-        return self.settings[0].train, self.settings[0].test
+        return self.train, self.test
 
     @property
     def sizes(self) -> Sizes:
-        train, test, loci = (
-            max(getattr(one, name) for one in self.settings) for name in ("train", "test", "loci")
-        )
-        return Sizes(train, test, loci, values=3)
+        return Sizes(self.train, self.test, self.loci, values=3)
 
     @property
     def names(self) -> list[str]:
-        pairs, loci = 2 * self.settings[0].pairs, self.settings[0].loci
+        pairs = 2 * self.pairs
         of_pairs = [f"pair{j // 2 + 1}{'ab'[j % 2]}" for j in range(pairs)]
-        return of_pairs + [f"locus{j + 1}" for j in range(pairs, loci)]
-
-    def misfit(self, kind: str, *, continuous: bool) -> str | None:
-        if kind == "logistic" and len(self.settings) > 1:
-            return "data.settings: a logistic model takes one setting; leave out the others"
-        return None
+        return of_pairs + [f"locus{j + 1}" for j in range(pairs, self.loci)]
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
-        X, response = draw_genotypes(rng, self.settings[0])
+        X, response = draw_genotypes(rng, self)
         values = [["0", "1", "2"]] * X.shape[1]
         classes = ["control", "case"]
         return FeatureTable(X, response, self.names, values, classes, source="drawn genotypes")
@@ -464,7 +451,7 @@ def draw_epistasis(
     }
 
 
-def draw_genotypes(rng: np.random.Generator, data: Genotypes) -> tuple[np.ndarray, np.ndarray]:
+def draw_genotypes(rng: np.random.Generator, data: GenotypesData) -> tuple[np.ndarray, np.ndarray]:
     """Draw genotypes (n, p) of 0, 1 and 2, and responses (n,), a half expected in each class."""
     n, p = data.train + data.test, data.loci
     frequency = rng.uniform(0.05, 0.5, p)

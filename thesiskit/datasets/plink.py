@@ -160,8 +160,7 @@ class Genotypes:
         tables, beds = arguments[0], [bed for table in arguments[0] for bed in table.beds]
         first = np.cumsum([0] + [len(table.beds) for table in tables])
         file = [table.file + start for table, start in zip(tables, first, strict=False)]
-        case = np.concatenate([table.case for table in tables])
-        return Genotypes(beds, np.concatenate(file), case)
+        return Genotypes(beds, np.concatenate(file), np.concatenate([t.case for t in tables]))
 
     @cached_property
     def missing(self) -> np.ndarray:
@@ -257,20 +256,11 @@ def read_plink(
     for name, column in aside.items():
         aside[name] = ["" if column[row] == "0" else column[row] for row in rows]
     columns = _covariates(path, covariates, families, cases)
-    return FeatureTable(
-        genotypes,
-        response,
-        features,
-        [GENOTYPES] * len(place),
-        CLASSES,
-        alleles,
-        {features[j]: "" for j in np.flatnonzero(place < 0)},
-        source=path.name,
-        ids=ids,
-        notes=[f"{cut(path.name)}: {note}" for note in notes],
-        aside=aside,
-        covariates={name: column[rows] for name, column in columns.items()},
-    )
+    about: dict[str, Any] = {"source": path.name, "ids": ids, "aside": aside}
+    about["notes"] = [f"{cut(path.name)}: {note}" for note in notes]
+    about["covariates"] = {name: column[rows] for name, column in columns.items()}
+    values, absent = [GENOTYPES] * len(place), {features[j]: "" for j in np.flatnonzero(place < 0)}
+    return FeatureTable(genotypes, response, features, values, CLASSES, alleles, absent, **about)
 
 
 class Loci(NamedTuple):
@@ -417,20 +407,21 @@ def _responses(phenotypes: list[str], file: str, *, train: bool) -> tuple[np.nda
     texts: dict[str, Any] = {
         text: int(text) if text.lstrip("-").isdecimal() else text for text in {*phenotypes}
     }
-    values = {*texts.values()} - {-9, 0, "NA", "nan", "NaN"}
-    odd = sorted(map(str, values - {1, 2}))
+    kinds = {*texts.values()} - {-9, 0, "NA", "nan", "NaN"}
+    odd = sorted(map(str, kinds - {1, 2}))
     if odd:
         raise DataError(
             f"{file} is {few(odd, 3)} in some cases; it must be 1 (control) or 2 (case), and -9 "
             "or 0 if it is missing (for other coding: plink --pheno FILE --make-bed)"
         )
-    if not values or (train and len(values) < 2):
+    if not kinds or (train and len(kinds) < 2):
         remedy = "; write 1 (control) and 2 (case), as `plink --pheno FILE --make-bed` does"
-        if values == {1} and 0 in texts.values():
+        if kinds == {1} and 0 in texts.values():
             remedy = "; a 0 counts as missing (`plink --1 --make-bed` makes 1 and 2 of 0 and 1)"
-        problem = "is missing in all cases"
-        problem = f"is {values.pop()} in all cases that have one" if values else problem
-        raise DataError(f"{file} {problem}{remedy}")
+        fault = (
+            f"is {kinds.pop()} in all cases that have one" if kinds else "is missing in all cases"
+        )
+        raise DataError(f"{file} {fault}{remedy}")
     codes = np.array([{1: 1, 2: 2}.get(texts[text], 0) for text in phenotypes])
     rows = np.flatnonzero(codes)
     return rows, codes[rows].astype(np.int32) - 1

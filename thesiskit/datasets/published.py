@@ -29,11 +29,11 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from thesiskit.blocks import Transforms, distinct
+from thesiskit.blocks import Transforms
 from thesiskit.datasets import SOURCES
-from thesiskit.datasets.source import MISSING, FeatureTable, Source, Table, WrongKeyError
+from thesiskit.datasets.source import MISSING, FeatureTable, Source, Table
 from thesiskit.defaults import NO_TRANSFORM
 from thesiskit.errors import DataError, UserError, cut, quoted
 from thesiskit.files import read_bytes
@@ -129,31 +129,22 @@ class VotesData(Source):
 
 
 class MicroarrayData(Source):
-    """Published tables of gene expression, one after the other: a study of several tables."""
+    """A published table of gene expression."""
 
     family: ClassVar = "table"
-    several: ClassVar = "sets"
 
     source: Literal["microarray"]
-    sets: Annotated[list[Literal[*TABLES]], Field(min_length=1)] = list(TABLES)  # type: ignore
-    """Which tables, by the first author of their papers; all ten unless given. `replicates` random
-    divisions of each are made. Files are looked for in the folder that the variable
-    `THESISKIT_DATA_DIR` names, and else fetched once."""
+    table: Literal[*TABLES]  # type: ignore
+    """Which table, by the first author of its paper. Its file is looked for in the folder that the
+    variable `THESISKIT_DATA_DIR` names, and else fetched once."""
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
     """For models of binary features: a gene becomes 1 where it exceeds its median over the training
     cases, or over all."""
     transform: Transforms = [NO_TRANSFORM]
 
-    _each_once = field_validator("sets")(distinct)
-
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
-        """Return the only table."""
-        if len(self.sets) > 1:
-            raise WrongKeyError(
-                "sets", f"here one table is needed, not {len(self.sets)}; give one, such as "
-                f"data.sets: [{self.sets[0]}]",
-            )  # fmt: skip
-        return [_microarray(self.sets[0])]
+        """Return the table."""
+        return [_microarray(self.table)]
 
 
 # ---- the tables ----

@@ -297,7 +297,6 @@ class Source(Block):
     drawn : whether cases are drawn with random numbers, not read.
     real : whether responses can be real numbers.
     apart : whether each case is by itself; windows of one text overlap.
-    several : the key that lists settings or tables, if a study takes one after the other.
     published : of a published table, what it is and under which licence; else empty.
     """
 
@@ -305,7 +304,6 @@ class Source(Block):
     drawn: ClassVar[bool] = False
     real: ClassVar[bool] = False
     apart: ClassVar[bool] = True
-    several: ClassVar[str] = ""
     published: ClassVar[str] = ""
 
     source: str  # its name, as a Literal
@@ -347,17 +345,6 @@ class Source(Block):
     def names(self) -> list[str]:
         """What drawn features are called, if patterns of them can be selected; else nothing."""
         return []
-
-    @property
-    def n_settings(self) -> int:
-        """How many settings or tables there are, one after the other."""
-        return len(getattr(self, self.several)) if self.several else 1
-
-    def setting(self, number: int) -> "Source":
-        """Return the source of one of them, whose data sets all have the same shape."""
-        if not self.several:
-            return self
-        return self.model_copy(update={self.several: [getattr(self, self.several)[number]]})
 
     def misfit(self, kind: str, *, continuous: bool) -> str | None:
         """Say which key has nothing to do with such a model, and what to do; None if all is well.

@@ -1,17 +1,14 @@
 """Data drawn from the models of the thesis, and from models of real features."""
 
 from collections.abc import Callable
-from itertools import product
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from thesiskit.blocks import (
-    Block,
     Count,
     Counts,
-    Number,
     Pair,
     Positive,
     PositiveNumber,
@@ -24,7 +21,6 @@ from thesiskit.errors import DataError
 Alpha = Annotated[float, Field(strict=True, gt=0)] | Literal["prior"]
 ClassCounts = Annotated[list[Count], Field(min_length=2, max_length=20)]
 ONE_CLASS = "the training cases came out with one class 10,000 times; draw more cases"
-VARIED = ("relevant", "of", "effect", "alpha", "train")  # keys of a setting that may be lists
 
 
 class _DrawnTable(Source):
@@ -208,128 +204,6 @@ class NormalData(_DrawnTable):
             test=self.test,
             class_prior=priors.dirichlet,
         )
-
-
-def _or_a_list(schema: dict[str, Any]) -> None:
-    """Say in the schema for editors that a list may stand for the value."""
-    one = {key: schema.pop(key) for key in list(schema) if key not in ("title", "default")}
-    schema["anyOf"] = [one, {"type": "array", "items": one, "minItems": 1}]
-
-
-Varied = Field(json_schema_extra=_or_a_list)
-
-
-class Setting(Block):
-    """What data sets are drawn with."""
-
-    relevant: Annotated[Count | None, Varied] = None
-    """How many features differ between the classes; the others are noise."""
-    of: Annotated[Positive, Varied]
-    """How many features there are in all."""
-    effect: Annotated[Number | None, Varied] = None
-    """By how many standard deviations the class means of a relevant feature differ. Features are
-    normal, and the same in both classes but for that."""
-    alpha: Annotated[PositiveNumber | None, Varied] = None
-    """In place of `relevant` and `effect`: binary features of the thesis's naive Bayes model."""
-    train: Annotated[Counts, Varied]
-    """Numbers of training cases in class 0 and class 1."""
-    test: Counts
-    """Numbers of test cases in class 0 and class 1."""
-
-    _some_cases = field_validator("train", "test")(_some_of_each)
-
-    @model_validator(mode="after")
-    def _one_model(self):
-        signals = self.relevant is not None and self.effect is not None
-        if (self.relevant is None) != (self.effect is None) or signals == (self.alpha is not None):
-            raise ValueError("give either `relevant` and `effect`, or `alpha`")
-        if self.relevant is not None and self.relevant > self.of:
-            raise ValueError(f"relevant ({self.relevant:,}) must be at most of ({self.of:,})")
-        return self
-
-
-def _all_combinations(grid: Any) -> list[Any]:
-    """Return the settings that a setting stands for: its values may be lists."""
-    if not isinstance(grid, dict):
-        return [grid]  # which is not valid, and will be said so
-    lists = {
-        name: value
-        for name, value in grid.items()
-        if name in VARIED
-        and isinstance(value, list)
-        # two numbers of cases are those of one setting
-        and not (name == "train" and not any(isinstance(cases, list) for cases in value))
-    }
-    for name, value in lists.items():
-        if not value:
-            raise ValueError(f"{name} is an empty list; give at least one value")
-    return [grid | dict(zip(lists, one, strict=True)) for one in product(*lists.values())]
-
-
-class SignalsData(Source):
-    """Normal features, some of them relevant; `replicates` data sets of each of several settings.
-
-    Naive Bayes takes each feature cut at its median over the training cases, as it takes a table
-    of the user's; `l2-logistic` takes the values themselves.
-    """
-
-    family: ClassVar = "table"
-    drawn: ClassVar = True
-    several: ClassVar = "settings"
-
-    source: Literal["signals"]
-    settings: Annotated[list[Setting], Field(min_length=1)]
-    """What the data sets are drawn with, such as `{relevant: 5, of: 2000, effect: 1.5, train: [30,
-    30], test: [1000, 1000]}`; `replicates` data sets of each. A value may also be a list: the
-    settings are then all combinations (only `test` is the same for all)."""
-
-    @field_validator("settings", mode="before")
-    @classmethod
-    def _one_by_one(cls, value):
-        if not isinstance(value, list):
-            return value
-        return [setting for grid in value for setting in _all_combinations(grid)]
-
-    @field_validator("settings")
-    @classmethod
-    def _each_once(cls, value):
-        for i, setting in enumerate(value):
-            if setting in value[:i]:
-                raise ValueError(f"setting {i + 1} is the same as an earlier one; leave it out")
-        return value
-
-    @property
-    def real_features(self) -> bool:
-        return self.settings[0].alpha is None
-
-    @property
-    def sizes(self) -> Sizes:
-        return Sizes(
-            max(sum(setting.train) for setting in self.settings),
-            max(sum(setting.test) for setting in self.settings),
-            max(setting.of for setting in self.settings),
-        )
-
-    def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
-        """Return a data set of the only setting; its features are real, unless alpha is given."""
-        (setting,) = self.settings
-        if setting.alpha is not None:
-            return draw_naive_bayes(
-                rng,
-                features=setting.of,
-                alpha=setting.alpha,
-                train=setting.train,
-                test=setting.test,
-                class_prior=priors.class_prior,
-            )
-        assert setting.effect is not None
-        tables = []
-        for counts in (setting.train, setting.test):
-            response = _classes(counts)
-            features = rng.standard_normal((len(response), setting.of), dtype=np.float32)
-            features[:, : setting.relevant] += np.float32(setting.effect) * response[:, None]
-            tables.append(Table(features, response))
-        return Drawn(tables[0], tables[1], np.nan, {})
 
 
 def _classes(counts: Any) -> np.ndarray:

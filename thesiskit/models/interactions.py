@@ -248,10 +248,9 @@ class _Walk:
             complete = complete and bool(self.planes.complete[first // LANES])
         parts = np.split(words, [self.planes.width0], axis=2)
         counts = np.stack([count_bits(part, 2) for part in parts], axis=2)
-        n_heads = words.shape[1] // values
-        left_words = kernel.Left(words, counts, self.rank[places], n_heads, complete)
+        side = kernel.Left(words, counts, self.rank[places], words.shape[1] // values, complete)
         buffer, tally, cells = self._buffers()
-        scan = kernel.Scan(self.right, left_words, self.rank, buffer, tally, cells)
+        scan = kernel.Scan(self.right, side, self.rank, buffer, tally, cells)
         while not scan.done:
             bound = 0.0 if best is None else float(best.bound) * (1 - NEARLY)
             rows = buffer[: scan.go(bound, form)].astype(np.int64)
@@ -328,8 +327,7 @@ class _Screening:
         self.planes, self.k, self.cut, self.order = planes, k, cut, order
         self.requested, self.at_most = k, at_most
         self.disjoint, self.ld, self.seed, self.run = disjoint, ld, seed, run
-        self.selected = np.empty(0, dtype=np.int64)
-        self.selected_counts = np.empty((0, 4), dtype=np.int64)
+        self.selected, self.selected_counts = np.empty(0, np.int64), np.empty((0, 4), np.int64)
         self.varying = _Tally()
         self.lists = 0  # how many lists were made before this one; -1 when what is left is counted
         self.n_before = 0  # how many patterns were kept before this list
@@ -608,13 +606,12 @@ def forecast(planes: Planes, order: int, run: Run = Run()) -> tuple[int, float]:
     places = np.flatnonzero(planes.feature >= 0)
     walk = _Walk(planes, places, len(places), order)
     best = Best(1, Fraction(1), 0, np.empty(0, dtype=np.int64))
-    first, seconds, n_met = 0 if order > 2 else -1, [], 1  # the place of a first feature
+    first, seconds, hits = 0 if order > 2 else -1, [], 1  # the place of a first feature
     for _ in range(3 if order > 1 else 0):
         started = time.perf_counter()
         block = places[first + 1 : first + 1 + LANES]
-        block = block[walk.kind[block] == walk.kind[block[0]]]
-        n_met = walk.work((first, block), best, run.form)[2]
+        hits = walk.work((first, block[walk.kind[block] == walk.kind[block[0]]]), best, run.form)[2]
         seconds.append(time.perf_counter() - started)
     threads = run.threads or cpu_count() or 1
-    all_ = walk.total() * min(seconds, default=0.0) / max(1, n_met) / threads
+    all_ = walk.total() * min(seconds, default=0.0) / max(1, hits) / threads
     return planes.number_of_patterns(order), all_

@@ -252,8 +252,7 @@ def decode(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return features and values of patterns, (m, 3) each, in order of features; -1: none."""
     numbers = np.asarray(numbers, dtype=np.int64)[:, None]
     steps = np.array([2, 1, 0])
-    triple = numbers >> (steps * NARROW) & ((1 << NARROW) - 1)
-    pair = numbers >> (steps * WIDE) & ((1 << WIDE) - 1)
+    triple, pair = (numbers >> (steps * bits) & ((1 << bits) - 1) for bits in (NARROW, WIDE))
     parts = np.where(numbers >> TRIPLE & 1, triple, pair)
     features, values = np.divmod(parts - 1, MOST_VALUES)
     return features, np.where(parts > 0, values, -1)
@@ -267,11 +266,8 @@ def features_of(numbers: np.ndarray) -> np.ndarray:
 
 def words(numbers: np.ndarray, names: Sequence[str], values: Sequence[Sequence[str]]) -> list[str]:
     """Return patterns as people write them, such as "rs1=2, rs7=0"."""
-    texts = []
-    for features, codes in zip(*decode(numbers), strict=True):
-        pairs = [(f, v) for f, v in zip(features, codes, strict=True) if f >= 0]
-        texts.append(", ".join(f"{names[f]}={values[f][v]}" for f, v in pairs))
-    return texts
+    pairs = ([*zip(*pattern, strict=True)] for pattern in zip(*decode(numbers), strict=True))
+    return [", ".join(f"{names[f]}={values[f][v]}" for f, v in pair if f >= 0) for pair in pairs]
 
 
 def express(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -284,9 +280,8 @@ def express(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
     needed = features_of(numbers).tolist()
     columns = {f: _read(codes, rows, slice(f, f + 1), -2)[:, 0] for f in needed}
     result = np.ones((len(rows), len(features)), dtype=np.float32)
-    patterns = zip(features.tolist(), values.tolist(), strict=True)
-    for column, (names, pattern_codes) in zip(result.T, patterns, strict=True):
-        for feature, value in zip(names, pattern_codes, strict=True):
+    for column, names, cells in zip(result.T, features.tolist(), values.tolist(), strict=True):
+        for feature, value in zip(names, cells, strict=True):
             if feature >= 0:
                 column[:] *= columns[feature] == value
         for feature in names:

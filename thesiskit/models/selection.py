@@ -349,10 +349,10 @@ def select_features(
     if not (binary and isinstance(X, PackedFeatures)):
         raise UserError("the naive Bayes model needs binary features and a response of 0 and 1")
     rule = ties if cut is None else THRESHOLD
-    selection = _select_binary(X, y, cases, k, cut, rng, rule)
+    result = _select_binary(X, y, cases, k, cut, rng, rule)
     if prefiltered is None:
-        return selection
-    return _leave_out_unseen(selection, X, y, cases, rule, prefiltered)
+        return result
+    return _leave_out_unseen(result, X, y, cases, rule, prefiltered)
 
 
 def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
@@ -522,8 +522,7 @@ def squares(n_present: np.ndarray, present: np.ndarray) -> np.ndarray:
     n, s = n0 + n1, n_present.sum(axis=1).astype(float)
     denominator = n0 * n1 * s * (n - s)
     difference = n * n_present[:, 1] - n1 * s
-    zeros = np.zeros(len(difference))
-    return np.divide(difference**2, denominator, out=zeros, where=denominator > 0)
+    return np.divide(difference**2, denominator, out=np.zeros(len(s)), where=denominator > 0)
 
 
 def by_lot(rng: np.random.Generator) -> Callable[[np.ndarray, int], np.ndarray]:
@@ -554,8 +553,8 @@ def keep(score, exact, k, cut, lot):
     tied = near[np.array([square == cut for square in squares], dtype=bool)[place]]
     tied_selected = tied[:0]
     if k is not None:
-        n_missing = k - len(sure) - len(above)
-        tied_selected = tied if n_missing == len(tied) else lot(tied, n_missing)
+        n_needed = k - len(sure) - len(above)
+        tied_selected = tied if n_needed == len(tied) else lot(tied, n_needed)
     positions = np.concatenate([sure, above, tied_selected])
     return positions[np.lexsort((positions, -score[positions]))], cut, tied, len(tied_selected)
 
@@ -691,10 +690,9 @@ def select_by_f(
     have = np.broadcast_to(counts, (len(f), len(counts))) if present is None else present
     if threshold is None:
         # F of equal columns can differ in the last digit, so near ones count as equal
-        def largest(at: np.ndarray) -> tuple[list[float], np.ndarray]:
-            return [float(score[at].max())], np.zeros(len(at), dtype=np.intp)
-
-        place, cut, ties, tied_kept = keep(score, largest, k, None, by_lot(rng))
+        place, cut, ties, tied_kept = keep(
+            score, lambda at: ([float(score[at].max())], 0 * at), k, None, by_lot(rng)
+        )
     else:
         place = np.flatnonzero(score > f_limits(threshold, have[varies]))
         place = place[np.argsort(-score[place], kind="stable")]

@@ -471,19 +471,13 @@ class Score:
     """
 
     def __init__(
-        self,
-        tested: Tested,
-        name: str,
-        probability: np.ndarray,
-        keys: dict[str, object] | None = None,
-        *,
-        linear: bool = False,
+        self, tested: Tested, name: str, p: np.ndarray, keys: dict | None = None, *, linear=False
     ):
-        self.tested, self.name, self.probability = tested, name, probability
+        self.tested, self.name, self.probability = tested, name, p
         self.keys, self.linear = keys or {}, linear
-        self.predicted = most_probable(probability)
-        self.wrong, self.risk = self.predicted != tested.response, 1 - probability.max(axis=1)
-        self.loss = losses(probability, tested.response)
+        self.predicted = most_probable(p)
+        self.wrong, self.risk = self.predicted != tested.response, 1 - p.max(axis=1)
+        self.loss = losses(p, tested.response)
         self.error, self.expected = float(self.wrong.mean()), float(self.risk.mean())
         self.amlp = float(self.loss.mean())
 
@@ -603,14 +597,10 @@ def headline(scores: Sequence[Score], *first: Score) -> list[str]:
     """
     scores = [score for score in scores if not np.isnan(score.amlp)]  # some predict nothing
     best = sorted(scores, key=lambda score: score.amlp)[:MOST_LINES]
-    rows = [
-        (score.name, f"{score.error:.3f}", f"{score.expected:.3f}", f"{score.amlp:.3f}")
-        for score in [*first, *(score for score in scores if score in best)]
-    ]
-    lines = aligned(["", "error", "expected", "AMLP"], rows)
-    if len(best) < len(scores):
-        lines.append(f"(the best {len(best)} of {len(scores)} by AMLP)")
-    return lines
+    more = [f"(the best {len(best)} of {len(scores)} by AMLP)"] if len(best) < len(scores) else []
+    best = [*first, *(score for score in scores if score in best)]
+    rows = [(s.name, *(f"{x:.3f}" for x in (s.error, s.expected, s.amlp))) for s in best]
+    return aligned(["", "error", "expected", "AMLP"], rows) + more
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

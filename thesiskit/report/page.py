@@ -137,8 +137,7 @@ def explain_once(items: list[dict]) -> None:
         text = " ".join((item["caption"], *item.get("lead", ())))
         new_terms = {}
         terms = [*zip(item.get("short", ()), item.get("meanings", ()), strict=True)]
-        terms += [(group, explain(group)) for group, _ in item.get("groups", ())]
-        for name, meaning in terms:
+        for name, meaning in terms + [(head, explain(head)) for head, _ in item.get("groups", ())]:
             if meaning and meaning not in explained:
                 explained.add(meaning)
                 if not any(f"{name}{words} the " in text for words in (",", " is")):
@@ -241,8 +240,7 @@ def _of_numbers(exhibit: Exhibit, verified: pd.DataFrame | None) -> str:
         return "values not printed" if exhibit.part else ""
     if verified is None:
         return ""
-    patterns = exhibit.numbers
-    covered = [any(fnmatchcase(key, text) for text in patterns) for key in verified["key"]]
+    covered = [any(fnmatchcase(key, text) for text in exhibit.numbers) for key in verified["key"]]
     rows = verified[covered]
     if rows.empty:
         return "not compared"

@@ -21,7 +21,7 @@ from thesiskit.report import (
     stages,
     summary,
 )
-from thesiskit.report.record import EXACT, Record, several_tables
+from thesiskit.report.record import EXACT, Record
 
 MOST_ROWS = 100_000  # of the predictions that a stage writes, if those of a data set are fewer
 
@@ -66,10 +66,7 @@ REDUCTION = Need("a reduction", lambda c: c["reduction"] is not None)
 HMM = Need("data.source: hidden-markov", lambda c: bool(c["data"] and "transition" in c["data"]))
 TEST_SET = Need("a test set", lambda c: c["scheme"] == "test-set")
 TESTS = Need("test cases", lambda c: c["scheme"] != "none")
-TABLES = Need("several tables in data.sets", lambda c: bool(several_tables(c)))
-ONE_TABLE = Need("one table in data.sets", lambda c: not several_tables(c))
 ARROWS = Need("data.arrows", lambda c: bool(c["data"] and c["data"].get("arrows")))
-ALIKE = Need("data sets of one kind", lambda c: len((c["data"] or {}).get("settings") or []) < 2)
 DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
 PATTERNS = Need("patterns of discrete features", lambda c: bool(c.get("of_patterns")))
 GROUPS = Need("two groups (evaluation.feature_groups)", lambda c: c["evaluation"]["groups"] > 1)
@@ -135,20 +132,18 @@ class Part(NamedTuple):
         return re.sub(r" \(fig-[^)]*\)", "", said)  # labels of the thesis
 
 
-_PATTERNS = (DATA, SELECTION, PATTERNS, RELEVANT, KNOWN, ALIKE)
+_PATTERNS = (DATA, SELECTION, PATTERNS, RELEVANT, KNOWN)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
     "data-card": Part(stages.data_card, (DATA,)),
     "selected-features": Part(posteriors.selected_table, (DATA, SELECTION, KEPT)),
     "pool-features": Part(posteriors.pool_table, (DATA, SELECTION, POOL)),
-    "relevance": Part(
-        posteriors.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN, ALIKE)
-    ),
+    "relevance": Part(posteriors.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN)),
     "pair-table": Part(posteriors.pair_table, _PATTERNS),
     "pair-figure": Part(posteriors.pair_figure, _PATTERNS),
     "screened-answers": Part(
-        predicted.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN, ALIKE)
+        predicted.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN)
     ),
     "predictions": Part(stages.prediction_table, (DATA, TESTS)),
     "selection-table": Part(scores.selection_table, (DATA, SELECTION)),
@@ -206,7 +201,6 @@ PARTS: dict[str, Part] = {
 }
 
 
-OF_SEVERAL = ("data-card", "timing-table")  # parts of studies of several tables, too
 OWN = (
     "summary", "data-card", "screened-answers", "relevance", "temperature-table",
     "pair-table", "pair-figure", "selected-features", "pool-features", "predictions",
@@ -239,10 +233,7 @@ def parts_without_tests(config: dict[str, Any]) -> list[str]:
 
 def _lacking(name: str, config: dict[str, Any]) -> list[Need]:
     """Return what a part needs and the config does not have."""
-    needs = PARTS[name].needs
-    if TABLES not in needs and name not in OF_SEVERAL:
-        needs = (ONE_TABLE, *needs)
-    return [need for need in needs if not need.met(config)]
+    return [need for need in PARTS[name].needs if not need.met(config)]
 
 
 def stage_rows(record: Record, stage: str) -> pd.DataFrame | None:
@@ -254,24 +245,23 @@ def stage_rows(record: Record, stage: str) -> pd.DataFrame | None:
     """
     if _lacking("selected-features" if stage == "select" else "predictions", record.config):
         return None
-    config, folds = record.config, record.folds
-    every = config["replicates"] * len(config["data"].get("settings") or [1])
+    config, folds, n_sets = record.config, record.folds, record.config["replicates"]
     first = Record(record.results, folds, config | {"replicates": 1})
     if stage == "select":
         used = first if config["drawn"] else record
         frame = posteriors.selected_table(used, fitted=False)[0].frame
-        if config["drawn"] and every > 1:
-            frame.insert(0, f"data set, 1 of {every:,}", 1)
+        if config["drawn"] and n_sets > 1:
+            frame.insert(0, f"data set, 1 of {n_sets:,}", 1)
         return frame
     blocks = -(-MOST_ROWS // (len(first.arms) * len(first.response)))
     several = Record(record.results, min(folds * blocks, record.n_blocks), config)
     frame = stages.prediction_table(several)[0].frame
     sets = int(several.predictions["replicate"].max()) + 1
     kept = min(sets, max(1, MOST_ROWS * sets // len(frame)))
-    if kept < every:
+    if kept < n_sets:
         name = "data set" if config["drawn"] else "replicate"
         number = frame.pop(name) if name in frame else pd.Series(1, index=frame.index)
-        frame.insert(1, f"{name}, 1 to {kept:,} of {every:,}", number)
+        frame.insert(1, f"{name}, 1 to {kept:,} of {n_sets:,}", number)
         frame = frame[number <= kept]
     return frame
 

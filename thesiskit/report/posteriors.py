@@ -26,15 +26,15 @@ from thesiskit.report.layout import (
 from thesiskit.report.record import Record
 from thesiskit.report.stages import FITTED_TO, listed
 
-LineStyle = str | tuple[int, tuple[int, ...]]
-LINES: tuple[LineStyle, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
-STYLES: dict[str, LineStyle] = {"complete": "-", "corrected": "--", "uncorrected": ":"}
-OF: tuple[LineStyle, ...] = ("--", (0, (3, 1, 1, 1)), "-.", (0, (5, 1)))  # by number pre-filtered
+LINES: tuple[str | tuple, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
+STYLES: dict[str, str | tuple] = {"complete": "-", "corrected": "--", "uncorrected": ":"}
+OF: tuple[str | tuple, ...] = ("--", (0, (3, 1, 1, 1)), "-.", (0, (5, 1)))  # by number pre-filtered
 NEGLIGIBLE = 1e-3  # of the highest point
 NAMED = 10  # features of the figure
 MOST_DRAWN = 25  # patterns of a figure
 Row = dict[str, object]
-Curve = tuple[str, LineStyle, np.ndarray, np.ndarray]  # a posterior: its name, line, x and y
+Curve = tuple[str, str | tuple, np.ndarray, np.ndarray]  # a posterior: its name, line, x and y
+Panels = dict[str, list[Curve]]  # by title
 ENDS = (0.05, 0.95)  # of intervals
 MOST_SHOWN = 20  # features of a selection, on the page
 COOL = 1.05  # a temperature up to here mends nothing that one would see
@@ -65,7 +65,7 @@ def log_alpha(record: Record) -> list[Figure]:
     """Posterior of log alpha, one panel per selection (fig-post-alpha)."""
     complete = [arm for arm in record.main_arms if arm.method == "complete"]
     partial = [label for label in record.labels if label not in {arm.label for arm in complete}]
-    panels: dict[str, list[Curve]] = {}
+    panels: Panels = {}
     for label, options in product(partial, record.untempered_options):
         corrected = record.find(label, "corrected", options=options)
         uncorrected = record.find(label, "uncorrected", options=options)
@@ -95,14 +95,13 @@ def log_alpha(record: Record) -> list[Figure]:
 def log_alphas(record: Record, column: int) -> np.ndarray:
     """Return log alpha at the points of an arm in the first training set."""
     alpha = record.fits["alpha"][0]
-    grids = np.broadcast_to(alpha, (len(record.own), alpha.shape[-1]))
-    return np.log(grids[column])
+    return np.log(np.broadcast_to(alpha, (len(record.own), alpha.shape[-1]))[column])
 
 
 def log_ratio(record: Record) -> list[Figure]:
     """Posterior of log rho, how far apart class means are; one panel for each selection."""
     origins = list(dict.fromkeys(label.partition(" of ")[2] for label in record.labels))
-    x, panels = np.log(record.fits["ratio"]), dict[str, list[Curve]]()
+    x, panels = np.log(record.fits["ratio"]), Panels()
     for base, options in product(
         dict.fromkeys(map(base_label, record.labels)), record.untempered_options
     ):
@@ -147,17 +146,11 @@ def _truth(record: Record, name: str) -> list[float]:
 
 
 def _draw_posteriors(
-    panels: dict[str, list[Curve]],
-    truth: list[float],
-    x_label: str,
-    y_label: str,
-    *,
-    margin: float,
-    level: float | None = None,
+    panels: Panels, truth: list[float], x_label: str, y_label: str, margin: float, level: float = 0
 ):
     """Draw the posteriors of each panel, where they are above NEGLIGIBLE of the highest point.
 
-    level : the prior probability of each point, which is drawn as well.
+    level : the prior probability of each point, which is drawn as well; 0 if it is not.
     """
     figure, axes = grid(len(panels), 2, height=lambda rows: 2.4 * rows + 0.4, sharex=True)
     x_shown = list(truth)
@@ -165,7 +158,7 @@ def _draw_posteriors(
         for words, line, x, y in curves:
             axis.plot(x, y, color=INK, linestyle=line, label=words)
             x_shown += list(x[y > NEGLIGIBLE * y.max()])
-        if level is not None:
+        if level:
             axis.axhline(level, color=GREY, linewidth=1, zorder=0)
         for value in truth:
             axis.axvline(value, color=GREY, linewidth=1.5, zorder=0)
@@ -429,8 +422,7 @@ class Relevance:
     @property
     def words(self) -> str:
         """How many are relevant, such as "12 of 2,000 features (90 % interval 3 to 40)"."""
-        quantiles = [self.relevant_count_quantile(level) for level in (0.5, *ENDS)]
-        middle, low, high = map(number_words, quantiles)
+        middle, low, high = (number_words(self.relevant_count_quantile(q)) for q in (0.5, *ENDS))
         return f"{middle} of {self.p:,.0f} {self.unit}s (90 % interval {low} to {high})"
 
     @property
@@ -504,8 +496,7 @@ def _relevance(
 def _widest(record: Record) -> list[Relevance]:
     estimates = relevances(record)
     # of patterns that share features, each counts as much evidence of its own
-    disjoint = [estimate for estimate in estimates if "disjoint" in estimate.arm.label]
-    estimates = disjoint or estimates
+    estimates = [e for e in estimates if "disjoint" in e.arm.label] or estimates
     most = max((record.kept(estimate.arm.label) for estimate in estimates), default=0)
     return [estimate for estimate in estimates if record.kept(estimate.arm.label) == most]
 
@@ -542,8 +533,7 @@ def relevance_sentence(record: Record) -> str:
 
 def _correlated(record: Record, estimates: list[Relevance]) -> float:
     """Return the largest temperature of the same methods if it shows correlation, else 0."""
-    arms = [estimate.arm for estimate in estimates]
-    methods = {(arm.label, arm.method, arm.relevant) for arm in arms}
+    methods = {(e.arm.label, e.arm.method, e.arm.relevant) for e in estimates}
     tau = [
         float(np.median(fitted.tau))
         for arm, fitted in temperatures(record).items()
@@ -560,8 +550,9 @@ def relevance_part(record: Record) -> list[Table | Figure]:
         arm = estimate.arm
         row: Row = {"features": base_label(arm.label), "method": arm.words, "of": round(estimate.p)}
         for name, level in (("median", 0.5), ("low", ENDS[0]), ("high", ENDS[1])):
-            count = estimate.relevant_count_quantile(level)
-            row[f"relevant of all: {name}"] = float(f"{count:.2g}")
+            row[f"relevant of all: {name}"] = float(
+                f"{estimate.relevant_count_quantile(level):.2g}"
+            )
         row["relevant of those kept"] = f"{estimate.expected:.1f}"
         rows.append(row)
     sets, about = record.n_sets, ""
@@ -596,9 +587,8 @@ def _relevance_figure(record: Record, estimates: list[Relevance], about: str) ->
     often, has_legend = typical.often, len(estimates) > 1
     # lines for all sizes, or for all numbers before a screening
     for i, estimate in enumerate(widest if len(widest) > 1 else estimates):
-        color = INK if i < len(LINES) else GREY
-        style = LINES[i % len(LINES)]
-        look = {"linestyle": style, "color": color, "marker": "o", "markersize": 3}
+        look: Row = {"linestyle": LINES[i % len(LINES)], "color": INK if i < len(LINES) else GREY}
+        look |= {"marker": "o", "markersize": 3}
         pi_axis.plot(estimate.pi, estimate.weight, label=kept_words(estimate.arm.label), **look)
         if estimate is typical or len(widest) > 1:
             values = np.sort(estimate.probability[estimate.often])[::-1]
@@ -852,10 +842,9 @@ def temperature_table(record: Record) -> list[Table]:
         "the same evidence was counted; at 1 there is nothing to mend."
     )
     if max(tau.max() for tau, _ in by_arm.values()) > USELESS:
-        bound = format_temperature(np.inf)
         caption += (
-            f" Where it is {bound}, the features predict nothing, and the classes become "
-            "about as probable as they are frequent."
+            f" Where it is {format_temperature(np.inf)}, the features predict nothing, and the "
+            "classes become about as probable as they are frequent."
         )
     if sets > 1:
         caption += (

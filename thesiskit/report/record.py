@@ -84,17 +84,6 @@ class Record:
         self.thesis: dict[str, Any] = thesis_numbers()[printed] if printed else {}
 
     @cached_property
-    def tables(self) -> dict[str, "Record"]:
-        """The record of each table of a study of several; nothing of other experiments."""
-        names, tables = several_tables(self.config), {}
-        for number, name in enumerate(names):
-            each = self.n_blocks // len(names)
-            results = Results(self.results.root, self.results.folder.name, first=number * each)
-            data = self.config["data"] | {"sets": [name]}
-            tables[name] = Record(results, each, self.config | {"data": data})
-        return tables
-
-    @cached_property
     def thesis_calibration(self) -> pd.DataFrame | None:
         """The thesis's calibration table, None where there is none."""
         name = self.thesis.get("calibration_table")
@@ -225,9 +214,7 @@ class Record:
 
     @cached_property
     def arms(self) -> list[Method]:
-        """All arms, in the order of the arrays; those of a study are the same for every table."""
-        if self.tables:
-            return next(iter(self.tables.values())).arms
+        """All methods, in the order of the arrays."""
         arrays = self.predictions if self.tests else self.fits
         n_predicted = len(arrays[self.predicted[0]]) if self.tests else 0
         rows = range(n_predicted) if self.tests else arrays["arm"].tolist()
@@ -383,7 +370,7 @@ class Record:
 
         There are none where responses are real, or no case is tested.
         """
-        if self.config["data"] is None or self.tables or self.continuous or not self.tests:
+        if self.config["data"] is None or self.continuous or not self.tests:
             return []
         scores = []
         for arm in self.arms:
@@ -628,13 +615,6 @@ class Record:
             ]
         if self.config["data"] is None:
             return []
-        if self.tables:
-            each = [one.timings() for one in self.tables.values()]
-            return [
-                {key: float(sum(row[key] for row in same)) if isinstance(value, float) else value
-                 for key, value in same[0].items()}
-                for same in zip(*each, strict=True)
-            ]  # fmt: skip
         return [self._timing(arm) for arm in self.arms]
 
     def _timing(self, arm: Method) -> dict[str, object]:
@@ -678,12 +658,6 @@ def preferred(summaries: np.ndarray) -> np.ndarray:
     better = (mean < 0) & (rank < -CLEAR)
     loss = np.where(better, mean + DOUBT * error, np.inf)
     return np.where(better.any(axis=1), loss.argmin(axis=1), -1)
-
-
-def several_tables(config: dict[str, Any]) -> list[str]:
-    """Return the names of the tables of a study of several; nothing of other experiments."""
-    sets = (config["data"] or {}).get("sets") or []
-    return sets if len(sets) > 1 else []
 
 
 def thesis_numbers() -> dict[str, Any]:

@@ -328,10 +328,9 @@ def timing_table(record: Record) -> list[Table]:
             + ". A method of others trains as it predicts."
         )
         return [Table("timings", "Computation time", frame, caption, long=len(frame) > 25)]
-    each = [*record.tables.values()] or [record]
-    sets, cases = sum(one.n_sets for one in each), sum(len(one.response) for one in each)
     caption = (
-        f"Processor seconds for {counted(sets, 'training set')} and {cases:,} test cases. "
+        f"Processor seconds for {counted(record.n_sets, 'training set')} and "
+        f"{len(record.response):,} test cases. "
         "Selection serves all methods; fit and predict each compute the tables of integrals they "
         "need, and the first arm of each "
         f"{record.variant_name} pays for the tables that later ones share. Of a peer, only the "
@@ -625,14 +624,11 @@ def null_figure(record: Record) -> list[Figure]:
         "bernoulli-nb-calibrated": "the same in\nCalibratedClassifierCV",
     }
 
-    def column_title(column: str) -> str:
-        return f"{kept_words(column)}{of}\n"
-
     def row_title(method: str, words: str) -> str:
         return names.get(method, f"naive Bayes,\n{words}".replace(", ", ",\n"))
 
     methods = ("uncorrected", *names, "corrected")
-    figure = _panels(record, methods, draw, column_title, row_title)
+    figure = _panels(record, methods, draw, lambda label: f"{kept_words(label)}{of}\n", row_title)
     for axis in figure.axes:
         axis.yaxis.label.set_fontsize(9)
     class_name = drawn_words(record.positive_class_name)

@@ -54,17 +54,13 @@ def _first(words: list[str], most: int, apart: str = ", ") -> str:
 
 def question(record: Record) -> str:
     """Say what is predicted from what, and by which arms."""
-    if record.tables:
-        return f"Which class is a case of each of {len(record.tables)} tables?"
     text = _asked_of_patterns(record) if record.logistic else _asked_of_features(record)
-    method_names = dict.fromkeys(
+    peers = dict.fromkeys(
         method_words(arm.method or arm.engine)
         for arm in record.arms_with_predictions
         if not arm.own
     )
-    if method_names:
-        text += f" Other models stand beside these: {listed([*method_names])}."
-    return text
+    return text + (f" Other models stand beside these: {listed([*peers])}." if peers else "")
 
 
 def _asked_of_features(record: Record) -> str:
@@ -84,24 +80,22 @@ def _asked_of_features(record: Record) -> str:
         of = f"{number:,} patterns of {pattern_words}"
     if selection["features"]:
         sizes = [f"{size:,}" for size in selection["features"] if size != "all"]
-        selected = f"all {of}"
+        basis = f"all {of}"
         if sizes:
-            selected = f"the {listed(sizes)} of {of} that correlate best with it in "
-            selected += "training cases"
-            selected += ", and from all" if "all" in selection["features"] else ""
+            basis = f"the {listed(sizes)} of {of} that correlate best with it in "
+            basis += "training cases" + (", and from all" if "all" in selection["features"] else "")
     else:
         limits = listed([f"{limit:g}" for limit in selection["thresholds"]])
-        selected = f"those of {of} whose correlation with it exceeds {limits} in training cases"
+        basis = f"those of {of} whose correlation with it exceeds {limits} in training cases"
     disjoint = selection.get("disjoint", [False])
     if True in disjoint:
-        end = " or in several)" if False in disjoint else ")"
-        selected += f" (each feature in one pattern{end}"
+        basis += " (each feature in one pattern" + (" or in several)" if False in disjoint else ")")
     model = config.get("model_words", "the model")  # results of before do not say
     corrected = {"corrected": "with", "uncorrected": "without"}
     methods = config["model"]["methods"]
     corrections = " and ".join(corrected[name] for name in corrected if name in methods)
     return (
-        f"{text} This is predicted from {selected}, by {model} {corrections} the correction for "
+        f"{text} This is predicted from {basis}, by {model} {corrections} the correction for "
         "this selection."
     )
 
@@ -133,22 +127,21 @@ def _asked_of_patterns(record: Record) -> str:
 
 def manner_words(record: Record) -> str:
     """Say what `some relevant`, `residual-tempered` and transforms mean, if there are any."""
-    sentences, relevant = "", {arm.relevant for arm in record.arms if arm.own}
+    text, relevant = "", {arm.relevant for arm in record.arms if arm.own}
     if "some" in relevant:
-        sentences += (
+        text += (
             f" With 'some relevant', each {record.unit} differs between the classes with a "
             "probability that is estimated"
         )
-        end = f"; in the other arms of ours all {record.unit}s do." if "all" in relevant else "."
-        sentences += end
+        text += f"; in the other arms of ours all {record.unit}s do." if "all" in relevant else "."
     if any(arm.tempered for arm in record.arms):
-        sentences += (
+        text += (
             f" A '{TEMPERED}' arm divides its log odds by a number of at least 1, the temperature, "
             f"which is fitted {FITTED_TO}."
         )
     for transform in (record.config["data"] or {}).get("transform", ()):
-        sentences += TRANSFORMED.get(transform, "")
-    return sentences
+        text += TRANSFORMED.get(transform, "")
+    return text
 
 
 # ---- what the data are ----
@@ -163,14 +156,6 @@ def data_card(record: Record) -> list[Table]:
 
 def card(record: Record) -> list[tuple[str, str]]:
     """Return what there is to say about the data: what, and the words."""
-    if record.tables:
-        rows = []
-        for name, table in record.tables.items():
-            drawn = table.results.load("simulate", 0, ("response", "group"))
-            y = drawn["response"][0].astype(np.int64)
-            cases = f"{len(y):,} cases ({_balance(y, table.classes)})"
-            rows.append((name, f"{cases}, {drawn['group'].shape[1]:,} features"))
-        return rows
     data = record.config["data"]
     source = f"drawn at random ({data['source']})" if record.config["drawn"] else data["source"]
     if record.config["own"]:
@@ -188,10 +173,9 @@ def card(record: Record) -> list[tuple[str, str]]:
     if not record.logistic:
         fold = arrays["fold"][0]
         folds, train = len(np.unique(fold)), int((fold < 0).sum())
-        n_constant = record.width - record.used
-        verb = "is" if n_constant == 1 else "are"
-        note = f", of which {n_constant:,} with one value only {verb} left out"
-        width = f"{record.width:,}{note if n_constant else ''}"
+        n = record.width - record.used  # constant ones
+        note = f", of which {n:,} with one value only {'is' if n == 1 else 'are'} left out"
+        width = f"{record.width:,}{note if n else ''}"
         rows.append(("features", f"{width}{_screened(record.config['selection'])}"))
         rows += _columns(record)
         return [*rows, ("divided", _divided(record, folds, train, len(y) - train))]
@@ -302,8 +286,6 @@ def notes(record: Record, *, fitted: bool = True) -> list[str]:
     """Return what the user should know about the data, and of models that are fitted."""
     if record.config["data"] is None:
         return []
-    if record.tables:
-        return list(dict.fromkeys(note for one in record.tables.values() for note in notes(one)))
     if not record.logistic:
         return [str(note) for note in record.simulated.get("notes", ())]
     sentences = record.results.load("simulate", 0, ("notes",))["notes"].tolist()
@@ -334,31 +316,11 @@ def headline(record: Record) -> list[str]:
         rows = [(record.name(arm), f"{error:.4g}") for arm, error in errors]
         best = sorted(rows, key=lambda row: float(row[1]))[:MOST_LINES]
         return aligned(["", "root mean squared error"], best)
-    if not record.tables:
-        return headline_of(record.scores, *([record.choice[0]] if record.choice else []))
-    found = means_over_tables(record)
-    lowest = sorted(found, key=lambda name: found[name][-1])[:MOST_LINES]
-    shown = [(name, *(f"{x:.3f}" for x in found[name])) for name in lowest]
-    header = [f"means over {len(record.tables)} tables", "error", "expected", "AMLP"]
-    more = len(record.arms) - len(shown)
-    return aligned(header, shown) + ([f"(and {more} more arms)"] if more else [])
-
-
-def means_over_tables(record: Record) -> dict[str, np.ndarray]:
-    """Return error, expected error and AMLP of the arms that predict all tables of a study."""
-    found: dict[str, np.ndarray] = {}
-    for several in zip(*(table.scores for table in record.tables.values()), strict=True):
-        means = np.mean([(one.error, one.expected, one.amlp) for one in several], axis=0)
-        if not np.isnan(means[-1]):
-            found[several[0].name] = means
-    return found
+    return headline_of(record.scores, *([record.choice[0]] if record.choice else []))
 
 
 def summary(record: Record, stage: str) -> str:
     """Say in a line what the files of a stage show; of some stages, those of the first block."""
-    if record.tables:
-        name, table = next(iter(record.tables.items()))
-        return f"{name}: {summary(table, stage)} ({len(record.tables)} tables in all)"
     if record.config["reduction"]:
         settings = len(record.results.load("compress", 0, ("sweep",))["sweep"])
         return f"patterns and groups of {settings} settings, by two algorithms"
@@ -384,10 +346,8 @@ def _cases_of_features(record: Record, arrays: Arrays) -> str:
     if (fold < 0).any():
         cases = f"{(fold < 0).sum():,} training and {(fold >= 0).sum():,} test cases"
     groups, replicates = record.config["evaluation"]["groups"], record.config["replicates"]
-    settings = len(record.config["data"].get("settings", [0]))
     text = f"{p:,} features" + (f" in {groups} groups" if groups > 1 else "") + f", {cases}"
-    text = f"{replicates:,} x {text}" if replicates > 1 else text
-    return text + (f" in the first of {settings:,} settings" if settings > 1 else "")
+    return f"{replicates:,} x {text}" if replicates > 1 else text
 
 
 def _cases_of_patterns(record: Record, arrays: Arrays) -> str:
@@ -581,7 +541,7 @@ def warnings(record: Record) -> list[str]:
             f"The thesis's algorithm and ours found different groups in {(~agree).sum():,} of "
             f"{agree.size:,} data sets: one of the two is wrong."
         ]
-    if record.config["data"] is None or record.tables:
+    if record.config["data"] is None:
         return []
     return _about_divisions(record) if record.logistic else _about_samplers(record)
 

@@ -14,7 +14,7 @@ from thesiskit.report.metrics import BORDER, CAREFUL, SURE, WELL, Score
 from thesiskit.report.posteriors import features_words, relevance_sentence, temperature_sentence
 from thesiskit.report.predicted import expected_sentence, predicted_table
 from thesiskit.report.record import Record
-from thesiskit.report.stages import manner_words, means_over_tables, question, warnings
+from thesiskit.report.stages import manner_words, question, warnings
 
 MOST_ROWS = 10  # of arms
 NEXT = (
@@ -36,15 +36,6 @@ def answer(record: Record) -> tuple[str, ...]:
         return (
             f"Of {kind.size:,} pairs of counts, {int((kind == 2).sum()):,} have an absolute "
             f"correlation above gamma = {gamma:g}: features with these are kept.",
-        )
-    if record.tables:
-        found = means_over_tables(record)
-        lowest = min(found, key=lambda name: found[name][-1])
-        error, expected, amlp = found[lowest]
-        return (
-            f"Of {len(found)} arms, {lowest} has the lowest AMLP, {amlp:.3f}, a mean over "
-            f"{len(record.tables)} tables, with an error rate of {100 * error:.1f} %.",
-            f"It expects an error rate of {100 * expected:.1f} %.",
         )
     if record.continuous:
         return _of_real_responses(record).lead[1:]
@@ -116,14 +107,12 @@ def summary(record: Record) -> list[Table]:
         lead.append(f"To compare with a regularised logistic regression, add {place}.")
     if record.config["own"]:
         lead.append(NEXT)
-    page_scores = scored if chosen_rows is None else [choice, *scored]
+    scores = scored if chosen_rows is None else [choice, *scored]
     if len(scored) > MOST_ROWS:  # the best of them
-        page_scores = sorted(scored, key=lambda score: score.amlp)[:MOST_ROWS]
-        if linear is not None and linear not in page_scores:
-            page_scores.append(linear)
-        if chosen_rows is not None:
-            page_scores.insert(0, choice)
-    frame = pd.DataFrame([_row(score) for score in (*page_scores, base)])
+        scores = sorted(scored, key=lambda score: score.amlp)[:MOST_ROWS]
+        scores += [linear] if linear is not None and linear not in scores else []
+        scores = scores if chosen_rows is None else [choice, *scores]
+    frame = pd.DataFrame([_row(score) for score in (*scores, base)])
     sentences = tuple(filter(None, lead))
     return [Table("summary", "Summary", frame, _explained(record), lead=sentences)]
 

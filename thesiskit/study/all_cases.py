@@ -108,8 +108,6 @@ class AllCases(Experiment):
             return [*tempered, *corrected, *fitted][:1]
         if len(self.graph.work.arms("fit")) == 1 and not self._work.chooses:
             return []
-        if self.config.selects:
-            _ = self._work.only.tables  # one is needed
         tested.check_needs(yes=yes)
         try:
             for stage in tested.stages:
@@ -163,7 +161,7 @@ class AllCases(Experiment):
             source.read_new(path, None)  # says why it cannot
         with self._whole.wrong_data():
             work = self._work
-            like = work.only.stored[0] if self.config.selects else work.design.stored[-1]
+            like = work.design.stored[0 if self.config.selects else -1]
             return source.read_new(path, like)
 
     def fit(self, *, watch: Watch, force: bool = False) -> bool:
@@ -191,7 +189,7 @@ class AllCases(Experiment):
 
 
 def _selecting(work: SelectionWork, block: Block) -> FittedModel:
-    design = work.only
+    design = work.design
     table, patterns = design.tables[0], work.config.of_patterns
     arms: dict[str, FittedArm] = {}
     kept = [np.empty(0, dtype=np.intp)]

@@ -572,7 +572,7 @@ class Graph:
 
     divisions : of the data, in all blocks; of a logistic model each fold counts.
     blocks : the numbers of all blocks.
-    size : replicates of a block; the last one of a setting of the data may have fewer.
+    size : replicates of a block; the last one may have fewer.
     """
 
     def __init__(self, work: Work, results: Results):
@@ -580,23 +580,15 @@ class Graph:
         self.files = CellFiles(results.folder)
         alone = config.data is None and config.reduction is None
         self.divisions = 1 if alone else config.divisions
-        self._of_setting = self.divisions // config.n_settings
-        self.size = min(config.block, self._of_setting)
-        self._blocks = -(-self._of_setting // self.size)  # of a setting
-        self.blocks = range(config.n_settings * self._blocks)
+        self.size = min(config.block, self.divisions)
+        self.blocks = range(-(-self.divisions // self.size))
         self.block = lru_cache(maxsize=1)(self._block)
         self.inputs_digest = cache(self._inputs_digest)
 
     def _block(self, number: int) -> Block:
-        """Return a block.
-
-        The replicates of a setting of the data come one after the other, and share no file with
-        those of another.
-        """
-        setting, place = divmod(number, self._blocks)
-        start, end = setting * self._of_setting, (setting + 1) * self._of_setting
-        start += place * self.size
-        return Block(self, number, range(start, min(start + self.size, end)))
+        """Return a block."""
+        start = number * self.size
+        return Block(self, number, range(start, min(start + self.size, self.divisions)))
 
     @cached_property
     def code(self) -> str:

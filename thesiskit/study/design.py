@@ -275,11 +275,12 @@ def screening_limit(config: Config) -> Fraction | float | None:
 
 
 class Design:
-    """The data of a config, of one of their settings if there are several, divided into splits."""
+    """The data of a config, divided into splits."""
 
-    def __init__(self, config: Config, folder: Path, data: Source | None = None):
+    def __init__(self, config: Config, folder: Path):
+        assert config.data is not None
         self.config, self.folder = config, folder  # of the config file: data paths start there
-        self.data: Source = data or config.data  # type: ignore[assignment]
+        self.data: Source = config.data
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -457,8 +458,7 @@ class Design:
 
     def drawn(self, replicate: int) -> Drawn:
         """Draw a replicate's data, or draw them again for what they were drawn with."""
-        rng = generator(self.config.seed, "data", self.data.settings_of_draws,
-                        replicate % self.config.replicates)  # fmt: skip
+        rng = generator(self.config.seed, "data", self.data.settings_of_draws, replicate)
         priors = SelectionPriors(**self.config.first_model.priors_of_draws)
         with self.config.wrong_data():
             if not self.config.of_patterns:

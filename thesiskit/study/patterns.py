@@ -322,10 +322,9 @@ class PatternDesign:
 
     def _draw(self, replicate: int) -> Any:
         """Draw a replicate."""
-        data = self.data.setting(replicate // self.config.replicates)
-        rng = generator(self.config.seed, "data", data.settings_of_draws, replicate)
+        rng = generator(self.config.seed, "data", self.data.settings_of_draws, replicate)
         with self.config.wrong_data():
-            return data.draw(rng, continuous=self.model.continuous)
+            return self.data.draw(rng, continuous=self.model.continuous)
 
 
 def _rows(table: Any, rows: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:

@@ -184,7 +184,7 @@ def _screened(
     """Return a selection of patterns and its seconds; one that was stopped goes on."""
     if place not in unfinished.fits:
         running = unfinished.begin(place)
-        alone = config.replicates == config.n_settings == 1  # then no other cell needs a processor
+        alone = config.replicates == 1  # then no other cell needs a processor
         run = Run(None if alone else 1, running.watch, running.saved)
         found = select_one(config, split, chosen, BITS, run=run)
         unfinished.finish(pack_selections([found], running.seconds[None]))
@@ -363,7 +363,7 @@ def unpack_selections(arrays: Arrays) -> list[Selection | FSelection]:
 class SelectionWork(Work):
     """Features are selected in every split, then each arm is fitted and predicts.
 
-    designs : of the data, one for each of their settings.
+    design : of the data.
     all_arms, own_arms, fitted_arms : by name arms; all, ours, and those of the stage `fit`: ours,
         and to predict new cases those of others, too.
     """
@@ -374,8 +374,7 @@ class SelectionWork(Work):
         self.others = {word: MODELS[OTHERS[word][0]] for word in self.model.methods
                        if word in OTHERS}  # fmt: skip
         assert config.data is not None
-        settings = map(config.data.setting, range(config.n_settings))
-        self.designs = [Design(config, folder, data) for data in settings]
+        self.design = Design(config, folder)
         self.stages = ("simulate", "select", "fit", "predict")
         if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
@@ -388,15 +387,6 @@ class SelectionWork(Work):
         )
         self._selected = lru_cache(maxsize=1)(lambda block: unpack_selections(block.load("select")))
 
-    def design(self, replicate: int = 0) -> Design:
-        """Return the design whose data a replicate divides."""
-        return self.designs[replicate // self.config.replicates % len(self.designs)]
-
-    @property
-    def only(self) -> Design:
-        """The only design; of several tables the source says that one is needed."""
-        return self.designs[0] if len(self.designs) == 1 else Design(self.config, self.folder)
-
     @property
     def modules(self) -> tuple[str, ...]:
         models = {self.kind, *self.others.values()}
@@ -405,17 +395,17 @@ class SelectionWork(Work):
     @cached_property
     def data_digest(self) -> str:
         """What identifies the tables; simulated data are their settings."""
-        return "".join(table.digest for design in self.designs for table in design.tables)
+        return "".join(table.digest for table in self.design.tables)
 
     @property
     def notes(self) -> list[str]:
         """What is left out of the model, or of the evaluation, a line each."""
-        notes, count = [], max(design.n_classes for design in self.designs)
+        notes, count = [], self.design.n_classes
         lost = [
             word for word, model in self.others.items() if count > (model.most_classes or count)
         ]
         rivals = [one for one in self.model.methods if one not in OWN]
-        if rivals and any(design.covariates is not None for design in self.designs):
+        if rivals and self.design.covariates is not None:
             notes.append(f"data.covariates: {', '.join(rivals)}: without them")
         if lost:
             notes.append(
@@ -423,7 +413,7 @@ class SelectionWork(Work):
                 "classes"
             )
         if self.config.evaluation.choose and not self.chooses:
-            folds, scheme = min(one.folds for one in self.designs), self.config.scheme
+            folds, scheme = self.design.folds, self.config.scheme
             notes.append(
                 "evaluation.choose: no arm is chosen, because that needs four folds; there are "
                 f"{folds} (evaluation.scheme: {scheme})"
@@ -433,9 +423,7 @@ class SelectionWork(Work):
     @cached_property
     def chooses(self) -> bool:
         """Whether arms are chosen inside folds, which have to be enough."""
-        return (
-            self.config.evaluation.choose and min(one.folds for one in self.designs) >= LEAST_CHOSEN
-        )
+        return self.config.evaluation.choose and self.design.folds >= LEAST_CHOSEN
 
     @property
     def described(self) -> dict[str, Any]:
@@ -488,7 +476,7 @@ class SelectionWork(Work):
 
     def check(self) -> None:
         """Raise ConfigError for sizes that the table does not have, and priors beyond limits."""
-        missing = sum(table.missing for design in self.designs for table in design.tables)
+        missing, design = sum(table.missing for table in self.design.tables), self.design
         if missing and not self.kind.takes_missing:
             raise self.config.wrong(
                 "model.kind",
@@ -509,18 +497,17 @@ class SelectionWork(Work):
                     "selection.screened",
                     f"the {self.kind.kind} model corrects for no screening; leave it out",
                 )
-        for design in self.designs:
-            for table in design.tables[:1]:
-                problem = too_many(self.config, table.features.shape[1])
-                if problem:
-                    raise self.config.wrong(*problem.split(": ", 1))
-            if self.config.of_patterns:
-                check_values(*design.named)
-            problem = two_classes(self.config, design.n_classes)
-            if self.kind.most_classes == 2 and problem:
+        for table in design.tables[:1]:
+            problem = too_many(self.config, table.features.shape[1])
+            if problem:
                 raise self.config.wrong(*problem.split(": ", 1))
-            design.check()
-        for arm, design in product(self.own_arms.values(), self.designs):
+        if self.config.of_patterns:
+            check_values(*design.named)
+        problem = two_classes(self.config, design.n_classes)
+        if self.kind.most_classes == 2 and problem:
+            raise self.config.wrong(*problem.split(": ", 1))
+        design.check()
+        for arm in self.own_arms.values():
             with self._named():
                 self.model_of(arm).check(design.n_classes)
 
@@ -551,14 +538,12 @@ class SelectionWork(Work):
         config = self.config
         assert config.data is not None
         sizes = config.data.sizes
-        if sizes is None:  # of several tables, the largest
-            shapes = []
-            for first, *others in (design.tables for design in self.designs):
-                tests = sum(len(table.response) for table in others)
-                shapes.append((len(first.response), tests, first.features.shape[1]))
-            sizes = Sizes(*map(max, zip(*shapes, strict=True)))
+        if sizes is None:
+            first, *others = self.design.tables
+            tests = sum(len(table.response) for table in others)
+            sizes = Sizes(len(first.response), tests, first.features.shape[1])
         n, p, groups = sizes.train + sizes.test, sizes.width, config.evaluation.feature_groups
-        splits = replicates * max(design.folds for design in self.designs) * groups
+        splits = replicates * self.design.folds * groups
         kept = {
             one.label: one.size if isinstance(one.size, int) else p for one in selections(config)
         }
@@ -595,7 +580,7 @@ class SelectionWork(Work):
         assert wanted is not None
         if p < FEW ** (2 / wanted.order):  # it takes seconds
             return 0.0
-        design = self.designs[0]
+        design = self.design
         table = design.drawn(0).train if design.data.drawn else design.tables[0]
         part = min(p, PART)  # pairs, or triples, are counted from this
         planes = Planes.pack(np.asarray(table.features[:, :part]), table.response)
@@ -606,12 +591,12 @@ class SelectionWork(Work):
 
     def make(self, cell: Cell, block: Block, unfinished: Unfinished) -> Arrays:
         if cell.stage == "simulate":
-            return self.design(block.replicates.start).draw(block.replicates)
+            return self.design.draw(block.replicates)
         if not cell.arm:
             splits = self._splits(block)
             found = select(self.config, splits, unfinished, first=block.number == 0)
             if self.config.of_patterns:
-                named = self.design(block.replicates.start).named
+                named = self.design.named
                 found["pattern"] = np.array(words(found["selected"], *named), dtype=str)
                 if block.number == 0:
                     found |= _cells(next(self._splits(block)), found, *named)
@@ -634,7 +619,7 @@ class SelectionWork(Work):
             places = [place for place, name in enumerate(self.all_arms) if name in self.own_arms]
             return self.kind.join(mine) | {"arm": np.array(places)} | described
         drawn = block.load("simulate", ("response", "fold"))
-        tested = self.design().tested(block.replicates, drawn) | described
+        tested = self.design.tested(block.replicates, drawn) | described
         for name in ("probability", *OF_SPLITS, "cross_validated"):
             if name in made[0]:
                 tested[name] = np.array([arrays[name] for arrays in made])
@@ -642,7 +627,7 @@ class SelectionWork(Work):
         return tested
 
     def _splits(self, block: Block) -> Iterator[Split]:
-        design = self.design(block.replicates.start)
+        design = self.design
         return design.splits(block.replicates, block.load("simulate"))
 
     def pairs(self, arm: Method, block: Block) -> Iterator[Pair]:
@@ -775,7 +760,7 @@ class SelectionWork(Work):
         than two others is left do not count; NaN where these are all.
         """
         drawn = block.load("simulate")
-        design = self.design(block.replicates.start)
+        design = self.design
         parts = dict(zip(block.replicates, map(parts_of, drawn["fold"], drawn["response"]),
                          strict=True))  # fmt: skip
         losses: dict[tuple[int, int, int], list[np.ndarray]] = {}
@@ -827,7 +812,7 @@ class SelectionWork(Work):
         seed, other = (int(rng.integers(2**31)) for _ in range(2))
         y, classes, screened = split.response, split.classes, self.config.screened is not None
         if method == WHOLE:
-            blocks: Iterable[np.ndarray] = self.design(split.replicate).column_blocks(split)
+            blocks: Iterable[np.ndarray] = self.design.column_blocks(split)
             # few columns, if several models are made
             blocks = list(blocks) if screened else blocks
         else:

@@ -172,8 +172,15 @@ def test_naive_bayes_beside_the_normal_model(tmp_path):
 
 
 def test_the_normal_model_beside_naive_bayes(tmp_path):
-    data = {"source": "signals", "settings": [
-        {"relevant": 4, "of": 50, "effect": 1.5, "train": [9, 10], "test": [8, 8]}]}  # fmt: skip
+    data = {
+        "source": "normal",
+        "features": 50,
+        "relevant": 0.1,
+        "ratio": 1.0,
+        "shape": "none",
+        "train": [9, 10],
+        "test": [8, 8],
+    }
     one = {"methods": ["corrected", "normal-corrected", "normal-uncorrected"]}
     other = {"kind": "normal", "temperature": "none"}
     beside, _ = made(tmp_path, DRAWN, data=data, model=one, results="beside")

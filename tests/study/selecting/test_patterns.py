@@ -46,7 +46,10 @@ about: "A test."
 replicates: 2
 data:
   source: genotypes
-  settings: [{loci: 30, train: 120, test: 50}, {loci: 30, train: 120, test: 50, pairs: 2}]
+  loci: 30
+  train: 120
+  test: 50
+  pairs: 2
 selection: {features: [5], order: 2, disjoint: true}
 model: {kind: naive-bayes, relevant: [some], methods: [corrected, random-forest]}
 report: {parts: [score-table]}
@@ -274,7 +277,7 @@ def test_ranks_of_the_truth_are_uniform_where_candidates_are_independent():
 
 def test_drawn_genotypes_make_a_study(tmp_path):
     record = made(tmp_path, DRAWN, "drawn").record()
-    assert record.n_sets == 4
+    assert record.n_sets == 2
     done = invoke("report", tmp_path / "c.yaml", "--results", tmp_path / "r")
     assert done.exit_code == 0, done.output
 
@@ -353,8 +356,10 @@ def test_a_long_screening_needs_yes(tmp_path, monkeypatch):
     monkeypatch.setattr(selecting, "FEW", 10)
     monkeypatch.setattr(selecting, "PART", 512)
     monkeypatch.setattr(selecting, "forecast", lambda planes, order, run: (planes.p, 100.0))
-    path = _written(tmp_path, DRAWN.replace("loci: 30", "loci: 600"))
-    # two settings of two data sets, each with two walks: (600 / 512)^2 of 100 s
+    path = _written(
+        tmp_path, DRAWN.replace("loci: 30", "loci: 600").replace("cates: 2", "cates: 4")
+    )
+    # four data sets, each with two walks: (600 / 512)^2 of 100 s
     must_fail(invoke("run", path), "0.31 hours of a processor to screen patterns", "--yes")
 
 
