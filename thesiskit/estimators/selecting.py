@@ -27,7 +27,7 @@ from thesiskit.defaults import (
     ALPHA_PRIOR,
     CLASS_PRIOR,
     LOG,
-    NO_TEMPERATURE,
+    NAIVE_ALPHA_POINTS,
     PATTERN_PI,
     PI,
     RESIDUAL,
@@ -35,13 +35,13 @@ from thesiskit.defaults import (
 )
 from thesiskit.errors import UnreliableWarning, UserError, few, quoted
 from thesiskit.estimators.inputs import (
+    AUTO,
     DiscreteFeatures,
     as_numbers,
     as_table,
     coded,
     encode,
     find_categories,
-    initialiser,
     run_length,
     symbols,
     threads_for,
@@ -89,31 +89,17 @@ DIGITS = "the values differ by less than 1e-12 of their size, so that few of the
 class SelectingClassifier(ClassifierMixin, BaseEstimator):
     """A selection of features, a model of those kept, and a temperature.
 
-    A classifier of a model of one's own is a subclass that names it:
-
-        class MyClassifier(SelectingClassifier, model=MyModel): ...
+    A classifier of a model of one's own is a subclass with its class in `model_class`, and an
+    __init__ whose parameters are fields of the model, or of the list above.
     """
 
-    _model_class: ClassVar[type[Model]]
+    model_class: ClassVar[type[Model]]
+    random_state: Any
     # of classifiers that have no such parameters
     n_features, correct, screened, temperature, order = None, True, None, None, None
     transformation = None
     _transform: Transform | None = None
     _attributes: ClassVar[dict[str, str]] = {}  # after fit, by the name in the posterior
-
-    def __init_subclass__(cls, *, model: type[Model], without=(), **defaults: Any):
-        """Give a classifier the parameters of its model, but for some; defaults may differ."""
-        super().__init_subclass__()
-        cls._model_class = model
-        keys = {one.name: one.default for one in fields(model) if one.metadata}  # type: ignore[arg-type]
-        first = {"n_features": DEFAULT_KEPT, "correct": True, "screened": None}
-        usual = None if model.usual_temperature == NO_TEMPERATURE else model.usual_temperature
-        last: dict[str, Any] = {"temperature": usual} if model.imitates else {}
-        last |= {"transformation": None} if model.takes == "reals" else {}
-        every = first | keys | defaults | last | {"random_state": None}
-        cls.__init__ = initialiser(  # type: ignore[assignment]
-            {name: value for name, value in every.items() if name not in without}
-        )
 
     # ---- fit ----
 
@@ -127,7 +113,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         outside 1..p, and a table that cannot have been screened as `screened` says.
         """
         self._model = self._as_model()
-        bits = self._model_class.takes == "bits"
+        bits = self.model_class.takes == "bits"
         # what is infinite among real features is found where the table is read in chunks
         X, y = self._validated(X, y=y, **({} if bits else {"ensure_all_finite": False}))
         y = self._coded(y)
@@ -156,21 +142,21 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def _as_model(self, **others: Any) -> Model:
         """Return the model, with `others` in place of parameters; UserError for wrong options."""
-        names = {one.name for one in fields(self._model_class)}  # type: ignore[arg-type]
+        names = {one.name for one in fields(self.model_class)}  # type: ignore[arg-type]
         given = {name: value for name, value in self.get_params().items() if name in names}
-        return self._model_class(**given | others)
+        return self.model_class(**given | others)
 
     def _validated(self, X, **options: Any) -> Any:
         """Return what the checks of scikit-learn leave of a table."""
         usual = {
-            "dtype": None if self._model_class.takes == "bits" else "numeric",
-            "ensure_all_finite": "allow-nan" if self._model_class.takes_missing else True,
+            "dtype": None if self.model_class.takes == "bits" else "numeric",
+            "ensure_all_finite": "allow-nan" if self.model_class.takes_missing else True,
         }
         return validate_data(self, as_numbers(as_table(X)), **usual | options)
 
     def _packed(self, X) -> Any:
         """Return a validated table of training cases as features are selected from it."""
-        if self._model_class.takes != "bits":
+        if self.model_class.takes != "bits":
             self._transform = None
             if self.transformation is None:
                 return X
@@ -184,7 +170,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     def _coded(self, y) -> np.ndarray:
         """Return labels as the places of their classes, (n,)."""
         places = coded(self, y)
-        if len(self.classes_) > 2 and self._model_class.most_classes == 2:
+        if len(self.classes_) > 2 and self.model_class.most_classes == 2:
             raise ValueError(
                 "Only binary classification is supported. "
                 f"The type of the target is {type_of_target(y)}. "
@@ -211,7 +197,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def _select(self, table, y, rng) -> Selection | FSelection:
         """Return the features, or patterns of them, that are selected from a table."""
-        k, takes_bits = self.n_features, self._model_class.takes == "bits"
+        k, takes_bits = self.n_features, self.model_class.takes == "bits"
         prefiltered = as_prefiltered(self.screened, real=not takes_bits)
         width = len(table) if takes_bits else table.shape[1]
         at_most = k is None or k == DEFAULT_KEPT
@@ -276,7 +262,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def _kept(self, table, selected) -> np.ndarray:
         """Return the features kept of the training cases, (n, k)."""
-        if self._model_class.takes == "bits":
+        if self.model_class.takes == "bits":
             return table.unpack(selected)
         return read_columns(table, selected)
 
@@ -288,7 +274,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             check_transform(self.transformation, X, _check_feature_names_in(self, None))
             return self._fitted.transform.apply(X, self.selected_)
         X = read_columns(X, self.selected_)
-        if self._model_class.takes == "reals":
+        if self.model_class.takes == "reals":
             return X
         missing = find_missing(X)
         bits = as_bits(X if missing is None else np.where(missing, 0, X))
@@ -298,9 +284,9 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        bits = self._model_class.takes == "bits"
-        tags.classifier_tags.multi_class = self._model_class.most_classes != 2
-        tags.input_tags.allow_nan = self._model_class.takes_missing
+        bits = self.model_class.takes == "bits"
+        tags.classifier_tags.multi_class = self.model_class.most_classes != 2
+        tags.input_tags.allow_nan = self.model_class.takes_missing
         tags.input_tags.positive_only = str(self.transformation) == LOG
         # the blobs of the checks are not binary, and have two features
         tags.classifier_tags.poor_score = bits or bool(self.n_features == 1)
@@ -331,16 +317,7 @@ def as_prefiltered(screened: Any, real: bool = False) -> Screened | None:
     return Screened(whole('screened["of"]', screened["of"]), threshold)
 
 
-class NaiveBayesClassifier(
-    DiscreteFeatures,
-    SelectingClassifier,
-    model=NaiveBayes,
-    relevant="some",
-    pi=PI,
-    order=None,
-    disjoint=False,
-    ld=None,
-):
+class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
     """Bayesian naive Bayes on the features that correlate best with the response.
 
     Section "Application to Bayesian Naive Bayes Models" of the thesis.  With `correct`, the
@@ -403,6 +380,7 @@ class NaiveBayesClassifier(
         any.
     """
 
+    model_class = NaiveBayes
     _attributes: ClassVar = {
         "gamma_squared_": "gamma_squared",
         "alpha_": "alpha",
@@ -412,6 +390,39 @@ class NaiveBayesClassifier(
         "log_posterior_pi_": "log_pi",
         "relevance_": "relevance",
     }
+
+    def __init__(
+        self,
+        n_features=DEFAULT_KEPT,
+        *,
+        correct=True,
+        screened=None,
+        class_prior=CLASS_PRIOR,
+        alpha_prior=ALPHA_PRIOR,
+        alpha_points=NAIVE_ALPHA_POINTS,
+        quadrature="exact",
+        relevant="some",
+        pi=PI,
+        order=None,
+        disjoint=False,
+        ld=None,
+        temperature=None,
+        random_state=None,
+    ):
+        self.n_features = n_features
+        self.correct = correct
+        self.screened = screened
+        self.class_prior = class_prior
+        self.alpha_prior = alpha_prior
+        self.alpha_points = alpha_points
+        self.quadrature = quadrature
+        self.relevant = relevant
+        self.pi = pi
+        self.order = order
+        self.disjoint = disjoint
+        self.ld = ld
+        self.temperature = temperature
+        self.random_state = random_state
 
     def fit(self, X, y, groups=None):
         """Fit to features X (n, p) and labels y (n,) of two classes.
@@ -515,7 +526,7 @@ class NaiveBayesClassifier(
         return tags
 
 
-class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
+class NormalClassifier(SelectingClassifier):
     """Bayesian naive Bayes with normal features, those that differ most between the classes.
 
     Features are real numbers and are used as they are.  They are screened by the F statistic of
@@ -561,6 +572,36 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
         any.
     """
 
+    model_class = Normal
+    _attributes: ClassVar = {
+        "threshold_": "threshold",
+        "relevance_": "relevance",
+        "log_posterior_": "log_joint",
+        "ratio_": "ratio",
+        "pi_": "pi",
+    }
+
+    def __init__(
+        self,
+        n_features=DEFAULT_KEPT,
+        *,
+        correct=True,
+        screened=None,
+        class_prior=1.0,
+        relevant="some",
+        temperature=RESIDUAL,
+        transformation=None,
+        random_state=None,
+    ):
+        self.n_features = n_features
+        self.correct = correct
+        self.screened = screened
+        self.class_prior = class_prior
+        self.relevant = relevant
+        self.temperature = temperature
+        self.transformation = transformation
+        self.random_state = random_state
+
     def fit(self, X, y, groups=None):
         """Fit to real features X (n, p), NaN where one is missing, and labels y (n,).
 
@@ -580,18 +621,8 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
                 warnings.warn(f"{few(names[which])}: {words}", UnreliableWarning, stacklevel=2)
         return self
 
-    _attributes: ClassVar = {
-        "threshold_": "threshold",
-        "relevance_": "relevance",
-        "log_posterior_": "log_joint",
-        "ratio_": "ratio",
-        "pi_": "pi",
-    }
 
-
-class PoolClassifier(
-    SelectingClassifier, model=Pool, without=("n_features", "correct", "screened")
-):
+class PoolClassifier(SelectingClassifier):
     """Ridge, lasso and linear discriminants of all features, averaged by how well they predict.
 
     Features are real numbers, and there may be any number of classes.  It is for tables whose
@@ -620,6 +651,17 @@ class PoolClassifier(
         any.
     """
 
+    model_class = Pool
+
+    def __init__(
+        self,
+        transformation=None,
+        *,
+        random_state=None,
+    ):
+        self.transformation = transformation
+        self.random_state = random_state
+
     def fit(self, X, y, groups=None):
         """Fit to real features X (n, p), NaN where one is missing, and labels y (n,).
 
@@ -640,20 +682,7 @@ class PoolClassifier(
         return self
 
 
-class MixtureClassifier(
-    SelectingClassifier,
-    model=Mixture,
-    sampler="collapsed",
-    until="auto",
-    chains=COLLAPSED["chains"],
-    iterations=None,
-    burn_in=None,
-    class_prior=CLASS_PRIOR,
-    alpha_prior=ALPHA_PRIOR,
-    response_alpha_prior=ALPHA_PRIOR,
-    alpha_points=None,
-    n_jobs=None,
-):
+class MixtureClassifier(SelectingClassifier):
     """A Bayesian mixture of two components on the features that correlate best with the response.
 
     Section "Application to Bayesian Mixture Models" of the thesis.  The response is one more
@@ -695,7 +724,41 @@ class MixtureClassifier(
         "reliable"; with until also "iterations" and "reached", whether the targets were.
     """
 
+    model_class = Mixture
     _attributes: ClassVar = {"gamma_squared_": "gamma_squared"}
+
+    def __init__(
+        self,
+        n_features=DEFAULT_KEPT,
+        *,
+        correct=True,
+        screened=None,
+        sampler="collapsed",
+        until=AUTO,
+        chains=COLLAPSED["chains"],
+        iterations=None,
+        burn_in=None,
+        class_prior=CLASS_PRIOR,
+        alpha_prior=ALPHA_PRIOR,
+        response_alpha_prior=ALPHA_PRIOR,
+        alpha_points=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_features = n_features
+        self.correct = correct
+        self.screened = screened
+        self.sampler = sampler
+        self.until = until
+        self.chains = chains
+        self.iterations = iterations
+        self.burn_in = burn_in
+        self.class_prior = class_prior
+        self.alpha_prior = alpha_prior
+        self.response_alpha_prior = response_alpha_prior
+        self.alpha_points = alpha_points
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def fit(self, X, y, groups=None):
         """Fit to binary features X (n, p), 0 or 1, and labels y (n,) of two classes.
