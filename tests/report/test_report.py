@@ -163,7 +163,7 @@ report: {parts: [PART]}
 BOTH = "[corrected, uncorrected]"
 # parts that can be made of this experiment, and for which selections and methods
 ALWAYS = {"selection-table", "calibration-table", "score-table", "quadrature-table", "timing-table",
-          "group-scores", "reliability-table", "reliability-figure", "correlation-scatter",
+          "reliability-table", "reliability-figure", "correlation-scatter",
           "performance", "null-figure", "classifier-table", "differences-table", "summary",
           "data-card", "predictions"}  # fmt: skip
 OF_ONE_SELECTION = {"colon-summary", "group-table", "division-table", "probability-scatter",

@@ -66,35 +66,6 @@ def group_table(record: Record) -> list[Table]:
     return [Table("groups", "The groups of the first division", _group_frame(record, 0), caption)]
 
 
-def group_scores(record: Record) -> list[Table]:
-    """Every method over the groups of features, and against the first one."""
-    group, y = record.predictions["group"], record.response
-    groups = [group == g for g in np.unique(group)]
-    frames = {
-        arm: pd.DataFrame([metrics.scores(record.probability(arm)[g], y[g]) for g in groups])
-        for arm in record.arms
-    }
-    rows = []
-    first = record.arms[0]
-    for arm, frame in frames.items():
-        row: dict[str, object] = {"features": arm.label, "method": arm.words}
-        row[record.variant_name] = arm.variant
-        row |= {f"mean over groups: {name}": frame[name].mean() for name in frame}
-        for name in ("AMLP", "squared error"):
-            better = int((frames[first][name] < frame[name]).sum())
-            row[f"{name}: groups where the first row is better"] = (
-                np.nan if arm is first else better
-            )
-        rows.append(row)
-    caption = (
-        f"Each of {len(groups)} groups is analysed separately. The table shows means over the "
-        f"groups, and in how many groups the first method ({first.words}) has the lower loss."
-    )
-    title = "Methods over the groups of features"
-    return [Table("group-scores", title, pd.DataFrame(rows), caption)]
-
-
-@lru_cache(maxsize=1)
 def divisions(record: Record) -> pd.DataFrame:
     """One row per division: in how many groups correction helps, and paired t tests."""
     rows = []

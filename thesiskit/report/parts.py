@@ -69,7 +69,6 @@ TESTS = Need("test cases", lambda c: c["scheme"] != "none")
 ARROWS = Need("data.arrows", lambda c: bool(c["data"] and c["data"].get("arrows")))
 DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
 PATTERNS = Need("patterns of discrete features", lambda c: bool(c.get("of_patterns")))
-GROUPS = Need("two groups (evaluation.feature_groups)", lambda c: c["evaluation"]["groups"] > 1)
 SELECTION = Need(
     "a selection of features, for another model than logistic",
     lambda c: c["selection"] is not None and c["model"]["kind"] != "logistic",
@@ -155,13 +154,11 @@ PARTS: dict[str, Part] = {
     "timing-table": Part(scores.timing_table, (DATA, TESTS)),
     "diagnostics-table": Part(chains.diagnostics_table, (DATA, SELECTION, MIXTURE)),
     "exact-table": Part(chains.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
-    "group-scores": Part(divisions.group_scores, (DATA, SELECTION, GROUPS, TESTS)),
     "reliability-table": Part(scores.reliability_table),
     "correlation-scatter": Part(scores.correlation_scatter, (DATA, SELECTION, TEST_SET)),
     "error-rates": Part(scores.error_rates, (DATA, SELECTION, METHODS, TESTS)),
     "performance": Part(scores.performance),
     "log-alpha": Part(posteriors.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
-    "log-ratio": Part(posteriors.log_ratio, (DATA, SELECTION, NORMAL)),
     "temperature-table": Part(posteriors.temperature_table, (DATA, SELECTION, TEMPERED)),
     "reliability-figure": Part(scores.reliability_figure, (DATA, CLASSES, TESTS)),
     "trace-figure": Part(chains.trace_figure, (DATA, SELECTION, MIXTURE)),

@@ -98,42 +98,6 @@ def log_alphas(record: Record, column: int) -> np.ndarray:
     return np.log(np.broadcast_to(alpha, (len(record.own), alpha.shape[-1]))[column])
 
 
-def log_ratio(record: Record) -> list[Figure]:
-    """Posterior of log rho, how far apart class means are; one panel for each selection."""
-    origins = list(dict.fromkeys(label.partition(" of ")[2] for label in record.labels))
-    x, panels = np.log(record.fits["ratio"]), Panels()
-    for base, options in product(
-        dict.fromkeys(map(base_label, record.labels)), record.untempered_options
-    ):
-        curves = panels.setdefault(_panel_title(base, options), [])
-        for column, arm in enumerate(record.own):
-            size, _, of = arm.label.partition(" of ")
-            if (size, arm.options) != (base, options):
-                continue
-            log_joint = record.fits["log_joint"][0, column]
-            joint = np.exp(log_joint.astype(float)).sum(axis=(0, 2))
-            words, line = arm.method.replace("complete", "all features"), STYLES[arm.method]
-            if arm.method == "corrected":  # by how many features it is told of
-                words, line = words + (f", of {of}" if of else ""), OF[origins.index(of) % len(OF)]
-            curves.append((words, line, x, joint / joint.sum()))
-    truth = _truth(record, "ratio")
-    figure, _ = _draw_posteriors(
-        panels, truth, "log rho", "posterior probability", margin=0.5, level=1 / len(x)
-    )
-    sets = record.n_sets
-    caption = (
-        "The upright line is the value with which the data were drawn. " if truth else ""
-    ) + (
-        "Rho is the variance of a relevant feature's class means, divided by its variance "
-        "within a class, so that a large one means features that predict well; without the "
-        "correction for selection it is estimated too large. Before the data are seen all "
-        "points are equally probable (the level line)."
-    )
-    if sets > 1:
-        caption += f" The posteriors are those of the first of {sets:,} training sets."
-    return [Figure("log-ratio", "Posterior of log rho", figure, caption)]
-
-
 def _panel_title(label: str, options: Method) -> str:
     return kept_words(label) + Method(relevant=options.relevant).words
 
