@@ -142,9 +142,9 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def _as_model(self, **others: Any) -> Model:
         """Return the model, with `others` in place of parameters; UserError for wrong options."""
-        names = {one.name for one in fields(self.model_class)}  # type: ignore[arg-type]
-        given = {name: value for name, value in self.get_params().items() if name in names}
-        return self.model_class(**given | others)
+        names = {field.name for field in fields(self.model_class)}  # type: ignore[arg-type]
+        values = {name: value for name, value in self.get_params().items() if name in names}
+        return self.model_class(**values | others)
 
     def _validated(self, X, **options: Any) -> Any:
         """Return what the checks of scikit-learn leave of a table."""
@@ -221,8 +221,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         """Return the probabilities of the classes for X (m, p), (m, G)."""
-        kept = self._kept_of(X)
-        return self._fitted.predict(kept)
+        values = self._kept_of(X)
+        return self._fitted.predict(values)
 
     def predict_log_proba(self, X):
         """Return the logs of the probabilities of the classes for X (m, p), (m, G).
@@ -230,8 +230,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         They are computed from log odds: unlike logs of predict_proba, they are exact where a
         probability is below 2^-53.
         """
-        kept = self._kept_of(X)
-        return self._fitted.predict_log(kept)
+        values = self._kept_of(X)
+        return self._fitted.predict_log(values)
 
     def predict(self, X):
         """Return the most probable label of each row of X (m, p), (m,); of equal ones the first."""
@@ -247,8 +247,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         columns = planes.features_of(self.selected_) if self.order else self.selected_
-        kept = np.isin(np.arange(self.n_features_in_), columns)
-        return np.flatnonzero(kept) if indices else kept
+        support = np.isin(np.arange(self.n_features_in_), columns)
+        return np.flatnonzero(support) if indices else support
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the features kept, (k,), in the order of the columns of X.
@@ -300,9 +300,9 @@ def as_prefiltered(screened: Any, real: bool = False) -> Screened | None:
     """
     if screened is None:
         return None
-    known = {"of", "threshold", "f"} if real else {"of", "threshold"}
-    if not isinstance(screened, Mapping) or not {"of"} <= set(screened) <= known:
-        also = "; or f, the F statistic, in place of threshold" if "f" in known else ""
+    keys = {"of", "threshold", "f"} if real else {"of", "threshold"}
+    if not isinstance(screened, Mapping) or not {"of"} <= set(screened) <= keys:
+        also = "; or f, the F statistic, in place of threshold" if "f" in keys else ""
         raise UserError(
             'screened must be a dict such as {"of": 10000, "threshold": "0.26"}: the number of '
             f"features before, and the |COR| that those kept are above{also}; "
@@ -452,12 +452,12 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
         check_is_fitted(self)
         if self.patterns_ is None:
             raise UserError("pattern_table is of patterns of features; give order=2")
-        kept = self._posterior.kept
-        ones, present = kept.of_each(kept.pairs), kept.of_each(kept.present)
+        counted = self._posterior.kept
+        ones, present = counted.of_each(counted.pairs), counted.of_each(counted.present)
         counts = {
-            f"{label}: {words}": one[:, y]
+            f"{label}: {words}": pairs[:, y]
             for y, label in enumerate(self.classes_)
-            for words, one in (("with", ones), ("known", present))
+            for words, pairs in (("with", ones), ("known", present))
         }
         ratio = self._posterior.odds_ratios
         return pd.DataFrame(
@@ -608,17 +608,17 @@ class NormalClassifier(SelectingClassifier):
         Warns of features kept that are on another scale than the others, or hardly vary.
         """
         super().fit(X, y, groups)
-        kept = self._posterior.selection
-        spread = np.sqrt(kept.within / kept.counts.sum(axis=1))
+        selection = self._posterior.selection
+        spread = np.sqrt(selection.within / selection.counts.sum(axis=1))
         middle = np.median(spread)
-        unlike = (spread > UNLIKE * middle) | ((UNLIKE * spread < middle) & (kept.f < LARGEST))
+        unlike = (spread > UNLIKE * middle) | ((UNLIKE * spread < middle) & (selection.f < LARGEST))
         names = _check_feature_names_in(self, None)[self.selected_]
-        for which, words in (
+        for affected, words in (
             (unlike, SCALES),
-            (spread < RELATIVE * np.abs(kept.scaled).max(axis=1), DIGITS),
+            (spread < RELATIVE * np.abs(selection.scaled).max(axis=1), DIGITS),
         ):
-            if which.any():
-                warnings.warn(f"{few(names[which])}: {words}", UnreliableWarning, stacklevel=2)
+            if affected.any():
+                warnings.warn(f"{few(names[affected])}: {words}", UnreliableWarning, stacklevel=2)
         return self
 
 
@@ -768,19 +768,19 @@ class MixtureClassifier(SelectingClassifier):
         """
         super().fit(X, y, groups)
         target, draws = self._posterior.target, self._posterior.draws
-        found = mixture.diagnose(target, draws)
+        diagnosis = mixture.diagnose(target, draws)
         self.alpha_ = target.settings.alpha
-        self.draws_ = mixture.as_arviz(target, draws, found)
+        self.draws_ = mixture.as_arviz(target, draws, diagnosis)
         self.diagnostics_ = {
             name: dict(zip(mixture.QUANTITIES, map(float, values), strict=True))
-            for name, values in (("rhat", found.rhat), ("ess", found.ess))
-        } | {"reliable": found.reliable}
+            for name, values in (("rhat", diagnosis.rhat), ("ess", diagnosis.ess))
+        } | {"reliable": diagnosis.reliable}
         if draws.judgement is not None:
             self.diagnostics_ |= {"iterations": draws.iterations, "reached": draws.judgement.enough}
-        if not found.reliable:
+        if not diagnosis.reliable:
             warnings.warn(
-                f"the chains do not support the predictions (R-hat {found.rhat.max():.2f}, "
-                f"effective draws {found.ess.min():.0f}): increase iterations",
+                f"the chains do not support the predictions (R-hat {diagnosis.rhat.max():.2f}, "
+                f"effective draws {diagnosis.ess.min():.0f}): increase iterations",
                 UnreliableWarning,
                 stacklevel=2,
             )
@@ -791,7 +791,7 @@ class MixtureClassifier(SelectingClassifier):
             raise UserError(
                 f"sampler: {self.sampler} draws from no posterior. Fix: use collapsed or gibbs"
             )
-        given = {name: getattr(self, name) for name in ("chains", "iterations", "burn_in")}
-        usual, judged = dict.fromkeys(given), self.sampler == "collapsed"
-        length = run_length(self.until, given, usual, judged=judged)
+        lengths = {name: getattr(self, name) for name in ("chains", "iterations", "burn_in")}
+        usual, converges = dict.fromkeys(lengths), self.sampler == "collapsed"
+        length = run_length(self.until, lengths, usual, judged=converges)
         return super()._as_model(**length | others)

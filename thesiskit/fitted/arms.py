@@ -56,15 +56,15 @@ def match_name(text: str, names: Mapping[str, str]) -> str:
     forms = {name: (words_of[name], words_of[page]) for name, page in names.items()}
     candidates = (
         [name for name, page in names.items() if text in (name, page)]
-        or [name for name, (own, page) in forms.items() if typed in (own, page)]
-        or [name for name, both in forms.items() if any(shortens(typed, form) for form in both)]
+        or [name for name, (typed_form, page) in forms.items() if typed in (typed_form, page)]
+        or [name for name, pair in forms.items() if any(shortens(typed, form) for form in pair)]
     )
     if len(candidates) == 1:
         return candidates[0]
-    several = f"{quoted(text)} is short for {len(candidates)} methods"
-    what = several if candidates else f"there is no method {quoted(text)}"
-    listed = "\n".join(f"  {quoted(name, 200)}" for name in candidates or names)
-    raise ChoiceError(f"{what}\nFix: type the name, or a unique part of it, of one of\n{listed}")
+    problem = f"{quoted(text)} is short for {len(candidates)} methods"
+    what = problem if candidates else f"there is no method {quoted(text)}"
+    lines = "\n".join(f"  {quoted(name, 200)}" for name in candidates or names)
+    raise ChoiceError(f"{what}\nFix: type the name, or a unique part of it, of one of\n{lines}")
 
 
 def restored_transform(
@@ -169,9 +169,9 @@ class SelectedArm(FittedArm):
             raise ValueError("its cases have no features to select")
         check(isinstance(tau, float) and 1 <= tau < LARGEST)
         check(offset.shape == (len(inputs.classes),) and (np.abs(offset) < LARGEST).all())
-        named = MODELS["mixture" if kind == EXACT else kind]
-        selected = inputs.checked(arrays["selected"], bits=named.takes == "bits")
-        model, posterior = named.restored(about, arrays, selected, len(inputs.classes))
+        model_class = MODELS["mixture" if kind == EXACT else kind]
+        selected = inputs.checked(arrays["selected"], bits=model_class.takes == "bits")
+        model, posterior = model_class.restored(about, arrays, selected, len(inputs.classes))
         temperature = None if tau == 1 and not offset.any() else Temperature(tau, offset)
         transform = restored_transform(about, arrays, len(selected), inputs)
         fitted = Fitted(model, posterior, selected, temperature, transform)
@@ -210,7 +210,7 @@ class PeerArm(FittedArm):
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         task = {name: getattr(self.task, name) for name in ("kind", "classes", "keep", "order")}
-        arrays = {f"learnt/{name}": one for name, one in self.learnt.items()}
+        arrays = {f"learnt/{name}": values for name, values in self.learnt.items()}
         return {"method": self.method, "task": task}, arrays | {"columns": self.selected}
 
     @classmethod

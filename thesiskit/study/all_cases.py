@@ -182,7 +182,7 @@ class AllCases(Experiment):
             y = drawn["response"].reshape(-1)[: drawn.get("train_cases")]
             arm = FrequencyArm(np.bincount(y, minlength=len(fitted.classes)))
             return replace(fitted, arms={arm.name: arm})
-        return fitted.only([*names]) if names else fitted
+        return fitted.select_arms([*names]) if names else fitted
 
 
 # ---- chapter 2 ----
@@ -213,21 +213,21 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
     columns = np.unique(np.concatenate(kept)).astype(np.intp)
     config = work.config
     assert config.data is not None
-    of_tables = ([one.features, one.response] for one in design.tables)
-    X, y = (
-        one[0] if len(one) == 1 else np.concatenate(one) for one in zip(*of_tables, strict=True)
-    )
+    X, y = table.features, table.response
+    if len(design.tables) > 1:
+        X = np.concatenate([part.features for part in design.tables])
+        y = np.concatenate([part.response for part in design.tables])
     if patterns:
-        about = {key: getattr(design.stored[0], key)
-                 for key in ("classes", "features", "values", "alleles")}  # fmt: skip
+        keys = ("classes", "features", "values", "alleles")
+        about = {key: getattr(design.stored[0], key) for key in keys}
         inputs = Inputs.restore("features", about, {})
         first = None if design.covariates is None else Covariates.of(design.covariates, y)
         likeness = _of_codes(inputs, X, y, design.case_groups)
         return FittedModel(
             config.experiment, config.data, inputs, arms, len(y), None, likeness, first
-        )  # fmt: skip
-    about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1],
-             "coding": table.coding}  # fmt: skip
+        )
+    about = {"names": table.names, "classes": table.classes, "coding": table.coding}
+    about |= {"width": X.shape[1]}
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
     taken = np.unique(np.concatenate([arm.selected for arm in arms.values()])).astype(np.intp)

@@ -74,7 +74,7 @@ def test_a_transform_is_of_training_samples_alone(tmp_path, table):
     X = table.iloc[:, :30].to_numpy(dtype=float)
     assert np.array_equal(split.fitted_transform.state, np.sort(X[split.train], axis=0))
     assert split.transformed("normal-scores") is split
-    inner = split.transformed("none").only(np.array([4, 2])).transformed("normal-scores")
+    inner = split.transformed("none").take_columns(np.array([4, 2])).transformed("normal-scores")
     assert np.array_equal(inner.features[0], split.features[0][:, [4, 2]])
 
 
