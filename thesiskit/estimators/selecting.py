@@ -653,12 +653,7 @@ class PoolClassifier(SelectingClassifier):
 
     model_class = Pool
 
-    def __init__(
-        self,
-        transformation=None,
-        *,
-        random_state=None,
-    ):
+    def __init__(self, transformation=None, *, random_state=None):
         self.transformation = transformation
         self.random_state = random_state
 

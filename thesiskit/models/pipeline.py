@@ -56,11 +56,7 @@ class Selector:
     ) -> Selection:
         """Select binary features by some rows, or all of them; y (n,) are classes from 0.
 
-        rng : decides between features that tie.
-
-        Raises
-        ------
-        UserError, DataError: see `select_features`.
+        rng decides between features that tie.  Raises as `select_features` does.
         """
         return select_features(
             features,
@@ -82,9 +78,7 @@ class Selector:
     ) -> FSelection:
         """Select real features (n, p) by some rows, or all of them; y (n,) are classes from 0.
 
-        Raises
-        ------
-        UserError, DataError: see `select_by_f`.
+        Raises as `select_by_f` does.
         """
         return select_by_f(
             table,
@@ -102,11 +96,7 @@ class Selector:
     ) -> Selection:
         """Select patterns of discrete features, by the planes of the training samples.
 
-        run : how patterns are counted.
-
-        Raises
-        ------
-        UserError, DataError: see `interactions.select_patterns`.
+        run : how patterns are counted.  Raises as `interactions.select_patterns` does.
         """
         return select_patterns(
             planes,
