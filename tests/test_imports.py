@@ -11,6 +11,7 @@ from commands import ROOT
 PACKAGE = ROOT / "thesiskit"
 # who may import whom; LEAVES are open to all, and import nothing of ours
 LEAVES = {"registry", "errors", "files", "blocks", "defaults"}
+FOR_REPORTS = ("method", "patterns", "peers", "temperature")  # modules of models
 ALLOWED = {
     "cli": {
         "start",
@@ -36,7 +37,7 @@ ALLOWED = {
     "fitted": {"fitted", "models", "datasets", "__version__"},
     "models": {"_kernels", "models"},
     "datasets": {"datasets"},
-    "report": {"report", "models.peers", "models.temperature", "models.patterns"},
+    "report": {"report", *(f"models.{name}" for name in FOR_REPORTS)},
     "start": {"config", "datasets"},
     "_kernels": set(),
     "__init__": set(),
@@ -48,7 +49,7 @@ def imported(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "thesiskit":
             parts = node.module.split(".")
-            if parts[1:-1] == ["models"] and parts[2] in ("peers", "temperature", "patterns"):
+            if parts[1:-1] == ["models"] and parts[2] in FOR_REPORTS:
                 yield ".".join(parts[1:])
             else:
                 yield from [parts[1]] if len(parts) > 1 else [name.name for name in node.names]

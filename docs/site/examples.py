@@ -54,8 +54,15 @@ from thesiskit.estimators import SelectingClassifier
 from thesiskit.models.naive_bayes import NaiveBayes
 
 
-class Relevant(SelectingClassifier, model=NaiveBayes, relevant="some"):
+class Relevant(SelectingClassifier):
     """Naive Bayes where few features are relevant."""
+
+    model_class = NaiveBayes
+
+    def __init__(self, n_features=10, *, relevant="some", random_state=None):
+        self.n_features = n_features
+        self.relevant = relevant
+        self.random_state = random_state
 
 
 rng = np.random.default_rng(0)

@@ -154,7 +154,7 @@ def parameters(one) -> dict[str, str]:
         return {}
     known = {}
     if inspect.isclass(one) and issubclass(one, BaseEstimator):
-        known = {each.name: each.type for each in fields(getattr(one, "_model_class", Logistic))}
+        known = {each.name: each.type for each in fields(getattr(one, "model_class", Logistic))}
     found = {}
     for each in given:
         if each.name == "self" or each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):

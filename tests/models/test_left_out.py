@@ -127,7 +127,7 @@ def test_screened_table_is_as_good_as_the_whole(relevant):
 
     def fitted(columns, k, threshold, screened):
         found = select_features(
-            X[:, columns], y, k, np.random.default_rng(7), threshold=threshold, screened=screened
+            X[:, columns], y, k, np.random.default_rng(7), threshold=threshold, prefiltered=screened
         )
         posterior = nb.fit(found, settings)
         return posterior, nb.predict(posterior, new[:, columns][:, found.selected])
@@ -163,12 +163,12 @@ def test_what_is_said_of_features_left_out():
     whole = select_features(X, y, 60, rng)
     assert whole.left_out.total == 0
     best = X[:, found.selected]
-    screened = select_features(best, y, None, rng, screened=Screened(60))
+    screened = select_features(best, y, None, rng, prefiltered=Screened(60))
     assert screened.left_out.rows.tolist() == [[4, 4, LOT, 55]]
     assert screened.left_out.tied_kept == found.tied_kept
     assert screened.n_features == 60
     # some of those that tie are kept by the screening, and one less by us
-    again = select_features(best, y, 4, rng, screened=Screened(60))
+    again = select_features(best, y, 4, rng, prefiltered=Screened(60))
     if found.tied_kept > 1:
         assert again.left_out.rows.tolist() == [[4, 4, AT, 1], [4, 4, LOT, 55]]
 
@@ -194,11 +194,11 @@ def test_impossible_screenings_are_refused():
     X, y, _ = drawn(2, p=20)
     rng = np.random.default_rng(0)
     with pytest.raises(UserError, match="20 features, so it cannot have been kept from 19"):
-        select_features(X, y, None, rng, screened=Screened(19))
+        select_features(X, y, None, rng, prefiltered=Screened(19))
     with pytest.raises(UserError, match=r"feature \d+ has \|COR\| .* less than the threshold 0.9"):
-        select_features(X, y, None, rng, screened=Screened(100, Fraction(81, 100)))
+        select_features(X, y, None, rng, prefiltered=Screened(100, Fraction(81, 100)))
     with pytest.raises(UserError, match="binary features"):
-        select_features(X + 0.5, y, 3, rng, screened=Screened(100))
+        select_features(X + 0.5, y, 3, rng, prefiltered=Screened(100))
     with pytest.raises(UserError, match="unknown ties"):
         select_features(X, y, 3, rng, ties="lost")
 

@@ -238,14 +238,16 @@ def test_features_that_a_weak_screening_took_away_are_missing_as_often_as_those_
     here = ~np.isnan(X)
     counts = np.stack([here[y == c].sum(axis=0) for c in (0, 1)], axis=1)
     for k in (None, 4):  # all are kept, or we leave out some more
-        found = select_features(X, y, k, rng, screened=Screened(9 + 18))
+        found = select_features(X, y, k, rng, prefiltered=Screened(9 + 18))
         others = np.delete(counts, found.selected, axis=0)
         rows = found.left_out.rows
         again = np.repeat(rows[:, :2], rows[:, 3], axis=0)
         expected = np.concatenate([counts, counts, others])
         assert sorted(again.tolist()) == sorted(expected.tolist())
         assert found.left_out.total == found.n_dropped
-    few = select_features(X, y, None, rng, screened=Screened(10)).left_out  # one, of nine patterns
+    few = select_features(
+        X, y, None, rng, prefiltered=Screened(10)
+    ).left_out  # one, of nine patterns
     assert few.total == 1
     assert np.isfinite(nb.fit(found, nb.NaiveBayes(relevant="some")).log_joint).all()
 
@@ -285,7 +287,7 @@ def test_screened_tables_with_gaps_have_no_relevant_features_too_many(gaps):
         X = drawn.train.features.astype(float)
         X[rng.random(X.shape) < gaps] = GONE
         best = select_features(X, y, 10, rng).selected
-        found = select_features(X[:, best], y, None, rng, screened=Screened(1000))
+        found = select_features(X[:, best], y, None, rng, prefiltered=Screened(1000))
         true = drawn.truth["relevant"][best[found.selected]].sum()
         away.append(nb.fit(found, settings).relevance.sum() - true)
     # features that are not there, taken to have all values: z is 7.0 with gaps

@@ -275,17 +275,17 @@ def test_screened_tables_are_as_the_whole_table():
     whole = select_by_f(X, y, 10, rng)
     kept = select_by_f(X, y, 50, rng)
     table = X[:, np.sort(kept.selected)]
-    again = select_by_f(table, y, 10, rng, screened=Screened(200))
+    again = select_by_f(table, y, 10, rng, prefiltered=Screened(200))
     assert again.threshold == whole.threshold
     np.testing.assert_array_equal(again.left_out, whole.left_out)
     both = [normal.fit(one, normal.Normal()).log_joint for one in (whole, again)]
     np.testing.assert_array_equal(*both)
-    all_kept = select_by_f(table, y, None, rng, screened=Screened(200, kept.threshold))
+    all_kept = select_by_f(table, y, None, rng, prefiltered=Screened(200, kept.threshold))
     np.testing.assert_array_equal(all_kept.left_out, kept.left_out)
     with pytest.raises(UserError, match="smaller threshold"):
-        select_by_f(table, y, None, rng, screened=Screened(200, 2 * kept.threshold))
+        select_by_f(table, y, None, rng, prefiltered=Screened(200, 2 * kept.threshold))
     with pytest.raises(UserError, match="cannot have been kept from 20"):
-        select_by_f(table, y, None, rng, screened=Screened(20))
+        select_by_f(table, y, None, rng, prefiltered=Screened(20))
 
 
 def test_a_threshold_of_correlations_is_of_the_cases_of_each_feature():
@@ -301,7 +301,7 @@ def test_a_threshold_of_correlations_is_of_the_cases_of_each_feature():
     above = select_by_f(X, y, None, rng, threshold=square)
     assert np.sort(above.selected).tolist() == kept.tolist()
     # what was kept can have been kept, and of each feature left out F is at most its own limit
-    screened = select_by_f(X[:, kept], y, None, rng, screened=Screened(300, square))
+    screened = select_by_f(X[:, kept], y, None, rng, prefiltered=Screened(300, square))
     for found in (above, screened):
         n = found.left_out[:, :2].sum(axis=1)
         np.testing.assert_allclose(found.limits, 0.09 / 0.91 * (n - 2))
@@ -320,7 +320,7 @@ def test_a_threshold_of_correlations_is_of_the_cases_of_each_feature():
     np.testing.assert_allclose(found - found[0], np.array(expected) - expected[0], atol=1e-8)
     weak = r"feature \d+ has \|COR\| 0.3.* less than the threshold 0.5"
     with pytest.raises(UserError, match=weak):
-        select_by_f(X[:, kept], y, None, rng, screened=Screened(300, Fraction("0.25")))
+        select_by_f(X[:, kept], y, None, rng, prefiltered=Screened(300, Fraction("0.25")))
 
 
 def test_one_feature_is_averaged_over_the_size_of_its_variance():
@@ -513,7 +513,7 @@ def test_priors_follow_the_number_of_features():
     X, y, rng = drawn(3, p=40)
     for screened, p in ((None, 40), (Screened(10_000), 10_000)):
         k = None if screened else 5
-        found = normal.fit(select_by_f(X, y, k, rng, screened=screened), normal.Normal())
+        found = normal.fit(select_by_f(X, y, k, rng, prefiltered=screened), normal.Normal())
         assert tuple(found.pi) == normal_grids(p)[0]
         assert tuple(found.ratio) == normal_grids(p)[1]
     given = normal.Normal(pi=(0.1, 0.5))

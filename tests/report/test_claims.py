@@ -14,6 +14,7 @@ from scipy.special import expit
 
 from thesiskit.cli import main
 from thesiskit.config import load_config
+from thesiskit.models.method import Method
 from thesiskit.report import claims as module
 from thesiskit.report.claims import (
     CRITERIA,
@@ -31,7 +32,7 @@ from thesiskit.report.claims import (
     verdict,
 )
 from thesiskit.report.page import exhibits
-from thesiskit.report.record import Arm, thesis_numbers
+from thesiskit.report.record import thesis_numbers
 from thesiskit.report.verify import leaves
 
 CONFIGS = {path.stem: path for path in (ROOT / "configs").rglob("*.yaml")}
@@ -144,7 +145,7 @@ def chapter2(of, world, rng):
             failing = of == "mixture_simulation" and variant == "first"
             if size == "all" and world != OTHER and failing == right:
                 values = 2 * rng.permutation(values)  # all features predict badly
-            arms.append(Arm(len(arms), size, "complete" if size == "all" else method, variant))
+            arms.append(Method(len(arms), size, "complete" if size == "all" else method, variant))
             p.append(expit(values))
             log_alpha.append(5.7 if good or (size == "all") else 3.0)
     log_alpha = np.array(log_alpha) + 0.05 * rng.normal(size=(sets, len(arms)))
@@ -215,7 +216,7 @@ def chapter3(of, world, rng):
     right, n = world == TRUE, 1000
     orders = ORDERS.get(of, [1, 2, 5, 10, 15, 20])
     arms = [
-        Arm(row, order=order, prior=prior, compress=compress, engine="slice")
+        Method(row, order=order, prior=prior, compress=compress, engine="slice")
         for row, (order, prior, compress) in enumerate(
             (o, p, c) for o in orders for p in ("cauchy", "gaussian") for c in (True, False)
         )

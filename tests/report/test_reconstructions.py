@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from thesiskit.models.method import Method
 from thesiskit.report.orders import reconstruction_table
-from thesiskit.report.record import Arm, Record
+from thesiskit.report.record import Record
 
 ORDERS = (1, 5, 20)
 LIKELY = {1: 0.6, 5: 0.9, 20: 0.8}  # probability of the actual class, where the model is right
@@ -18,7 +19,7 @@ def made_up(tmp_path, groups, rng):
     y = np.tile([0, 1], n)
     wrong = {order: rng.random(2 * n) < 0.2 for order in ORDERS}
     wrong[20][n:] = False
-    arms = [Arm(i, order=o, prior="cauchy", compress=True, engine="slice", scale="log")
+    arms = [Method(i, order=o, prior="cauchy", compress=True, engine="slice", scale="log")
             for i, o in enumerate(ORDERS)]  # fmt: skip
     probability = []
     for order in ORDERS:

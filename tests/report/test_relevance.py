@@ -8,10 +8,10 @@ import pytest
 from commands import arrays, invoke, must_fail, run
 
 from thesiskit.models import naive_bayes
+from thesiskit.models.method import Method
 from thesiskit.models.selection import select_features
 from thesiskit.report import metrics
 from thesiskit.report.posteriors import Relevance, number_words
-from thesiskit.report.record import Arm
 
 GENES = """
 experiment: mine
@@ -112,7 +112,7 @@ def test_the_number_of_relevant_features_is_a_quantile_of_pi_times_p(folder):
 
 
 def test_numbers_of_features_in_words():
-    arm = Arm(0, "10", "corrected", "exact", "some")
+    arm = Method(0, "10", "corrected", "exact", "some")
     pi, weight = np.array([1e-4, 0.0123, 0.5]), np.array([0.1, 0.8, 0.1])
     one = Relevance(arm, 2000.0, pi, weight, np.zeros(1), np.ones(1), np.ones(1), 1.0)
     assert one.words == "25 of 2,000 features (90 % interval less than 1 to 1,000)"

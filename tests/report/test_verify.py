@@ -16,12 +16,13 @@ from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.files import Results
 from thesiskit.models import mixture
+from thesiskit.models.method import Method
 from thesiskit.report import metrics
 from thesiskit.report import verify as thesis
 from thesiskit.report.claims import claims
 from thesiskit.report.outputs import recorded
 from thesiskit.report.page import exhibits, exhibits_found, write_index
-from thesiskit.report.record import THESIS, Arm, Record, thesis_numbers
+from thesiskit.report.record import THESIS, Record, thesis_numbers
 from thesiskit.report.verify import (
     BEYOND,
     COLUMNS,
@@ -332,7 +333,7 @@ def test_sigmas_are_as_printed_only_where_the_figure_shows_them(settings, shown,
     model, of = config["model"], "cauchy_classification"
     source = Record(Results("nowhere", "x"), 0, config)
     source.__dict__["own"] = [
-        Arm(0, order=order, prior="cauchy", compress=compress, engine="slice")
+        Method(0, order=order, prior="cauchy", compress=compress, engine="slice")
         for compress in model["compress"]
         for order in model["orders"]
     ]

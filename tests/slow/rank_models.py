@@ -31,7 +31,9 @@ def select(X, y, rng, *, keep=None, screened=0, **options):
         return np.arange(X.shape[1]), select_features(X, y, keep, rng, **options)
     best = np.sort(select_features(X, y, screened, rng).selected)
     before = Screened(X.shape[1])
-    return best, select_features(X[:, best], y, keep or screened, rng, screened=before, **options)
+    return best, select_features(
+        X[:, best], y, keep or screened, rng, prefiltered=before, **options
+    )
 
 
 # ---- naive Bayes ----

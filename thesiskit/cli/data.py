@@ -269,7 +269,7 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
             raise click.UsageError(f"--model FILE is fitted already; leave out {option}")
         fitted = load_model(model)
         table = fitted.read(new)
-        fitted = fitted.only(arms) if arms else fitted
+        fitted = fitted.select_arms(arms) if arms else fitted
     else:
         fitted, table = _fitted(asked, config, force, arms, new, all_arms=all_arms)
     for note in (*table.notes, *fitted.gaps(table)):

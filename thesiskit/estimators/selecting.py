@@ -27,7 +27,7 @@ from thesiskit.defaults import (
     ALPHA_PRIOR,
     CLASS_PRIOR,
     LOG,
-    NO_TEMPERATURE,
+    NAIVE_ALPHA_POINTS,
     PATTERN_PI,
     PI,
     RESIDUAL,
@@ -35,13 +35,13 @@ from thesiskit.defaults import (
 )
 from thesiskit.errors import UnreliableWarning, UserError, list_some, quoted
 from thesiskit.estimators.inputs import (
+    AUTO,
     DiscreteFeatures,
     as_numbers,
     as_table,
     coded,
     encode,
     find_categories,
-    initialiser,
     run_length,
     symbols,
     threads_for,
@@ -64,7 +64,9 @@ from thesiskit.models.pool import Pool
 from thesiskit.models.selection import (
     LARGEST,
     RELATIVE,
+    FSelection,
     Screened,
+    Selection,
     check_threshold,
     is_binary,
 )
@@ -87,30 +89,17 @@ DIGITS = "the values differ by less than 1e-12 of their size, so that few of the
 class SelectingClassifier(ClassifierMixin, BaseEstimator):
     """A selection of features, a model of those kept, and a temperature.
 
-    A classifier of a model of one's own is a subclass that names it:
-
-        class MyClassifier(SelectingClassifier, model=MyModel): ...
+    A classifier of a model of one's own is a subclass with its class in `model_class`, and an
+    __init__ whose parameters are fields of the model, or of the list above.
     """
 
-    _model_class: ClassVar[type[Model]]
+    model_class: ClassVar[type[Model]]
+    random_state: Any
     # of classifiers that have no such parameters
     n_features, correct, screened, temperature, order = None, True, None, None, None
     transformation = None
+    _transform: Transform | None = None
     _attributes: ClassVar[dict[str, str]] = {}  # after fit, by the name in the posterior
-
-    def __init_subclass__(cls, *, model: type[Model], without=(), **defaults: Any):
-        """Give a classifier the parameters of its model, but for some; defaults may differ."""
-        super().__init_subclass__()
-        cls._model_class = model
-        keys = {one.name: one.default for one in fields(model) if one.metadata}  # type: ignore[arg-type]
-        first = {"n_features": DEFAULT_KEPT, "correct": True, "screened": None}
-        usual = None if model.usual_temperature == NO_TEMPERATURE else model.usual_temperature
-        last: dict[str, Any] = {"temperature": usual} if model.imitates else {}
-        last |= {"transformation": None} if model.takes == "reals" else {}
-        every = first | keys | defaults | last | {"random_state": None}
-        cls.__init__ = initialiser(  # type: ignore[assignment]
-            {name: value for name, value in every.items() if name not in without}
-        )
 
     # ---- fit ----
 
@@ -124,7 +113,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         outside 1..p, and a table that cannot have been screened as `screened` says.
         """
         self._model = self._as_model()
-        bits = self._model_class.takes == "bits"
+        bits = self.model_class.takes == "bits"
         # what is infinite among real features is found where the table is read in chunks
         X, y = self._validated(X, y=y, **({} if bits else {"ensure_all_finite": False}))
         y = self._coded(y)
@@ -135,18 +124,17 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         table = self._packed(X)
-        selection = self._selector(table).select(self._selected_from(table, y), y, rng)
+        selection = self._select(table, y, rng)
         training = replace(self._training(table, y, selection, rng), groups=groups)
         if self.temperature and (reason := too_few(selection.class_counts)):
             words = f'temperature="{RESIDUAL}": {reason}; tau is 1'
             warnings.warn(words, UnreliableWarning, stacklevel=2)
-        self._fitted = Fitted.of(self._model, training, tempered=self.temperature is not None)
+        tempered = self.temperature is not None
+        self._fitted = Fitted.of(self._model, training, self._transform, tempered=tempered)
         self._posterior = self._fitted.posterior
         softened = self._fitted.temperature or Temperature.none(len(self.classes_))
         self.tau_, self.offset_ = softened.tau, softened.offset
-        self.selected_ = kept = selection.selected
-        if self.transformation is not None:
-            self._transform = replace(self._transform, state=self._transform.state[:, kept])
+        self.selected_ = selection.selected
         for name, source in self._attributes.items():
             has = selection if hasattr(selection, source) else self._posterior
             setattr(self, name, getattr(has, source))
@@ -154,21 +142,22 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def _as_model(self, **others: Any) -> Model:
         """Return the model, with `others` in place of parameters; UserError for wrong options."""
-        names = {one.name for one in fields(self._model_class)}  # type: ignore[arg-type]
-        given = {name: value for name, value in self.get_params().items() if name in names}
-        return self._model_class(**given | others)
+        names = {field.name for field in fields(self.model_class)}  # type: ignore[arg-type]
+        values = {name: value for name, value in self.get_params().items() if name in names}
+        return self.model_class(**values | others)
 
     def _validated(self, X, **options: Any) -> Any:
         """Return what the checks of scikit-learn leave of a table."""
         usual = {
-            "dtype": None if self._model_class.takes == "bits" else "numeric",
-            "ensure_all_finite": "allow-nan" if self._model_class.takes_missing else True,
+            "dtype": None if self.model_class.takes == "bits" else "numeric",
+            "ensure_all_finite": "allow-nan" if self.model_class.takes_missing else True,
         }
         return validate_data(self, as_numbers(as_table(X)), **usual | options)
 
     def _packed(self, X) -> Any:
         """Return a validated table of training cases as features are selected from it."""
-        if self._model_class.takes != "bits":
+        if self.model_class.takes != "bits":
+            self._transform = None
             if self.transformation is None:
                 return X
             check_transform(self.transformation, X, _check_feature_names_in(self, None))
@@ -181,7 +170,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     def _coded(self, y) -> np.ndarray:
         """Return labels as the places of their classes, (n,)."""
         places = coded(self, y)
-        if len(self.classes_) > 2 and self._model_class.most_classes == 2:
+        if len(self.classes_) > 2 and self.model_class.most_classes == 2:
             raise ValueError(
                 "Only binary classification is supported. "
                 f"The type of the target is {type_of_target(y)}. "
@@ -206,21 +195,17 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
                 f'temperature: {quoted(self.temperature)} is unknown. Fix: use None or "{RESIDUAL}"'
             )
 
-    def _selector(self, table) -> Selector:
-        """Return which features of a table are selected."""
-        k, every = self.n_features, self._model_class.takes != "bits"
-        before = as_screened(self.screened, real=every)
-        width = table.shape[1] if every else len(table)
-        if k is None:
-            return Selector(width, prefiltered=before, at_most=True)
-        at_most = k == DEFAULT_KEPT
-        return Selector(
-            min(int(k), width) if at_most else int(k), prefiltered=before, at_most=at_most
-        )
-
-    def _selected_from(self, table, _y) -> Any:
-        """Return a table as features, or patterns of them, are selected from it."""
-        return table
+    def _select(self, table, y, rng) -> Selection | FSelection:
+        """Return the features, or patterns of them, that are selected from a table."""
+        k, takes_bits = self.n_features, self.model_class.takes == "bits"
+        prefiltered = as_prefiltered(self.screened, real=not takes_bits)
+        width = len(table) if takes_bits else table.shape[1]
+        at_most = k is None or k == DEFAULT_KEPT
+        size = width if k is None else min(int(k), width) if at_most else int(k)
+        selector = Selector(size, prefiltered=prefiltered, at_most=at_most)
+        if takes_bits:
+            return selector.select_bits(table, y, rng)
+        return selector.select_reals(table, y, rng)
 
     def _training(self, table, y, selection, rng) -> Training:
         """Return what the model is fitted to: the features kept of all cases."""
@@ -236,8 +221,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         """Return the probabilities of the classes for X (m, p), (m, G)."""
-        kept = self._kept_of(X)
-        return self._fitted.predict(kept)
+        values = self._kept_of(X)
+        return self._fitted.predict(values)
 
     def predict_log_proba(self, X):
         """Return the logs of the probabilities of the classes for X (m, p), (m, G).
@@ -245,8 +230,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         They are computed from log odds: unlike logs of predict_proba, they are exact where a
         probability is below 2^-53.
         """
-        kept = self._kept_of(X)
-        return self._fitted.predict_log(kept)
+        values = self._kept_of(X)
+        return self._fitted.predict_log(values)
 
     def predict(self, X):
         """Return the most probable label of each row of X (m, p), (m,); of equal ones the first."""
@@ -262,8 +247,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         columns = planes.features_of(self.selected_) if self.order else self.selected_
-        kept = np.isin(np.arange(self.n_features_in_), columns)
-        return np.flatnonzero(kept) if indices else kept
+        support = np.isin(np.arange(self.n_features_in_), columns)
+        return np.flatnonzero(support) if indices else support
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the features kept, (k,), in the order of the columns of X.
@@ -277,7 +262,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def _kept(self, table, selected) -> np.ndarray:
         """Return the features kept of the training cases, (n, k)."""
-        if self._model_class.takes == "bits":
+        if self.model_class.takes == "bits":
             return table.unpack(selected)
         return read_columns(table, selected)
 
@@ -287,9 +272,9 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         X = self._validated(X, reset=False)
         if self.transformation is not None:
             check_transform(self.transformation, X, _check_feature_names_in(self, None))
-            return self._transform.apply(X, self.selected_)
+            return self._fitted.transform.apply(X, self.selected_)
         X = read_columns(X, self.selected_)
-        if self._model_class.takes == "reals":
+        if self.model_class.takes == "reals":
             return X
         missing = find_missing(X)
         bits = as_bits(X if missing is None else np.where(missing, 0, X))
@@ -299,25 +284,25 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        bits = self._model_class.takes == "bits"
-        tags.classifier_tags.multi_class = self._model_class.most_classes != 2
-        tags.input_tags.allow_nan = self._model_class.takes_missing
+        bits = self.model_class.takes == "bits"
+        tags.classifier_tags.multi_class = self.model_class.most_classes != 2
+        tags.input_tags.allow_nan = self.model_class.takes_missing
         tags.input_tags.positive_only = str(self.transformation) == LOG
         # the blobs of the checks are not binary, and have two features
         tags.classifier_tags.poor_score = bits or bool(self.n_features == 1)
         return tags
 
 
-def as_screened(screened: Any, real: bool = False) -> Screened | None:
+def as_prefiltered(screened: Any, real: bool = False) -> Screened | None:
     """Return what is known of a screened table, given as {"of": 10000, "threshold": "0.26"}.
 
     real : whether features are real: the threshold may be given as "f" too.
     """
     if screened is None:
         return None
-    known = {"of", "threshold", "f"} if real else {"of", "threshold"}
-    if not isinstance(screened, Mapping) or not {"of"} <= set(screened) <= known:
-        also = "; or f, the F statistic, in place of threshold" if "f" in known else ""
+    keys = {"of", "threshold", "f"} if real else {"of", "threshold"}
+    if not isinstance(screened, Mapping) or not {"of"} <= set(screened) <= keys:
+        also = "; or f, the F statistic, in place of threshold" if "f" in keys else ""
         raise UserError(
             'screened must be a dict such as {"of": 10000, "threshold": "0.26"}: the number of '
             f"features before, and the |COR| that those kept are above{also}; "
@@ -332,16 +317,7 @@ def as_screened(screened: Any, real: bool = False) -> Screened | None:
     return Screened(whole('screened["of"]', screened["of"]), threshold)
 
 
-class NaiveBayesClassifier(
-    DiscreteFeatures,
-    SelectingClassifier,
-    model=NaiveBayes,
-    relevant="some",
-    pi=PI,
-    order=None,
-    disjoint=False,
-    ld=None,
-):
+class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
     """Bayesian naive Bayes on the features that correlate best with the response.
 
     Section "Application to Bayesian Naive Bayes Models" of the thesis.  With `correct`, the
@@ -404,6 +380,7 @@ class NaiveBayesClassifier(
         any.
     """
 
+    model_class = NaiveBayes
     _attributes: ClassVar = {
         "gamma_squared_": "gamma_squared",
         "alpha_": "alpha",
@@ -413,6 +390,39 @@ class NaiveBayesClassifier(
         "log_posterior_pi_": "log_pi",
         "relevance_": "relevance",
     }
+
+    def __init__(
+        self,
+        n_features=DEFAULT_KEPT,
+        *,
+        correct=True,
+        screened=None,
+        class_prior=CLASS_PRIOR,
+        alpha_prior=ALPHA_PRIOR,
+        alpha_points=NAIVE_ALPHA_POINTS,
+        quadrature="exact",
+        relevant="some",
+        pi=PI,
+        order=None,
+        disjoint=False,
+        ld=None,
+        temperature=None,
+        random_state=None,
+    ):
+        self.n_features = n_features
+        self.correct = correct
+        self.screened = screened
+        self.class_prior = class_prior
+        self.alpha_prior = alpha_prior
+        self.alpha_points = alpha_points
+        self.quadrature = quadrature
+        self.relevant = relevant
+        self.pi = pi
+        self.order = order
+        self.disjoint = disjoint
+        self.ld = ld
+        self.temperature = temperature
+        self.random_state = random_state
 
     def fit(self, X, y, groups=None):
         """Fit to features X (n, p) and labels y (n,) of two classes.
@@ -442,12 +452,12 @@ class NaiveBayesClassifier(
         check_is_fitted(self)
         if self.patterns_ is None:
             raise UserError("pattern_table is of patterns of features; give order=2")
-        kept = self._posterior.kept
-        ones, present = kept.of_each(kept.pairs), kept.of_each(kept.present)
+        counted = self._posterior.kept
+        ones, present = counted.of_each(counted.pairs), counted.of_each(counted.present)
         counts = {
-            f"{label}: {words}": one[:, y]
+            f"{label}: {words}": pairs[:, y]
             for y, label in enumerate(self.classes_)
-            for words, one in (("with", ones), ("known", present))
+            for words, pairs in (("with", ones), ("known", present))
         }
         ratio = self._posterior.odds_ratios
         return pd.DataFrame(
@@ -487,16 +497,17 @@ class NaiveBayesClassifier(
         self.categories_ = find_categories(X, self._names, most, instead)
         return encode(X, self._names, self.categories_)
 
-    def _selector(self, table) -> Selector:
+    def _select(self, table, y, rng) -> Selection | FSelection:
         if not self.order:
-            return super()._selector(table)
-        return Selector(
-            int(self.n_features or 0), order=int(self.order), disjoint=bool(self.disjoint),
-            ld=self.ld, at_most=self.n_features == DEFAULT_KEPT,
-        )  # fmt: skip
-
-    def _selected_from(self, table, y) -> Any:
-        return planes.Planes.pack(table, y) if self.order else table
+            return super()._select(table, y, rng)
+        selector = Selector(
+            int(self.n_features or 0),
+            order=int(self.order),
+            disjoint=bool(self.disjoint),
+            ld=self.ld,
+            at_most=self.n_features == DEFAULT_KEPT,
+        )
+        return selector.select_patterns(planes.Planes.pack(table, y), rng)
 
     def _kept(self, table, selected) -> np.ndarray:
         if not self.order:
@@ -515,7 +526,7 @@ class NaiveBayesClassifier(
         return tags
 
 
-class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
+class NormalClassifier(SelectingClassifier):
     """Bayesian naive Bayes with normal features, those that differ most between the classes.
 
     Features are real numbers and are used as they are.  They are screened by the F statistic of
@@ -561,27 +572,7 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
         any.
     """
 
-    def fit(self, X, y, groups=None):
-        """Fit to real features X (n, p), NaN where one is missing, and labels y (n,).
-
-        Warns of features kept that are on another scale than the others, or hardly vary.
-        """
-        super().fit(X, y, groups)
-        kept = self._posterior.selection
-        spread = np.sqrt(kept.within / kept.counts.sum(axis=1))
-        middle = np.median(spread)
-        unlike = (spread > UNLIKE * middle) | ((UNLIKE * spread < middle) & (kept.f < LARGEST))
-        names = _check_feature_names_in(self, None)[self.selected_]
-        for which, words in (
-            (unlike, SCALES),
-            (spread < RELATIVE * np.abs(kept.scaled).max(axis=1), DIGITS),
-        ):
-            if which.any():
-                warnings.warn(
-                    f"{list_some(names[which])}: {words}", UnreliableWarning, stacklevel=2
-                )
-        return self
-
+    model_class = Normal
     _attributes: ClassVar = {
         "threshold_": "threshold",
         "relevance_": "relevance",
@@ -590,10 +581,50 @@ class NormalClassifier(SelectingClassifier, model=Normal, without=("pi",)):
         "pi_": "pi",
     }
 
+    def __init__(
+        self,
+        n_features=DEFAULT_KEPT,
+        *,
+        correct=True,
+        screened=None,
+        class_prior=1.0,
+        relevant="some",
+        temperature=RESIDUAL,
+        transformation=None,
+        random_state=None,
+    ):
+        self.n_features = n_features
+        self.correct = correct
+        self.screened = screened
+        self.class_prior = class_prior
+        self.relevant = relevant
+        self.temperature = temperature
+        self.transformation = transformation
+        self.random_state = random_state
 
-class PoolClassifier(
-    SelectingClassifier, model=Pool, without=("n_features", "correct", "screened")
-):
+    def fit(self, X, y, groups=None):
+        """Fit to real features X (n, p), NaN where one is missing, and labels y (n,).
+
+        Warns of features kept that are on another scale than the others, or hardly vary.
+        """
+        super().fit(X, y, groups)
+        selection = self._posterior.selection
+        spread = np.sqrt(selection.within / selection.counts.sum(axis=1))
+        middle = np.median(spread)
+        unlike = (spread > UNLIKE * middle) | ((UNLIKE * spread < middle) & (selection.f < LARGEST))
+        names = _check_feature_names_in(self, None)[self.selected_]
+        for affected, words in (
+            (unlike, SCALES),
+            (spread < RELATIVE * np.abs(selection.scaled).max(axis=1), DIGITS),
+        ):
+            if affected.any():
+                warnings.warn(
+                    f"{list_some(names[affected])}: {words}", UnreliableWarning, stacklevel=2
+                )
+        return self
+
+
+class PoolClassifier(SelectingClassifier):
     """Ridge, lasso and linear discriminants of all features, averaged by how well they predict.
 
     Features are real numbers, and there may be any number of classes.  It is for tables whose
@@ -622,6 +653,12 @@ class PoolClassifier(
         any.
     """
 
+    model_class = Pool
+
+    def __init__(self, transformation=None, *, random_state=None):
+        self.transformation = transformation
+        self.random_state = random_state
+
     def fit(self, X, y, groups=None):
         """Fit to real features X (n, p), NaN where one is missing, and labels y (n,).
 
@@ -642,20 +679,7 @@ class PoolClassifier(
         return self
 
 
-class MixtureClassifier(
-    SelectingClassifier,
-    model=Mixture,
-    sampler="collapsed",
-    until="auto",
-    chains=COLLAPSED["chains"],
-    iterations=None,
-    burn_in=None,
-    class_prior=CLASS_PRIOR,
-    alpha_prior=ALPHA_PRIOR,
-    response_alpha_prior=ALPHA_PRIOR,
-    alpha_points=None,
-    n_jobs=None,
-):
+class MixtureClassifier(SelectingClassifier):
     """A Bayesian mixture of two components on the features that correlate best with the response.
 
     Section "Application to Bayesian Mixture Models" of the thesis.  The response is one more
@@ -697,7 +721,41 @@ class MixtureClassifier(
         "reliable"; with until also "iterations" and "reached", whether the targets were.
     """
 
+    model_class = Mixture
     _attributes: ClassVar = {"gamma_squared_": "gamma_squared"}
+
+    def __init__(
+        self,
+        n_features=DEFAULT_KEPT,
+        *,
+        correct=True,
+        screened=None,
+        sampler="collapsed",
+        until=AUTO,
+        chains=COLLAPSED["chains"],
+        iterations=None,
+        burn_in=None,
+        class_prior=CLASS_PRIOR,
+        alpha_prior=ALPHA_PRIOR,
+        response_alpha_prior=ALPHA_PRIOR,
+        alpha_points=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_features = n_features
+        self.correct = correct
+        self.screened = screened
+        self.sampler = sampler
+        self.until = until
+        self.chains = chains
+        self.iterations = iterations
+        self.burn_in = burn_in
+        self.class_prior = class_prior
+        self.alpha_prior = alpha_prior
+        self.response_alpha_prior = response_alpha_prior
+        self.alpha_points = alpha_points
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def fit(self, X, y, groups=None):
         """Fit to binary features X (n, p), 0 or 1, and labels y (n,) of two classes.
@@ -707,19 +765,19 @@ class MixtureClassifier(
         """
         super().fit(X, y, groups)
         target, draws = self._posterior.target, self._posterior.draws
-        found = mixture.diagnose(target, draws)
+        diagnosis = mixture.diagnose(target, draws)
         self.alpha_ = target.settings.alpha
-        self.draws_ = mixture.as_arviz(target, draws, found)
+        self.draws_ = mixture.as_arviz(target, draws, diagnosis)
         self.diagnostics_ = {
             name: dict(zip(mixture.QUANTITIES, map(float, values), strict=True))
-            for name, values in (("rhat", found.rhat), ("ess", found.ess))
-        } | {"reliable": found.reliable}
+            for name, values in (("rhat", diagnosis.rhat), ("ess", diagnosis.ess))
+        } | {"reliable": diagnosis.reliable}
         if draws.judgement is not None:
             self.diagnostics_ |= {"iterations": draws.iterations, "reached": draws.judgement.enough}
-        if not found.reliable:
+        if not diagnosis.reliable:
             warnings.warn(
-                f"the chains do not support the predictions (R-hat {found.rhat.max():.2f}, "
-                f"effective draws {found.ess.min():.0f}): increase iterations",
+                f"the chains do not support the predictions (R-hat {diagnosis.rhat.max():.2f}, "
+                f"effective draws {diagnosis.ess.min():.0f}): increase iterations",
                 UnreliableWarning,
                 stacklevel=2,
             )
@@ -730,7 +788,7 @@ class MixtureClassifier(
             raise UserError(
                 f"sampler: {self.sampler} draws from no posterior. Fix: use collapsed or gibbs"
             )
-        given = {name: getattr(self, name) for name in ("chains", "iterations", "burn_in")}
-        usual, judged = dict.fromkeys(given), self.sampler == "collapsed"
-        length = run_length(self.until, given, usual, judged=judged)
+        lengths = {name: getattr(self, name) for name in ("chains", "iterations", "burn_in")}
+        usual, converges = dict.fromkeys(lengths), self.sampler == "collapsed"
+        length = run_length(self.until, lengths, usual, judged=converges)
         return super()._as_model(**length | others)

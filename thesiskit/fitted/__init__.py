@@ -15,7 +15,6 @@ from pydantic import ValidationError
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import Source
-from thesiskit.defaults import LOG, SCORES
 from thesiskit.errors import (
     ChoiceError,
     DataError,
@@ -36,11 +35,10 @@ from thesiskit.fitted.arms import (
 )
 from thesiskit.fitted.file import EXPORT, check_writable, read_model, write_model
 from thesiskit.fitted.inputs import Inputs, distinct
-from thesiskit.models.base import check, shaped
+from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import MOST_DISCRETE, UNLIKE, Likeness
-from thesiskit.models.packed import Transform
 
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
@@ -85,7 +83,7 @@ class FittedModel:
         """Whether responses are real numbers."""
         return not self.classes
 
-    def only(self, names: list[str]) -> "FittedModel":
+    def select_arms(self, names: list[str]) -> "FittedModel":
         """Return the model with some of its arms, by their names or unique short forms of them.
 
         Raises
@@ -102,10 +100,10 @@ class FittedModel:
         UserError: there is no such arm, or several; the message lists them.
         """
         if name is None and len(self.arms) > 1:
-            listed = "\n".join(f"  {quoted(each, 200)}" for each in self.arms)
-            raise ChoiceError(f"the model has several methods\nFix: name one of\n{listed}")
-        own = next(iter(self.arms)) if name is None else name
-        return self.arms[match_name(own, {each: each for each in self.arms})]
+            lines = "\n".join(f"  {quoted(label, 200)}" for label in self.arms)
+            raise ChoiceError(f"the model has several methods\nFix: name one of\n{lines}")
+        text = next(iter(self.arms)) if name is None else name
+        return self.arms[match_name(text, {label: label for label in self.arms})]
 
     # ---- predictions ----
 
@@ -118,9 +116,12 @@ class FittedModel:
         """
         if not self.classes:
             raise UserError("the responses are real numbers; use predict_quantiles")
-        table = self.read(Path(X)) if isinstance(X, str | Path) else None
-        cases, beside = (self._cases(X), X) if table is None else (table.inputs, table.covariates)
-        return self._predicted(self.arm(arm), cases, self._beside(beside))["probability"]
+        if isinstance(X, str | Path):
+            table = self.read(Path(X))
+            cases, covariates = table.inputs, table.covariates
+        else:
+            cases, covariates = self._cases(X), X
+        return self._predicted(self.arm(arm), cases, self._beside(covariates))["probability"]
 
     def predict(self, X: Any, arm: str | None = None) -> np.ndarray:
         """Return the most probable class of each case, or the median of a real response, (m,)."""
@@ -132,8 +133,8 @@ class FittedModel:
         """Return 5 %, 50 % and 95 % quantiles of real responses, (m, 3)."""
         if self.classes:
             raise UserError("the responses are classes; use predict_proba")
-        found = self.arm(arm).predict(self.inputs, self._cases(X))
-        return np.stack([found[name] for name in ("low", "median", "high")], axis=1)
+        quantiles = self.arm(arm).predict(self.inputs, self._cases(X))
+        return np.stack([quantiles[name] for name in ("low", "median", "high")], axis=1)
 
     def unlike(self, X: Any) -> np.ndarray:
         """Return how probable it is that a case like the training cases is as far out, (m,).
@@ -145,12 +146,14 @@ class FittedModel:
             raise UserError(f"the model has nothing to compare new cases with; {EXPORT}")
         return self.likeness.compare(self.inputs.compared(self._cases(X))).p
 
-    def _predicted(self, arm: FittedArm, cases: np.ndarray, beside: np.ndarray | None) -> Arrays:
+    def _predicted(
+        self, arm: FittedArm, cases: np.ndarray, covariates: np.ndarray | None
+    ) -> Arrays:
         """Return what an arm predicts, also from covariates (T, q) where it is a model of ours."""
-        found = arm.predict(self.inputs, cases)
-        if self.covariates is not None and beside is not None and isinstance(arm, SelectedArm):
-            found["probability"] = self.covariates.adjusted(found["probability"], beside)
-        return found
+        arrays = arm.predict(self.inputs, cases)
+        if self.covariates is not None and covariates is not None and isinstance(arm, SelectedArm):
+            arrays["probability"] = self.covariates.adjusted(arrays["probability"], covariates)
+        return arrays
 
     def _beside(self, X: Any) -> np.ndarray | None:
         """Return the covariates of cases, from arrays by name or a DataFrame that has them."""
@@ -184,20 +187,20 @@ class FittedModel:
         """
         lacking: dict[str, str] = getattr(table, "lacking", {})
         like: Any = self.inputs.like
-        names, every = self.inputs.names, self.arms.values() if lacking else ()
-        kept = {arm.name: {names[j] for j in arm.columns(self.inputs)} for arm in every}
+        names, arms_asked = self.inputs.names, self.arms.values() if lacking else ()
+        names_used = {arm.name: {names[j] for j in arm.columns(self.inputs)} for arm in arms_asked}
         of_counts = {
             name
             for name, arm in self.arms.items()
             if arm.transform is not None and len(arm.transform.mean)
         }
-        told: dict[str, list[str]] = {}
+        columns_by_note: dict[str, list[str]] = {}
         for column, hint in lacking.items():
             features = like.features_of(column)
             arms = [
                 name
                 for name in self.arms
-                if name in of_counts or not kept[name].isdisjoint(features)
+                if name in of_counts or not names_used[name].isdisjoint(features)
             ]
             for arm in (self.arms[name] for name in arms):
                 if not arm.takes_missing:
@@ -205,15 +208,19 @@ class FittedModel:
                         f"{table.source}: it lacks {quoted(column)}, which {arm.name} keeps, and "
                         f"the {arm.kind} model takes no missing values{hint or '; add it'}"
                     )
-            how = f"kept by {list_some(arms, 2)}: counted as missing"
-            how = how if arms else "kept by no arm: nothing is lost"
+            note = f"kept by {list_some(arms, 2)}: counted as missing"
+            note = note if arms else "kept by no arm: nothing is lost"
             if of_counts.intersection(arms):
-                how += (
+                note += (
                     ", and library sizes are of the columns that are there. Fix: give all columns"
                 )
-            told.setdefault(how, []).append(f"{quoted(column, 30)}{hint and f' ({hint[2:]})'}")
-        return [f"{table.source}: it lacks {list_some(names, MOST_NAMED, 90)}, {how}"
-                for how, names in told.items()]  # fmt: skip
+            columns_by_note.setdefault(note, []).append(
+                f"{quoted(column, 30)}{hint and f' ({hint[2:]})'}"
+            )
+        return [
+            f"{table.source}: it lacks {list_some(names, MOST_NAMED, 90)}, {note}"
+            for note, names in columns_by_note.items()
+        ]
 
     def frame(self, table: Any) -> pd.DataFrame:
         """Return the predictions of the cases that `read` returned, by each arm, as a table."""
@@ -224,25 +231,37 @@ class FittedModel:
             cases = cases[:, [place[name] for name in self.inputs.names]]
         ids = table.ids or [str(number + 1) for number in range(len(cases))]
         frames = []
-        beside = self.likeness and self.likeness.compare(self.inputs.compared(cases))
+        comparison = self.likeness and self.likeness.compare(self.inputs.compared(cases))
         numbers = self._beside(getattr(table, "covariates", None))
         for arm in self.arms.values():
-            found = self._predicted(arm, cases, numbers)
+            arrays = self._predicted(arm, cases, numbers)
             columns: dict[str, Any] = {"id": ids, "arm": arm.name}
             if not self.classes:
-                columns |= {"median": found["median"], "5 %": found["low"], "95 %": found["high"]}
+                columns |= {
+                    "median": arrays["median"],
+                    "5 %": arrays["low"],
+                    "95 %": arrays["high"],
+                }
             else:
-                likely = most_probable(found["probability"])
+                likely = most_probable(arrays["probability"])
                 columns["predicted"] = [self.classes[k] for k in likely]
-                for name, values in zip(self.classes, found["probability"].T, strict=True):
+                for name, values in zip(self.classes, arrays["probability"].T, strict=True):
                     columns[f"probability: {name}"] = values
-            if beside and self.inputs.family == "features":  # of which no value is larger
-                reason = np.where(beside.p < UNLIKE, "distance", "")
-                reason[beside.reason == "classes"] = "classes"
-                columns |= {"unlike": beside.p, "unlike in": reason, "distance": beside.distance}
-            elif self.likeness and beside:
-                columns |= {"unlike": beside.p, "unlike in": beside.reason, "scale": beside.scale}
-                columns |= {"shift": beside.shift, "distance": beside.distance}
+            if comparison and self.inputs.family == "features":  # of which no value is larger
+                reason = np.where(comparison.p < UNLIKE, "distance", "")
+                reason[comparison.reason == "classes"] = "classes"
+                columns |= {
+                    "unlike": comparison.p,
+                    "unlike in": reason,
+                    "distance": comparison.distance,
+                }
+            elif self.likeness and comparison:
+                columns |= {
+                    "unlike": comparison.p,
+                    "unlike in": comparison.reason,
+                    "scale": comparison.scale,
+                }
+                columns |= {"shift": comparison.shift, "distance": comparison.distance}
                 columns["beyond range"] = self.likeness.beyond(cases, arm.selected)
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)
@@ -281,14 +300,14 @@ class FittedModel:
         if self.covariates is not None:
             arrays |= {f"covariates/{name}": one for name, one in vars(self.covariates).items()}
         for number, arm in enumerate(self.arms.values()):
-            about, mine = arm.stored()
+            about, own_arrays = arm.stored()
             more = {"kind": arm.kind, "name": arm.name, "warning": arm.warning}
             if arm.transform is not None:
                 more["transform"] = arm.transform.kind
-                mine = mine | {f"transform/{name}": getattr(arm.transform, name)
-                               for name in ("mean", "state")}  # fmt: skip
+                own_arrays["transform/mean"] = arm.transform.mean
+                own_arrays["transform/state"] = arm.transform.state
             header["arms"].append(more | about)
-            arrays |= {f"arm-{number}/{name}": values for name, values in mine.items()}
+            arrays |= {f"arm-{number}/{name}": values for name, values in own_arrays.items()}
         check_writable(header, arrays)
         write_model(Path(path), header, arrays)
 
@@ -300,16 +319,16 @@ def _words(cases: pd.DataFrame) -> list[str]:
         return ["it is not known whether new cases are like the training cases: these are too few"]
     n, k, lines = len(cases), len(unlike), []
     if unknown.any():
-        which = list_some([quoted(str(one)) for one in cases["id"][unknown]], 4, 60)
-        lines.append(f"no value is known of {which}; their predictions say nothing of them")
+        ids = list_some([quoted(str(name)) for name in cases["id"][unknown]], 4, 60)
+        lines.append(f"no value is known of {ids}; their predictions say nothing of them")
     if not k:
         return lines
     reason, most = next(iter(unlike["unlike in"].value_counts().items()))
-    same = unlike[unlike["unlike in"] == reason]
-    scale, shift, distance = same.reindex(columns=["scale", "shift", "distance"]).median()
+    group = unlike[unlike["unlike in"] == reason]
+    scale, shift, distance = group.reindex(columns=["scale", "shift", "distance"]).median()
     times = f"about {scale:.2g} times as large" if 0.05 < scale < 20 else "not of their size"
     side = "larger" if shift > 0 else "smaller"
-    how = {
+    note = {
         "scale": f"values are {times}; are they on another scale, such as logs?",
         "shift": f"values are {abs(shift):.2g} standard deviations {side} on average; were they "
         "measured or normalised otherwise?",
@@ -317,11 +336,11 @@ def _words(cases: pd.DataFrame) -> list[str]:
         "distance": f"distance from the mean is {distance:.2g} times the usual one; were they "
         f"{'measured' if 'scale' in cases else 'coded'} otherwise, or are they of another kind?",
     }[str(reason)]
-    are, whose = ("is", "its") if k == 1 else ("are", "their")
-    whose = whose if most == k else f"in {most:,} of them the"
+    are, owner = ("is", "its") if k == 1 else ("are", "their")
+    owner = owner if most == k else f"in {most:,} of them the"
     chance = "" if k > 2 * UNLIKE * n else "; by chance alone one in a hundred is"
     p = ".001" if unlike["unlike"].max() < 0.001 else ".01"
-    text = f"{k:,} of {n:,} cases {are} unlike the training cases (p < {p}{chance}): {whose} {how}"
+    text = f"{k:,} of {n:,} cases {are} unlike the training cases (p < {p}{chance}): {owner} {note}"
     return [*lines, text]
 
 
@@ -376,22 +395,13 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
         width = inputs.compared(np.zeros((1, inputs.width), dtype=np.int16)).shape[1]
         likeness = Likeness.restored(stored, width)
     codes = arrays.get("codes")
-    shared = {} if codes is None else {"codes": codes}
+    with_codes = {} if codes is None else {"codes": codes}
     arms: dict[str, FittedArm] = {}
     for number, about in enumerate(header["arms"]):
         if about["kind"] == "process":
             raise ValueError("it has a Gaussian process, which is no longer read")
-        mine = marked(arrays, f"arm-{number}/") | shared
-        arm = ARMS.get(about["kind"], SelectedArm).restore(about, mine, inputs)
-        if kind := about.get("transform"):
-            sizes = {"k": len(arm.selected)} | ({"s": 2} if kind == LOG else {})
-            state = shaped(mine, {"transform/state": (float, "s k")}, **sizes)["transform/state"]
-            mean = mine["transform/mean"]
-            check(
-                kind == SCORES or (kind == LOG and (state[0] >= 0).all() and (state[1] > 0).all())
-            )
-            check(mean.shape in ((0,), (inputs.width,)) and (mean >= 0).all())
-            arm.transform = Transform(kind, mean, state)
+        own_arrays = marked(arrays, f"arm-{number}/") | with_codes
+        arm = ARMS.get(about["kind"], SelectedArm).restore(about, own_arrays, inputs)
         arms[arm.name] = arm
     if not arms:
         raise ValueError("it has no arms")

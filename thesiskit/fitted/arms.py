@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from thesiskit.defaults import LOG, SCORES
 from thesiskit.errors import ChoiceError, DataError, quoted
 from thesiskit.fitted.inputs import NONE, Inputs
 from thesiskit.models import MODELS, peers
-from thesiskit.models.base import LARGEST, Model, PatternTraining, check
+from thesiskit.models.base import LARGEST, PatternTraining, check, shaped
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.logistic import Logistic
 from thesiskit.models.packed import Transform, check_transform
 from thesiskit.models.patterns import PATTERNS
 from thesiskit.models.peers import Task
+from thesiskit.models.pipeline import Fitted
 from thesiskit.models.planes import features_of
 from thesiskit.models.temperature import Temperature
 
@@ -54,21 +56,36 @@ def match_name(text: str, names: Mapping[str, str]) -> str:
     forms = {name: (words_of[name], words_of[page]) for name, page in names.items()}
     candidates = (
         [name for name, page in names.items() if text in (name, page)]
-        or [name for name, (own, page) in forms.items() if typed in (own, page)]
-        or [name for name, both in forms.items() if any(shortens(typed, form) for form in both)]
+        or [name for name, (typed_form, page) in forms.items() if typed in (typed_form, page)]
+        or [name for name, pair in forms.items() if any(shortens(typed, form) for form in pair)]
     )
     if len(candidates) == 1:
         return candidates[0]
-    several = f"{quoted(text)} is short for {len(candidates)} methods"
-    what = several if candidates else f"there is no method {quoted(text)}"
-    listed = "\n".join(f"  {quoted(name, 200)}" for name in candidates or names)
-    raise ChoiceError(f"{what}\nFix: type the name, or a unique part of it, of one of\n{listed}")
+    problem = f"{quoted(text)} is short for {len(candidates)} methods"
+    what = problem if candidates else f"there is no method {quoted(text)}"
+    lines = "\n".join(f"  {quoted(name, 200)}" for name in candidates or names)
+    raise ChoiceError(f"{what}\nFix: type the name, or a unique part of it, of one of\n{lines}")
+
+
+def restored_transform(
+    about: dict[str, Any], arrays: Arrays, k: int, inputs: Inputs
+) -> Transform | None:
+    """Return the transform of the k columns of a fitted model, or None; ValueError if damaged."""
+    kind = about.get("transform")
+    if not kind:
+        return None
+    sizes = {"k": k} | ({"s": 2} if kind == LOG else {})
+    state = shaped(arrays, {"transform/state": (float, "s k")}, **sizes)["transform/state"]
+    mean = arrays["transform/mean"]
+    check(kind == SCORES or (kind == LOG and (state[0] >= 0).all() and (state[1] > 0).all()))
+    check(mean.shape in ((0,), (inputs.width,)) and (mean >= 0).all())
+    return Transform(kind, mean, state)
 
 
 class FittedArm(ABC):
     """One fitted model.
 
-    name : of the arm.
+    name : of the method.
     kind : of the model.
     warning : why its predictions should not be relied on; empty if they can be.
     selected : of a table, the columns that it takes.
@@ -76,11 +93,17 @@ class FittedArm(ABC):
     """
 
     takes_missing = True
-    selected = NONE
-    transform: Transform | None = None
 
-    def __init__(self, name: str, kind: str, warning: str = ""):
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        warning: str = "",
+        selected: np.ndarray = NONE,
+        transform: Transform | None = None,
+    ):
         self.name, self.kind, self.warning = name, kind, warning
+        self.selected, self.transform = selected, transform
 
     @abstractmethod
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
@@ -108,29 +131,21 @@ class FittedArm(ABC):
 
 
 class SelectedArm(FittedArm):
-    """A model of selected features.
+    """A model of selected features."""
 
-    selected : (k,) the features kept.
-    posterior : as the model fits it.
-    softened : the temperature, if the arm has one.
-    """
-
-    def __init__(
-        self, name: str, selected: np.ndarray, model: Model, posterior: Any,
-        softened: Temperature | None = None,
-    ):  # fmt: skip
-        super().__init__(name, model.kind, model.warning(posterior))
-        self.selected, self.model, self.posterior = selected, model, posterior
-        self.softened = softened
-        self.takes_missing = model.takes_missing
+    def __init__(self, name: str, fitted: Fitted):
+        model, warning = fitted.model, fitted.model.warning(fitted.posterior)
+        super().__init__(name, model.kind, warning, fitted.selected, fitted.transform)
+        self.fitted, self.takes_missing = fitted, model.takes_missing
+        self.takes_bits = model.takes == "bits"
 
     def columns(self, inputs: Inputs) -> np.ndarray:
-        of_patterns = self.model.takes == "bits" and inputs.family == "features"
+        of_patterns = self.takes_bits and inputs.family == "features"
         return features_of(self.selected) if of_patterns else self.selected
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
-        table = self.table(inputs, cases, bits=self.model.takes == "bits")
-        if table.dtype.kind == "f" and not self.model.takes_missing:
+        table = self.table(inputs, cases, bits=self.takes_bits)
+        if table.dtype.kind == "f" and not self.takes_missing:
             case, place = np.argwhere(np.isnan(table))[0]
             feature = int(self.selected[place])
             name = quoted(inputs.names[feature]) if inputs.names else f"number {feature + 1}"
@@ -138,12 +153,12 @@ class SelectedArm(FittedArm):
                 f"a value is missing in case {case + 1}, feature {name}, and the {self.kind} model "
                 "takes none; fill it in, or leave the case out"
             )
-        return {"probability": self.model.predict(self.posterior, table, self.softened)}
+        return {"probability": self.fitted.predict(table)}
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
-        about, arrays = self.model.saved(self.posterior)
-        if self.softened is not None:
-            about |= {"tau": self.softened.tau, "offset": self.softened.offset.tolist()}
+        about, arrays = self.fitted.model.saved(self.fitted.posterior)
+        if temperature := self.fitted.temperature:
+            about |= {"tau": float(temperature.tau), "offset": temperature.offset.tolist()}
         return about, arrays | {"selected": self.selected}
 
     @classmethod
@@ -154,11 +169,13 @@ class SelectedArm(FittedArm):
             raise ValueError("its cases have no features to select")
         check(isinstance(tau, float) and 1 <= tau < LARGEST)
         check(offset.shape == (len(inputs.classes),) and (np.abs(offset) < LARGEST).all())
-        named = MODELS["mixture" if kind == EXACT else kind]
-        selected = inputs.checked(arrays["selected"], bits=named.takes == "bits")
-        model, posterior = named.restored(about, arrays, selected, len(inputs.classes))
-        softened = None if tau == 1 and not offset.any() else Temperature(tau, offset)
-        return cls(str(about["name"]), selected, model, posterior, softened)
+        model_class = MODELS["mixture" if kind == EXACT else kind]
+        selected = inputs.checked(arrays["selected"], bits=model_class.takes == "bits")
+        model, posterior = model_class.restored(about, arrays, selected, len(inputs.classes))
+        temperature = None if tau == 1 and not offset.any() else Temperature(tau, offset)
+        transform = restored_transform(about, arrays, len(selected), inputs)
+        fitted = Fitted(model, posterior, selected, temperature, transform)
+        return cls(str(about["name"]), fitted)
 
 
 class PeerArm(FittedArm):
@@ -168,9 +185,17 @@ class PeerArm(FittedArm):
     learnt : as `peers.fit` returns it.
     """
 
-    def __init__(self, name: str, method: str, task: Task, selected: np.ndarray, learnt: Arrays):
-        super().__init__(name, "peer")
-        self.method, self.task, self.selected, self.learnt = method, task, selected, learnt
+    def __init__(
+        self,
+        name: str,
+        method: str,
+        task: Task,
+        selected: np.ndarray,
+        learnt: Arrays,
+        transform: Transform | None = None,
+    ):
+        super().__init__(name, "peer", selected=selected, transform=transform)
+        self.method, self.task, self.learnt = method, task, learnt
 
     def columns(self, inputs: Inputs) -> np.ndarray:
         return self.selected
@@ -185,7 +210,7 @@ class PeerArm(FittedArm):
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         task = {name: getattr(self.task, name) for name in ("kind", "classes", "keep", "order")}
-        arrays = {f"learnt/{name}": one for name, one in self.learnt.items()}
+        arrays = {f"learnt/{name}": values for name, values in self.learnt.items()}
         return {"method": self.method, "task": task}, arrays | {"columns": self.selected}
 
     @classmethod
@@ -196,7 +221,8 @@ class PeerArm(FittedArm):
         check(isinstance(task.order, int) and 0 <= task.order <= len(columns))
         learnt = marked(arrays, "learnt/")
         peers.check_learnt(method, task, learnt, len(columns))
-        return cls(str(about["name"]), method, task, columns, learnt)
+        transform = restored_transform(about, arrays, len(columns), inputs)
+        return cls(str(about["name"]), method, task, columns, learnt, transform)
 
 
 class FrequencyArm(FittedArm):

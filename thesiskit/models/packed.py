@@ -270,6 +270,10 @@ class Transform:
         each = [replace(first, state=first.state + share * shifts) for share in SHARES]
         return min(each, key=lambda one: _departure(one.apply(X)))
 
+    def take(self, columns: np.ndarray) -> "Transform":
+        """Return the transform of some of the features that `state` is of."""
+        return replace(self, state=self.state[:, columns])
+
     def apply(self, X: np.ndarray, columns: Any = slice(None)) -> np.ndarray:
         """Return the transformed features (T, k) of samples (T, p).
 

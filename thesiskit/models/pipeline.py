@@ -13,7 +13,7 @@ import numpy as np
 
 from thesiskit.models.base import Model, Training
 from thesiskit.models.interactions import Run, select_patterns
-from thesiskit.models.packed import PackedFeatures
+from thesiskit.models.packed import PackedFeatures, Transform
 from thesiskit.models.planes import Planes
 from thesiskit.models.selection import (
     FSelection,
@@ -34,7 +34,7 @@ class Selector:
     threshold : the |COR| that all selected features exceed.
     prefiltered : what is known of a table whose features somebody else selected.
     ties : see `selection.select_features`.
-    order, disjoint, ld : of patterns of discrete features, see `interactions.select_patterns`.
+    order, disjoint, ld : of patterns, see `interactions.select_patterns`.
     at_most : select all features that vary where they are fewer than n_features.
     """
 
@@ -47,54 +47,97 @@ class Selector:
     ld: float | None = None
     at_most: bool = False
 
-    def select(
-        self, table: Any, y: np.ndarray, rng: np.random.Generator, *,
-        rows: np.ndarray | None = None, run: Run | None = None,
-    ) -> Selection | FSelection:  # fmt: skip
-        """Select features of a table by its rows, or some of them.
+    def select_bits(
+        self,
+        features: PackedFeatures,
+        y: np.ndarray,
+        rng: np.random.Generator,
+        rows: np.ndarray | None = None,
+    ) -> Selection:
+        """Select binary features by some rows, or all of them; y (n,) are classes from 0.
 
-        table : packed binary features; real features (n, p); or the planes of discrete features
-            of the training rows, of which patterns are selected.
-        y (n,) : classes from 0.
-        rng : decides between features that tie.
-        run : how patterns are counted.
-
-        Raises
-        ------
-        UserError, DataError: see the functions that select.
+        rng decides between features that tie.  Raises as `select_features` does.
         """
-        if isinstance(table, Planes):
-            return select_patterns(
-                table, self.n_features, rng, order=self.order, threshold=self.threshold,
-                disjoint=self.disjoint, ld=self.ld, at_most=self.at_most,
-                run=run or Run(),
-            )  # fmt: skip
-        if isinstance(table, PackedFeatures):
-            return select_features(
-                table, y, self.n_features, rng, threshold=self.threshold, cases=rows,
-                ties=self.ties, screened=self.prefiltered,
-            )  # fmt: skip
-        squared = None if self.threshold is None else check_threshold(self.threshold) ** 2
+        return select_features(
+            features,
+            y,
+            self.n_features,
+            rng,
+            threshold=self.threshold,
+            cases=rows,
+            ties=self.ties,
+            prefiltered=self.prefiltered,
+        )
+
+    def select_reals(
+        self,
+        table: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator,
+        rows: np.ndarray | None = None,
+    ) -> FSelection:
+        """Select real features (n, p) by some rows, or all of them; y (n,) are classes from 0.
+
+        Raises as `select_by_f` does.
+        """
         return select_by_f(
-            table, y, self.n_features, rng, threshold=squared, cases=rows,
-            screened=self.prefiltered, at_most=self.at_most,
-        )  # fmt: skip
+            table,
+            y,
+            self.n_features,
+            rng,
+            threshold=None if self.threshold is None else check_threshold(self.threshold) ** 2,
+            cases=rows,
+            prefiltered=self.prefiltered,
+            at_most=self.at_most,
+        )
+
+    def select_patterns(
+        self, planes: Planes, rng: np.random.Generator, run: Run | None = None
+    ) -> Selection:
+        """Select patterns of discrete features, by the planes of the training samples.
+
+        run : how patterns are counted.  Raises as `interactions.select_patterns` does.
+        """
+        return select_patterns(
+            planes,
+            self.n_features,
+            rng,
+            order=self.order,
+            threshold=self.threshold,
+            disjoint=self.disjoint,
+            ld=self.ld,
+            at_most=self.at_most,
+            run=run or Run(),
+        )
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model fitted to selected features, with the temperature of its log odds, if it has one."""
+    """A model fitted to selected features.
+
+    selected : (k,) columns of the features.
+    temperature : of the log odds, if they have one.
+    transform : of the selected features, if they are real and have one.
+    """
 
     model: Model
     posterior: Any
+    selected: np.ndarray
     temperature: Temperature | None = None
+    transform: Transform | None = None
 
     @classmethod
-    def of(cls, model: Model, training: Training, *, tempered: bool) -> Fitted:
-        """Fit a model, and its temperature."""
-        posterior = model.fit(training)
+    def of(
+        cls, model: Model, training: Training, transform: Transform | None = None, *, tempered: bool
+    ) -> Fitted:
+        """Fit a model, and its temperature.
+
+        transform : of all features, which those of `training` have been through.
+        """
+        posterior, selected = model.fit(training), training.selection.selected
         temperature = model.residual_temperature(posterior, training) if tempered else None
-        return cls(model, posterior, temperature)
+        transform = None if transform is None else transform.take(selected)
+        return cls(model, posterior, selected, temperature, transform)
 
     def predict(self, values: np.ndarray) -> np.ndarray:
         """Return P(class), (T, G), of samples with these values (T, k) of selected features."""

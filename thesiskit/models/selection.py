@@ -307,7 +307,7 @@ def select_features(
     threshold: Fraction | float | str | None = None,
     cases: np.ndarray | None = None,
     ties: str = "exact",
-    screened: Screened | None = None,
+    prefiltered: Screened | None = None,
 ) -> Selection:
     """Keep the k features with the largest |COR(y, x_t)|, or all with |COR| above a threshold.
 
@@ -323,8 +323,8 @@ def select_features(
     cases : row numbers to use, by default all.
     ties : what `left_out` says where k features are kept: "exact" counts those that tie at the cut,
         "as-printed" says of all that |COR| <= gamma, as the thesis does.
-    screened : what is known of a table that was kept from more features.  They are left out, too;
-        k is None to keep all that there are.
+    prefiltered : what is known of a table that was kept from more features, which are left out,
+        too; k is None to keep all that there are.
 
     Raises
     ------
@@ -336,7 +336,7 @@ def select_features(
     n, p = (X.n, len(X)) if isinstance(X, PackedFeatures) else check_table(X)
     if n != len(y):
         raise DataError(f"{n} cases in the features but {len(y)} responses")
-    if k is None and threshold is None and screened is not None:
+    if k is None and threshold is None and prefiltered is not None:
         k = p
     if (threshold is None) == (k is None):
         raise UserError("give either k or a threshold")
@@ -353,7 +353,9 @@ def select_features(
         raise UserError("the naive Bayes model needs binary features and a response of 0 and 1")
     rule = ties if cut is None else THRESHOLD
     result = _select_binary(X, y, cases, k, cut, rng, rule)
-    return result if screened is None else _leave_out_unseen(result, X, y, cases, rule, screened)
+    if prefiltered is None:
+        return result
+    return _leave_out_unseen(result, X, y, cases, rule, prefiltered)
 
 
 def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
@@ -404,7 +406,7 @@ def exact_squares(
 
 
 def _leave_out_unseen(
-    selection: Selection, packed: PackedFeatures, y, cases, rule: str, screened: Screened
+    selection: Selection, packed: PackedFeatures, y, cases, rule: str, prefiltered: Screened
 ) -> Selection:
     """Return a selection from a screened table: features that are not in it are left out as well.
 
@@ -414,10 +416,10 @@ def _leave_out_unseen(
     """
     assert selection.left_out is not None
     weakest, columns = weakest_features(packed, y, cases)
-    p, of = selection.n_features, screened.of
-    cut = weakest if screened.threshold is None else Fraction(screened.threshold)
+    p, of = selection.n_features, prefiltered.of
+    cut = weakest if prefiltered.threshold is None else Fraction(prefiltered.threshold)
     limit = float(cut) ** 0.5 if cut > weakest else 0.0
-    _check_screening(screened, p, columns[0], "|COR|", float(weakest) ** 0.5, limit)
+    _check_screening(prefiltered, p, columns[0], "|COR|", float(weakest) ** 0.5, limit)
     everything = len(selection.selected) == p
     gamma_squared = cut if everything else selection.gamma_squared
     if rule == THRESHOLD:
@@ -644,7 +646,7 @@ def select_by_f(
     *,
     threshold: Fraction | float | None = None,
     cases: np.ndarray | None = None,
-    screened: Screened | None = None,
+    prefiltered: Screened | None = None,
     at_most: bool = False,
 ) -> FSelection:
     """Keep the k features with the largest F, or all with an F above a threshold.
@@ -658,14 +660,14 @@ def select_by_f(
     threshold : features with an F of at most this, or if it is a Fraction a COR^2, are left out.
         May keep nothing.
     cases : row numbers to use, by default all; each class needs one of them.
-    screened : what is known of a table that was kept from more features.  They are left out, too;
-        k is None to keep all that there are.
+    prefiltered : what is known of a table that was kept from more features, which are left out,
+        too; k is None to keep all that there are.
     at_most : keep all that vary where they are fewer than k, which else is an error.
 
     Raises
     ------
     UserError: k above the number of columns that vary, or a table that cannot have been screened
-    as `screened` says.  DataError: a class without cases, no column that varies, values that are
+    as `prefiltered` says.  DataError: a class without cases, no column that varies, values that are
     infinite or too large.
     """
     n, _ = check_table(X)
@@ -676,7 +678,7 @@ def select_by_f(
     varies = np.flatnonzero(f >= 0)
     if not len(varies):
         raise DataError("no column varies within the training cases, so nothing can be learned")
-    if screened is not None and k is None and threshold is None:
+    if prefiltered is not None and k is None and threshold is None:
         k = len(varies)
     if k is not None and at_most:
         k = min(k, len(varies))
@@ -702,9 +704,9 @@ def select_by_f(
     _, units, moments = moments_of(read_columns(X, selected), cases_of)
     unit = float(min(units, default=1.0))
     left_out, bounds, p = _alike(have, np.delete(varies, place)), [cut], len(varies)
-    if screened is not None:
-        p = screened.of
-        bounds.append(_screening_bound(screened, score, varies, have))
+    if prefiltered is not None:
+        p = prefiltered.of
+        bounds.append(_screening_bound(prefiltered, score, varies, have))
         # what is left out of the table is below the cut, and if nothing is, there is no cut
         bounds = bounds[not len(left_out) :]
         unseen = _unseen(_alike(have, varies), p - len(varies), bounds[-1])
@@ -840,26 +842,26 @@ def _alike(counts: np.ndarray, features: np.ndarray) -> np.ndarray:
 
 
 def _screening_bound(
-    screened: Screened, score: np.ndarray, varies: np.ndarray, counts: np.ndarray
+    prefiltered: Screened, score: np.ndarray, varies: np.ndarray, counts: np.ndarray
 ) -> Fraction | float:
     """Return what F or COR^2 of the features of a screened table is above; F (., ) is `score`."""
-    bound, statistic = screened.threshold, "an F of"
+    bound, statistic = prefiltered.threshold, "an F of"
     limit = 0.0 if bound is None else float(bound)
     if isinstance(bound, Fraction):
         statistic, limit, score = "|COR|", limit**0.5, correlation_of_f(score, counts[varies])
     weakest = int(score.argmin())
-    _check_screening(screened, len(varies), varies[weakest], statistic, score[weakest], limit)
+    _check_screening(prefiltered, len(varies), varies[weakest], statistic, score[weakest], limit)
     return float(score[weakest]) if bound is None else bound
 
 
 def _check_screening(
-    screened: Screened, p: int, feature: int, statistic: str, weakest: float, limit: float
+    prefiltered: Screened, p: int, feature: int, statistic: str, weakest: float, limit: float
 ) -> None:
     """Raise UserError for a table that cannot have been screened so; `feature` is its weakest."""
-    if screened.of < p:
+    if prefiltered.of < p:
         raise UserError(
             f"the table has {p:,} features, so it cannot have been kept from "
-            f"{screened.of:,}; give the number of features before the screening"
+            f"{prefiltered.of:,}; give the number of features before the screening"
         )
     if limit > weakest * (1 + NEARLY):
         raise UserError(

@@ -5,8 +5,9 @@ import pandas as pd
 
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.errors import pluralise
+from thesiskit.models.method import Method
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, kept_words
-from thesiskit.report.record import EXACT, PRIORS, Arm, Record
+from thesiskit.report.record import EXACT, PRIORS, Record
 from thesiskit.report.stages import enough
 
 QUANTITIES = ("log alpha", "log posterior", "agreement", "prediction")
@@ -80,8 +81,10 @@ def trace_figure(record: Record) -> list[Figure]:
 
 
 def _draw_traces(record: Record, variant: str):
-    rows: list[list[Arm | None]] = []
-    for method in dict.fromkeys(way.method for way in record.ways(("corrected", "uncorrected"))):
+    rows: list[list[Method | None]] = []
+    for method in dict.fromkeys(
+        family.method for family in record.families(("corrected", "uncorrected"))
+    ):
         drawn_arms = {arm for row in rows for arm in row}
         arms_by_label = [record.find(label, method, variant) for label in record.labels]
         rows.append([None if arm in drawn_arms else arm for arm in arms_by_label])
@@ -248,7 +251,7 @@ def autocorrelation_figure(record: Record) -> list[Figure]:
     return [Figure("autocorrelations", title, figure, caption)]
 
 
-def _of_sigmas(record: Record, name: str, arm: Arm) -> np.ndarray:
+def _of_sigmas(record: Record, name: str, arm: Method) -> np.ndarray:
     """Return R-hat or effective draws (`name`) of sigma_1, ..., sigma_O, (O,), the worst fit's."""
     return record.worst[name][record.own.index(arm), 2 : 2 + arm.order]
 
@@ -460,7 +463,7 @@ def coefficient_table(record: Record) -> list[Table]:
     ]
 
 
-def _coefficients(record: Record, arm: Arm, division: int) -> pd.DataFrame:
+def _coefficients(record: Record, arm: Method, division: int) -> pd.DataFrame:
     """Return the coefficients of an arm in a division, without the intercept, by class and group.
 
     Besides, how many training cases express a group and how many patterns it has, NaN where draws

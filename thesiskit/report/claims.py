@@ -16,12 +16,13 @@ import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.defaults import RELIABLE_RHAT
+from thesiskit.models.method import Method
 from thesiskit.report.chains import LAGS, autocorrelation, traced_places
 from thesiskit.report.divisions import divisions
 from thesiskit.report.layout import Table, read_yaml
 from thesiskit.report.metrics import losses
 from thesiskit.report.posteriors import log_alphas
-from thesiskit.report.record import THESIS, Arm, Record
+from thesiskit.report.record import THESIS, Record
 from thesiskit.report.reduction import sweeps
 
 FOUND, DIRECTION, NOT_FOUND, UNTESTED = "found", "found in direction", "not found", "not tested"
@@ -186,7 +187,7 @@ DRAWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def _quantity(record: Record, name: str, arm: Arm) -> np.ndarray:
+def _quantity(record: Record, name: str, arm: Method) -> np.ndarray:
     """Return a quantity of a model: a value for each sample, data set, sigma or chain, or one.
 
     name : of MEASURES; "seconds: STAGE"; "log alpha" (less the truth) or "agreement" of the labels
@@ -218,14 +219,14 @@ def _quantity(record: Record, name: str, arm: Arm) -> np.ndarray:
     return _posterior(record, arm) @ log_alphas(record, j) - np.log(data["alpha"])
 
 
-def _posterior(record: Record, arm: Arm) -> np.ndarray:
+def _posterior(record: Record, arm: Method) -> np.ndarray:
     """Return the posterior of alpha in each training set, (R, points)."""
     name, j = "log_posterior", record.own.index(arm)
     blocks = [record.results.load("fit", i, (name,))[name] for i in range(record.n_blocks)]
     return np.exp(np.concatenate(blocks)[:, j])
 
 
-def _sure(record: Record, quantity: str, arms: list[Arm]) -> bool:
+def _sure(record: Record, quantity: str, arms: list[Method]) -> bool:
     """Return whether the chains of models of chapter 3 have converged, for this quantity."""
     if not record.logistic or quantity.startswith("seconds"):
         return True
@@ -236,7 +237,7 @@ def _sure(record: Record, quantity: str, arms: list[Arm]) -> bool:
     return bool((record.worst["rhat"][np.ix_(rows, sigmas)] <= RELIABLE_RHAT).all())
 
 
-def _arm(record: Record, place: Arguments) -> Arm | None:
+def _arm(record: Record, place: Arguments) -> Method | None:
     """Return the model of a place in a comparison, None where it was not fitted."""
     if not record.logistic:
         size, method = str(place.get("size", "")), place.get("method", "corrected")

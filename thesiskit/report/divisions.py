@@ -29,12 +29,12 @@ STATISTICS = {  # of a division: key of numbers.yaml, and words
 
 def _which_shown(record: Record) -> str:
     """Say which arms are shown, where others differ in what may be relevant, or are tempered."""
-    first, manners = record.manners[0], record.manners
+    options = record.options
     keys = []
-    if len({manner.relevant for manner in manners}) > 1:
-        keys.append(f"model.relevant: {first.relevant}")
-    if len({manner.temperature for manner in manners}) > 1:
-        keys.append(f"model.temperature: {first.temperature}")
+    if len({method.relevant for method in options}) > 1:
+        keys.append(f"model.relevant: {options[0].relevant}")
+    if len({method.temperature for method in options}) > 1:
+        keys.append(f"model.temperature: {options[0].temperature}")
     return f" The arms shown are those with {' and '.join(keys)}." if keys else ""
 
 

@@ -7,16 +7,17 @@ import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.errors import pluralise
+from thesiskit.models.method import Method
 from thesiskit.report import metrics
 from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
-from thesiskit.report.record import PRIORS, Arm, Record, thesis_numbers
+from thesiskit.report.record import PRIORS, Record, thesis_numbers
 from thesiskit.report.stages import divided_words
 
 SHOWN_ORDERS = (5, 10, 20)  # in the table of peers
 MOST_SHOWN = 300  # cases in a panel
 
 
-def _style(arm: Arm) -> dict:
+def _style(arm: Method) -> dict:
     """Return the style: circles if compressed, else crosses; dashes if Gaussian, else dots."""
     return {
         "color": GREY if arm.sampler and arm.scale == "natural" else INK,
@@ -147,7 +148,7 @@ def score_table(record: Record) -> list[Table]:
     return [Table("scores", "Performance", pd.DataFrame(rows), caption, long=len(rows) > 25)]
 
 
-def _measures(record: Record, arm: Arm) -> dict[str, float]:
+def _measures(record: Record, arm: Method) -> dict[str, float]:
     losses = record.losses(arm)
     return {
         "AMLP": losses.mean(),

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.errors import pluralise
+from thesiskit.models.method import Method
 from thesiskit.report.layout import (
     GREY,
     INK,
@@ -22,7 +23,7 @@ from thesiskit.report.layout import (
     kept_words,
     percent,
 )
-from thesiskit.report.record import Arm, Manner, Record
+from thesiskit.report.record import Record
 from thesiskit.report.stages import FITTED_TO, listed
 
 LINES: tuple[str | tuple, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
@@ -65,16 +66,16 @@ def log_alpha(record: Record) -> list[Figure]:
     complete = [arm for arm in record.main_arms if arm.method == "complete"]
     partial = [label for label in record.labels if label not in {arm.label for arm in complete}]
     panels: Panels = {}
-    for label, manner in product(partial, record.plain_manners):
-        corrected = record.find(label, "corrected", manner=manner)
-        uncorrected = record.find(label, "uncorrected", manner=manner)
-        whole = [arm for arm in complete if arm.manner == manner]
+    for label, options in product(partial, record.untempered_options):
+        corrected = record.find(label, "corrected", options=options)
+        uncorrected = record.find(label, "uncorrected", options=options)
+        whole = [arm for arm in complete if arm.options == options]
         for arm in [*whole[:1], *filter(None, (corrected, uncorrected))]:
             words = "all features" if arm.method == "complete" else arm.method
             column = record.own.index(arm)
             density = np.exp(record.fits["log_density"][column])
             curve = words, STYLES[arm.method], log_alphas(record, column), density
-            panels.setdefault(_panel_title(label, manner), []).append(curve)
+            panels.setdefault(_panel_title(label, options), []).append(curve)
     truth = _truth(record, "alpha")
     figure, axes = _draw_posteriors(panels, truth, "log alpha", "posterior density", margin=1)
     low, high = axes[0, 0].get_xlim()
@@ -97,8 +98,8 @@ def log_alphas(record: Record, column: int) -> np.ndarray:
     return np.log(np.broadcast_to(alpha, (len(record.own), alpha.shape[-1]))[column])
 
 
-def _panel_title(label: str, manner: Manner) -> str:
-    return kept_words(label) + Manner(manner.relevant).words
+def _panel_title(label: str, options: Method) -> str:
+    return kept_words(label) + Method(relevant=options.relevant).words
 
 
 def _truth(record: Record, name: str) -> list[float]:
@@ -361,7 +362,7 @@ class Relevance:
     unit : what they are, features or patterns.
     """
 
-    arm: Arm
+    arm: Method
     p: float
     pi: np.ndarray
     weight: np.ndarray
@@ -408,7 +409,7 @@ def relevances(record: Record) -> list[Relevance]:
     if record.mixture or "some" not in record.fits:
         return []
     arms = [record.own[int(column)] for column in record.fits["some"]]
-    rows, plain = {arm.row for arm in record.main_arms}, record.plain_manners
+    rows, plain = {arm.row for arm in record.main_arms}, record.untempered_options
     blocks = [
         record.results.load("fit", number, ("pi", "log_pi", "relevance", "relevance_offset"))
         for number in range(record.n_blocks)
@@ -416,11 +417,13 @@ def relevances(record: Record) -> list[Relevance]:
     return [
         _relevance(record, i, arm, blocks)
         for i, arm in enumerate(arms)
-        if arm.method != "uncorrected" and arm.row in rows and arm.manner in plain
+        if arm.method != "uncorrected" and arm.row in rows and arm.options in plain
     ]
 
 
-def _relevance(record: Record, i: int, arm: Arm, blocks: list[dict[str, np.ndarray]]) -> Relevance:
+def _relevance(
+    record: Record, i: int, arm: Method, blocks: list[dict[str, np.ndarray]]
+) -> Relevance:
     features_by_set, probabilities = [], []
     sets, expected = 0, 0.0
     for selection in each_kept(record):
@@ -726,7 +729,7 @@ class Temperature(NamedTuple):
     errors: np.ndarray
 
 
-def temperatures(record: Record) -> dict[Arm, Temperature]:
+def temperatures(record: Record) -> dict[Method, Temperature]:
     """Return the temperatures of the arms that have one."""
     columns = [(j, arm) for j, arm in enumerate(record.own)]
     if record.tests:  # models of another kind are there, too

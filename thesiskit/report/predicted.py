@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from thesiskit.models.method import Method
 from thesiskit.report import metrics
 from thesiskit.report.layout import GREY, INK, Figure, Table, grid, percent
 from thesiskit.report.posteriors import base_label, features_words, relevance_sentence, relevances
-from thesiskit.report.record import Arm, Record
+from thesiskit.report.record import Record
 from thesiskit.report.scores import STYLES, style
 from thesiskit.report.stages import listed, manner_words, question
 
@@ -27,7 +28,7 @@ class Told(NamedTuple):
     of : how many there were, as far as the arm knows; None if it does not.
     """
 
-    arm: Arm
+    arm: Method
     size: str
     of: int | None
     told: float
@@ -119,10 +120,10 @@ def expected_sentence(record: Record) -> str:
     corrected = [one for one in found if one.of is not None]
     if not corrected:
         return ""
-    manners = (one.arm.manner for one in corrected)
-    manner = max(manners, key=lambda one: (one.relevant == "some", one.temperature != "none"))
+    candidates = (one.arm.options for one in corrected)
+    options = max(candidates, key=lambda one: (one.relevant == "some", one.temperature != "none"))
     size = max(corrected, key=lambda one: record.kept(one.arm.label)).size
-    alike = [one for one in found if one.size == size and one.arm.manner == manner]
+    alike = [one for one in found if one.size == size and one.arm.options == options]
     mine = [one for one in alike if one.of is not None]
     believed = [one for one in alike if one.of is None]
     guess, always = _guessing(record)
@@ -163,15 +164,15 @@ def screened_answers(record: Record) -> list[Figure]:
     guess, always = _guessing(record)
     for axis, size in zip(axes.flat, sizes, strict=False):
         mine = [one for one in found if one.size == size]
-        for way in dict.fromkeys(one.arm.way for one in mine):
-            told = {one.of: one for one in mine if one.arm.way == way}
-            look = style(way) if way.method in STYLES else {"markerfacecolor": "white"}
+        for family in dict.fromkeys(one.arm.family for one in mine):
+            told = {one.of: one for one in mine if one.arm.family == family}
+            look = style(family) if family.method in STYLES else {"markerfacecolor": "white"}
             look |= {"marker": ""} if None in told else {}  # knowing no number, it is a level line
             all_one = [told.get(of, told.get(None)) for of in ofs]
             heights = [one.told if one else np.nan for one in all_one]
-            axis.plot(ofs, heights, color=INK, label=way.words, **look)
+            axis.plot(ofs, heights, color=INK, label=family.words, **look)
             made = {of: one.actual for of, one in told.items() if of and one.actual is not None}
-            mark = "+" if way.manner.relevant == "some" else "x"
+            mark = "+" if family.relevant == "some" else "x"
             axis.plot(list(made), list(made.values()), mark, color=INK, markersize=7)
         axis.axhline(guess, color=GREY, linewidth=1.2, zorder=0, label="guessing")
         axis.set_title(features_words(record, mine[0].arm.label), fontsize=10)

@@ -13,19 +13,18 @@ Chapter 2 predicts `probability` (A, N) of class 1, or (A, N, K) of more than tw
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import cached_property
-from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from thesiskit.defaults import RESIDUAL, TEMPERED
+from thesiskit.defaults import RESIDUAL
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
-from thesiskit.models.peers import PEERS
+from thesiskit.models.method import NONE, OURS, Method, from_columns
 from thesiskit.models.temperature import summarise_losses
 from thesiskit.report import metrics
 from thesiskit.report.layout import kept_words, read_yaml, size_words
@@ -34,9 +33,7 @@ from thesiskit.report.metrics import Score, Tested
 THESIS = Path(__file__).parent / "thesis"
 EXACT = "enumeration"  # the variant without draws
 WHOLE = "l2-logistic"  # the method that takes all features, whatever the selections
-OURS = ("corrected", "uncorrected", "complete")
 PRIORS = ("cauchy", "gaussian")
-NONE = "none"
 REACHED = ("iterations", "judged_rhat", "judged_ess", "worst", "lack", "reached")
 WORST = {"rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean", "separated": "any"}
 # Arrays that have a part in every block, and the axis of it; all others are alike in all blocks.
@@ -52,99 +49,6 @@ CHOSEN = "the arm chosen inside each fold"
 PREDICTED = dict.fromkeys(BY_ARM, 1) | dict.fromkeys(BY_CASE, 0)
 _SECONDS = ("thesis_seconds", "closed_seconds")
 REDUCED = ("patterns", "groups", "superpatterns", "intervals", *_SECONDS, "same")
-METHODS = {  # what tables and legends call a method whose name does not say it
-    "naive-corrected": "naive Bayes, corrected",
-    "naive-uncorrected": "naive Bayes, uncorrected",
-    "normal-corrected": "normal features, corrected",
-    "normal-uncorrected": "normal features, uncorrected",
-    **{name: peer.words for name, peer in PEERS.items()},
-}
-
-
-def method_words(method: str) -> str:
-    """Return a method of chapter 2, or a peer, as tables and legends name it."""
-    return METHODS.get(method, method)
-
-
-class Manner(NamedTuple):
-    """Which features may be relevant: all or some, none for a peer; and the temperature."""
-
-    relevant: str
-    temperature: str = NONE
-
-    @property
-    def words(self) -> str:
-        """What tables and legends add to the method; often nothing."""
-        note = ", some relevant" if self.relevant == "some" else ""
-        return note + (f", {TEMPERED}" if self.temperature == RESIDUAL else "")
-
-
-class Way(NamedTuple):
-    """A method, and its manner."""
-
-    method: str
-    manner: Manner
-
-    @property
-    def words(self) -> str:
-        """What tables and legends call it."""
-        return method_words(self.method) + self.manner.words
-
-
-@dataclass(frozen=True)
-class Arm:
-    """A model with its settings, which are named as the arrays that store them.
-
-    row : its row in the arrays of predictions.
-    label, method, variant, relevant, temperature : of chapter 2: the selection, the method, the
-        rule for theta or the sampler, which features may be relevant, and the temperature.
-    order, prior, compress, engine, scale, joint, name : of chapter 3; a peer has no prior, and the
-        order -1 if it uses all features.
-    sampler : the sampler in words, empty where all models of the experiment share a sampler.
-    """
-
-    row: int
-    label: str = ""
-    method: str = ""
-    variant: str = NONE
-    relevant: str = NONE
-    temperature: str = NONE
-    order: int = 0
-    prior: str = ""
-    compress: bool = False
-    engine: str = ""
-    scale: str = ""
-    joint: int = 1
-    name: str = ""
-    sampler: str = ""
-
-    @property
-    def way(self) -> Way:
-        """How it predicts, whatever the selection and the rule."""
-        return Way(self.method, self.manner)
-
-    @property
-    def manner(self) -> Manner:
-        """What sets it apart from other arms of its method."""
-        return Manner(self.relevant, self.temperature)
-
-    @property
-    def tempered(self) -> bool:
-        """Whether its log odds are divided by a temperature."""
-        return self.temperature == RESIDUAL
-
-    @property
-    def own(self) -> bool:
-        """Whether it is one of ours, not a peer to compare with."""
-        return self.prior != NONE if self.engine else self.method in OURS
-
-    @property
-    def words(self) -> str:
-        """The model, as tables name it."""
-        if self.engine != "slice":
-            return self.way.words if self.method else method_words(self.engine)
-        text = f"{self.prior.capitalize()}, {'compressed' if self.compress else 'original'}"
-        return text + (f", {self.sampler}" if self.sampler else "")
 
 
 class Record:
@@ -287,7 +191,7 @@ class Record:
         """The number of training sets of chapter 2."""
         return len(self.selection["tied"]) // len(self.labels)
 
-    def draws(self, arm: Arm, division: int = 0) -> dict[str, np.ndarray]:
+    def draws(self, arm: Method, division: int = 0) -> dict[str, np.ndarray]:
         """Return the draws of an arm, of the first division unless another is asked for.
 
         Coefficients are in the response's units where it is real.
@@ -300,7 +204,7 @@ class Record:
             draws["coefficient"] = draws["response_unit"] * draws["coefficient"]
         return draws
 
-    def log_sigma_trace(self, arm: Arm) -> np.ndarray:
+    def log_sigma_trace(self, arm: Method) -> np.ndarray:
         """Return log sigma of the iterations that count, (C, I, O + 1), in the first division."""
         draws, model = self.draws(arm), self.config["model"]
         first = model["burn_in"] if model["until"] is None else int(draws["done"]) // 2
@@ -309,16 +213,12 @@ class Record:
     # ---- arms ----
 
     @cached_property
-    def arms(self) -> list[Arm]:
-        """All arms, in the order of the arrays."""
+    def arms(self) -> list[Method]:
+        """All methods, in the order of the arrays."""
         arrays = self.predictions if self.tests else self.fits
-        names = [field.name for field in fields(Arm) if field.name in arrays]
-        columns = [arrays[name].tolist() for name in names]
-        rows = range(len(columns[0])) if self.tests else map(int, arrays["arm"])
-        arms = [
-            Arm(row, **dict(zip(names, values, strict=True)))
-            for row, *values in zip(rows, *columns, strict=True)
-        ]
+        n_predicted = len(arrays[self.predicted[0]]) if self.tests else 0
+        rows = range(n_predicted) if self.tests else arrays["arm"].tolist()
+        arms = from_columns(arrays, rows)
         if len({(arm.scale, arm.joint) for arm in arms if arm.engine == "slice"}) < 2:
             return arms
         words = {arm: f"{'joint' if arm.joint else 'single'} updates" for arm in arms}
@@ -328,32 +228,32 @@ class Record:
         ]
 
     @cached_property
-    def own(self) -> list[Arm]:
+    def own(self) -> list[Method]:
         """Our arms, in the order of the columns of the fit stage."""
         return [arm for arm in self.arms if arm.own]
 
     @property
-    def sampled(self) -> list[tuple[int, Arm]]:
+    def sampled(self) -> list[tuple[int, Method]]:
         """The arms of chapter 2 that have draws, with their columns in the fit stage."""
         if not self.mixture:
             return []
         return [(j, arm) for j, arm in enumerate(self.own) if arm.variant != EXACT]
 
     @cached_property
-    def arms_with_predictions(self) -> list[Arm]:
+    def arms_with_predictions(self) -> list[Method]:
         """The arms that predict: some take two classes, and there are more."""
         predicted = self.predictions.get("probability", ()) if self.tests else ()
         without = {row for row, p in enumerate(predicted) if np.isnan(p).all()}
         return [arm for arm in self.arms if arm.row not in without]
 
-    def keys(self, arm: Arm) -> dict[str, object]:
+    def keys(self, arm: Method) -> dict[str, object]:
         """Return what an arm is, for the columns of tables."""
         if self.logistic:
             return {"model": arm.words, "order": str(arm.order) if arm.order >= 0 else "all"}
         keys: dict[str, object] = {"features": arm.label, "method": arm.words}
         return keys | ({self.variant_name: arm.variant} if len(self.variants) > 1 else {})
 
-    def name(self, arm: Arm) -> str:
+    def name(self, arm: Method) -> str:
         """Return what an arm is called, in a few words."""
         if self.logistic:
             return arm.words + (f", order {arm.order}" if arm.order >= 0 else "")
@@ -364,7 +264,7 @@ class Record:
         names_variant = arm.variant not in (NONE, *self.variants[:1])
         return f"{size}, {arm.words}" + (f", {arm.variant}" if names_variant else "")
 
-    def title(self, arm: Arm) -> str:
+    def title(self, arm: Method) -> str:
         """Return what an arm is called in tables of all arms, and above panels."""
         if self.logistic:
             return f"{arm.words}, order {arm.order}" if arm.own else arm.words
@@ -460,7 +360,7 @@ class Record:
         p, y = self.tested.base, self.response
         return {"AMLP": metrics.amlp(p, y), "error": metrics.error_rate(p, y)}
 
-    def probability(self, arm: Arm) -> np.ndarray:
+    def probability(self, arm: Method) -> np.ndarray:
         """Predictive probabilities: (N,) of class 1, or (N, K) of all classes."""
         return self.predictions["probability"][arm.row]
 
@@ -535,7 +435,7 @@ class Record:
             columns = zip(self.tested.classes, score.probability.T, strict=True)
             yield score.keys, {f"probability: {name}": p for name, p in columns}
 
-    def probability_and_hit(self, arm: Arm) -> tuple[np.ndarray, np.ndarray]:
+    def probability_and_hit(self, arm: Method) -> tuple[np.ndarray, np.ndarray]:
         """Return probabilities (N,) and whether that is so: of class 1, or of being right.
 
         Of more than two classes they are those of the class that is predicted.
@@ -571,45 +471,45 @@ class Record:
         return [q for q in dict.fromkeys(arm.variant for arm in self.arms) if q != NONE]
 
     @property
-    def main_arms(self) -> list[Arm]:
+    def main_arms(self) -> list[Method]:
         """The arms that predict with the first rule or sampler, or with none."""
         variants = (self.variants[0], NONE)
         return [arm for arm in self.arms_with_predictions if arm.variant in variants]
 
     @property
-    def manners(self) -> list[Manner]:
-        """The manners of our own methods, one after the other."""
-        return list(dict.fromkeys(arm.manner for arm in self.arms if arm.own))
+    def options(self) -> list[Method]:
+        """The options of our own methods, one after the other."""
+        return list(dict.fromkeys(arm.options for arm in self.arms if arm.own))
 
     @property
-    def plain_manners(self) -> list[Manner]:
-        """The first manner for each that may be relevant; a temperature changes no posterior."""
-        first = {manner.relevant: manner for manner in reversed(self.manners)}
-        return [manner for manner in self.manners if first[manner.relevant] == manner]
+    def untempered_options(self) -> list[Method]:
+        """The first options for each that may be relevant; a temperature changes no posterior."""
+        first = {options.relevant: options for options in reversed(self.options)}
+        return [options for options in self.options if first[options.relevant] == options]
 
-    def ways(self, order: Iterable[str]) -> list[Way]:
-        """The methods used, in the order given, ours by their manners.
+    def families(self, order: Iterable[str]) -> list[Method]:
+        """The methods without selections, in the order given, ours by their options.
 
-        They are corrected if the arms keep all features.
+        They are corrected if all features are kept.
         """
-        available = {arm.way for arm in self.arms_with_predictions}
-        peer_manners = [Manner(NONE, temperature) for temperature in (NONE, RESIDUAL)]
-        candidates = (Way(*pair) for pair in product(order, (*self.manners, *peer_manners)))
-        return [way for way in candidates if way in available] or [
-            Way("corrected", manner) for manner in self.manners
+        available = {arm.family for arm in self.arms_with_predictions}
+        options = [*self.options, Method(), Method(temperature=RESIDUAL)]
+        families = [replace(pair, method=name) for name in order for pair in options]
+        return [family for family in families if family in available] or [
+            replace(pair, method="corrected") for pair in self.options
         ]
 
     def find(
-        self, label: str, method: str, variant: str | None = None, manner: Manner | None = None
-    ) -> Arm | None:
-        """Return an arm, None if there is none; the first unless its manner is given.
+        self, label: str, method: str, variant: str | None = None, options: Method | None = None
+    ) -> Method | None:
+        """Return a method of a selection, or None; the first unless its options are given.
 
-        With all features there is one arm, which counts as corrected and as uncorrected.
+        With all features there is one method, which counts as corrected and as uncorrected.
         """
         variants = (variant or self.variants[0], NONE)
         for arm in self.arms_with_predictions:
             has_method = arm.method == method or (arm.method == "complete" and method in OURS)
-            fits = manner is None or arm.manner in (manner, Manner(NONE, manner.temperature))
+            fits = options is None or arm.options in (options, replace(options, relevant=NONE))
             if has_method and fits and arm.label == label and arm.variant in variants:
                 return arm
         return None
@@ -621,9 +521,9 @@ class Record:
         """Orders, ascending."""
         return sorted({arm.order for arm in self.own})
 
-    def lines(self, arms: list[Arm]) -> dict[str, list[Arm]]:
+    def lines(self, arms: list[Method]) -> dict[str, list[Method]]:
         """Return arms by their words, each sorted by order."""
-        by_words: dict[str, list[Arm]] = {}
+        by_words: dict[str, list[Method]] = {}
         for arm in sorted(arms, key=lambda arm: arm.order):
             by_words.setdefault(arm.words, []).append(arm)
         return by_words
@@ -633,7 +533,7 @@ class Record:
     ):
         """Return one of our models of patterns, None where it was not fitted.
 
-        sampler : in the words of `Arm.sampler`, the first of the config unless given.
+        sampler : in the words of `Method.sampler`, the first of the config unless given.
         """
         for arm in self.own:
             alike = (arm.order, arm.prior, arm.compress, arm.engine)
@@ -658,18 +558,18 @@ class Record:
         orders = range(1, self.widest_order + 1)
         return [o for o in self.thesis.get("shown_sigmas", []) if o in orders] or list(orders)[-5:]
 
-    def parameters(self, arm: Arm) -> int:
+    def parameters(self, arm: Method) -> int:
         """Coefficients for each class; a method of others has none that count here."""
         if arm.engine != "slice":
             return 0
         place = list(self.compression["order"]).index(arm.order)
         return int(self.compression["groups" if arm.compress else "patterns"][place])
 
-    def error(self, arm: Arm) -> float:
+    def error(self, arm: Method) -> float:
         """Error rate."""
         return metrics.error_rate(self.probability(arm), self.response)
 
-    def losses(self, arm: Arm) -> np.ndarray:
+    def losses(self, arm: Method) -> np.ndarray:
         """Minus log probability of each test case, (N,)."""
         return metrics.losses(self.probability(arm), self.response)
 
@@ -690,7 +590,7 @@ class Record:
 
     # ---- how long it took ----
 
-    def reached(self) -> Iterator[tuple[Arm, dict[str, np.ndarray]]]:
+    def reached(self) -> Iterator[tuple[Method, dict[str, np.ndarray]]]:
         """Yield each arm that has draws, and what its chains had reached in each fit, (D,)."""
         for j, arm in enumerate(self.own) if self.logistic else self.sampled:
             yield arm, {name: self.fits[name][:, j] for name in REACHED}
@@ -717,7 +617,7 @@ class Record:
             return []
         return [self._timing(arm) for arm in self.arms]
 
-    def _timing(self, arm: Arm) -> dict[str, object]:
+    def _timing(self, arm: Method) -> dict[str, object]:
         if self.logistic:
             return {
                 "order": arm.order if arm.order >= 0 else np.nan,  # a peer that uses all features

@@ -1,6 +1,7 @@
 """What was selected and predicted, arm by arm: tables of scores, calibration, and their figures."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import lru_cache
 from itertools import permutations, product
 from textwrap import fill
@@ -9,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from thesiskit.defaults import RESIDUAL
 from thesiskit.errors import pluralise
+from thesiskit.models.method import NONE, Method
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
     GREY,
@@ -25,7 +26,7 @@ from thesiskit.report.layout import (
     size_words,
 )
 from thesiskit.report.posteriors import base_label, log_alphas
-from thesiskit.report.record import NONE, Arm, Manner, Record, Way
+from thesiskit.report.record import Record
 from thesiskit.report.stages import manner_words
 
 Look = dict[str, Any]  # keywords of matplotlib's plot
@@ -58,11 +59,10 @@ ALL_KEPT = " If all features are kept, there is nothing to correct, and the meth
 LEVEL = 0.99  # of the bands, all categories of a method together
 
 
-def style(way: Way) -> Look:
+def style(family: Method) -> Look:
     """Return how the line of a method is drawn; with a temperature, its markers are half full."""
-    relevant, temperature = way.manner
-    look = SOME[way.method] if relevant == "some" else STYLES[way.method]
-    return {"markerfacecolor": "white"} | look | (HALF if temperature == RESIDUAL else {})
+    look = (SOME if family.relevant == "some" else STYLES)[family.method]
+    return {"markerfacecolor": "white"} | look | (HALF if family.tempered else {})
 
 
 # ---- tables ----
@@ -127,18 +127,18 @@ def calibration_table(record: Record) -> list[Table]:
 
 def _calibration_block(record: Record, label: str, variant: str) -> pd.DataFrame:
     frame = pd.DataFrame({"features": [label] * 10, "C": range(10)})
-    for way in record.ways(("corrected", "uncorrected", "complete")):
-        arm = record.find(label, way.method, variant, way.manner)
-        if arm is None or arm.way != way:
+    for family in record.families(("corrected", "uncorrected", "complete")):
+        arm = record.find(label, family.method, variant, family.options)
+        if arm is None or arm.family != family:
             continue
         calibration = metrics.calibration(*record.probability_and_hit(arm))
-        title = way.words.replace("complete", "corrected")
+        title = family.words.replace("complete", "corrected")
         frame[f"{title}: #"] = calibration["cases"]
         frame[f"{title}: Pred"] = calibration["predicted"]
         frame[f"{title}: Actual"] = calibration["actual"]
         thesis = record.thesis_calibration
-        if thesis is not None and way.manner == Manner("all"):
-            theirs = thesis[(thesis.features_selected == label) & (thesis.method == way.method)]
+        if thesis is not None and family.options == Method(relevant="all"):
+            theirs = thesis[(thesis.features_selected == label) & (thesis.method == family.method)]
             theirs = theirs.set_index("category").reindex(range(10))
             names = {"#": "cases", "Pred": "mean_predicted", "Actual": "fraction_actual"}
             for name, column in names.items():
@@ -152,7 +152,7 @@ def variant_words(variant: str) -> str:
 
 
 @lru_cache(maxsize=2)
-def measured(record: Record) -> dict[Arm, dict[str, float]]:
+def measured(record: Record) -> dict[Method, dict[str, float]]:
     """Return error, expected error, AMLP and squared error of every arm."""
     y = record.response
     return {arm: metrics.scores(record.probability(arm), y) for arm in record.arms}
@@ -275,16 +275,16 @@ def quadrature_table(record: Record) -> list[Table]:
     tables = []
     for second_variant in record.variants[1:]:
         variants, rows = [record.variants[0], second_variant], []
-        ways = record.ways(("corrected", "uncorrected", "complete"))
-        for label, way in product(record.labels, ways):
-            pair = [record.find(label, way.method, name, way.manner) for name in variants]
+        families = record.families(("corrected", "uncorrected", "complete"))
+        for label, family in product(record.labels, families):
+            pair = [record.find(label, family.method, name, family.options) for name in variants]
             arms = [arm for arm in pair if arm is not None]
-            if len(arms) < len(variants) or arms[0].way != way:
+            if len(arms) < len(variants) or arms[0].family != family:
                 continue
             change = np.abs(record.probability(arms[0]) - record.probability(arms[1]))
             row = {
                 "features": label,
-                "method": way.words,
+                "method": family.words,
                 "largest change of a prediction": change.max(),
                 "mean change": change.mean(),
             }
@@ -293,7 +293,7 @@ def quadrature_table(record: Record) -> list[Table]:
                 row |= {f"{name}: {variant}": measured(record)[arm][name] for variant, arm in pairs}
             alpha, factor = zip(*(_integrals(record, arm) for arm in arms), strict=True)
             row |= dict(zip([f"mean log alpha: {name}" for name in variants], alpha, strict=True))
-            estimates_pi = way.manner.relevant == "some"  # then the factor is not of one alpha
+            estimates_pi = family.relevant == "some"  # then the factor is not of one alpha
             change = np.nan if estimates_pi else factor[1] - factor[0]
             rows.append(row | {"change of log P(S)": change})
         first, second = map(variant_words, variants)
@@ -309,7 +309,7 @@ def quadrature_table(record: Record) -> list[Table]:
     return tables
 
 
-def _integrals(record: Record, arm: Arm) -> tuple[float, float]:
+def _integrals(record: Record, arm: Method) -> tuple[float, float]:
     """Return mean log alpha, and the log adjustment factor at the most probable alpha."""
     column = record.own.index(arm)
     log_posterior = record.fits["log_posterior"][0, column]
@@ -342,7 +342,7 @@ def timing_table(record: Record) -> list[Table]:
 # ---- calibration with exact bands ----
 
 
-def reliability(record: Record, arm: Arm) -> pd.DataFrame:
+def reliability(record: Record, arm: Method) -> pd.DataFrame:
     """Calibration with the exact band of each category, all holding together at LEVEL."""
     p, y = record.probability_and_hit(arm)
     frame, category = metrics.calibration(p, y), metrics.categories(p)
@@ -447,12 +447,12 @@ def _panels(
     """
     columns = list(dict.fromkeys(map(base_label, record.labels)))
     origins = dict.fromkeys(label.partition(" of ")[2] for label in record.labels)
-    rows: dict[tuple[str, str], list[Arm | None]] = {}
-    for way, of in product(record.ways(methods), origins):
+    rows: dict[tuple[str, str], list[Method | None]] = {}
+    for family, of in product(record.families(methods), origins):
         labels = [f"{column} of {of}" if of else column for column in columns]
-        arms = [record.find(label, way.method, manner=way.manner) for label in labels]
+        arms = [record.find(label, family.method, options=family.options) for label in labels]
         if any(arms):
-            rows[way.method, way.words + (f", of {of}" if of else "")] = arms
+            rows[family.method, family.words + (f", of {of}" if of else "")] = arms
     height = 1.55 * len(rows) + 0.7
     figure, axes = canvas(len(rows), len(columns), height=height, sharex=True, sharey="row")
     fitted = np.array([[arm is not None for arm in arms] for arms in rows.values()])
@@ -489,7 +489,7 @@ def _by_variant(
 
 
 def _draw_by_selection(record: Record, axis, variant: str, lines: Iterable[tuple]) -> None:
-    """Draw lines, each a way, a measure of it and its look, over the selections that it has.
+    """Draw lines, each a method, a measure of it and its look, over the selections that it has.
 
     The x axis is logarithmic where these are numbers of features; else they are side by side.
     """
@@ -507,8 +507,8 @@ def _draw_by_selection(record: Record, axis, variant: str, lines: Iterable[tuple
         if any("\n" in text for text in words):  # long ones, of tables that were screened before
             axis.tick_params(axis="x", labelsize=7)
         axis.set_xlabel("selection")
-    for way, measure, look in lines:
-        arms = [record.find(label, way.method, variant, way.manner) for label in labels]
+    for family, measure, look in lines:
+        arms = [record.find(label, family.method, variant, family.options) for label in labels]
         values = [measured(record)[arm][measure] for arm in arms if arm]
         axis.plot(places[[arm is not None for arm in arms]], values, color=INK, **look)
     axis.margins(y=0.08)
@@ -556,14 +556,16 @@ def error_rates(record: Record) -> list[Figure]:
     looks["expected error"]["markerfacecolor"] = "white"
 
     def draw(variant: str):
-        rows = len(record.manners)
+        rows = len(record.options)
         methods = ("uncorrected", "corrected")
-        ways = [Way(method, manner) for manner in record.manners for method in methods]
+        families = [
+            replace(options, method=method) for options in record.options for method in methods
+        ]
         figure, axes = canvas(rows, 2, height=2.9 * rows + 0.5, sharey=True)
-        for way, axis in zip(ways, axes.flat, strict=True):
-            lines = [(way, measure, look) for measure, look in looks.items()]
+        for family, axis in zip(families, axes.flat, strict=True):
+            lines = [(family, measure, look) for measure, look in looks.items()]
             _draw_by_selection(record, axis, variant, lines)
-            axis.set_title(way.words)
+            axis.set_title(family.words)
         axes[0, 0].set_ylim(bottom=0)
         for axis in axes[:, 0]:
             axis.set_ylabel("error rate")
@@ -582,15 +584,16 @@ def performance(record: Record) -> list[Figure]:
     measures = {"AMLP": "average minus log probability", "squared error": "average squared error"}
 
     def draw(variant: str):
-        figure, axes = canvas(1, 2, height=3.4 + 0.5 * (len(record.manners) > 1))
+        figure, axes = canvas(1, 2, height=3.4 + 0.5 * (len(record.options) > 1))
         for (measure, words), axis in zip(measures.items(), axes.flat, strict=True):
             lines = [
-                (way, measure, style(way) | {"label": way.words}) for way in record.ways(STYLES)
+                (family, measure, style(family) | {"label": family.words})
+                for family in record.families(STYLES)
             ]
             _draw_by_selection(record, axis, variant, lines)
             axis.set_ylabel(words)
             axis.set_ylim(bottom=0)
-        if len(record.manners) > 1:
+        if len(record.options) > 1:
             names = axes[0, 0].get_legend_handles_labels()
             figure.legend(*names, loc="outside upper center", ncols=2, frameon=False)
         else:
@@ -605,7 +608,7 @@ def null_figure(record: Record) -> list[Figure]:
     """Histograms of predictions where nothing can be predicted."""
     bins = np.linspace(0, 1, 26)
 
-    def draw(axis, arm: Arm) -> None:
+    def draw(axis, arm: Method) -> None:
         p, rates = record.probability_and_hit(arm)[0], measured(record)[arm]
         weights = np.full(len(p), 1 / len(p))
         axis.hist(p, bins, weights=weights, color=GREY, edgecolor=INK, linewidth=0.6)

@@ -7,11 +7,12 @@ import pandas as pd
 
 from thesiskit.defaults import RESIDUAL, TEMPERED, THESIS_GRID_POINTS, UNTIL_FIRST
 from thesiskit.errors import shorten
+from thesiskit.models.method import method_words
 from thesiskit.report import metrics
 from thesiskit.report.layout import Table
 from thesiskit.report.metrics import MOST_LINES, aligned
 from thesiskit.report.metrics import headline as headline_of
-from thesiskit.report.record import Record, method_words
+from thesiskit.report.record import Record
 
 Arrays = dict[str, np.ndarray]
 FITTED_TO = "to cases that are imitated with the residuals of the training cases"

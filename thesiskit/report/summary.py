@@ -66,7 +66,7 @@ def _correction(record: Record) -> str:
     """Say what the correction does to the errors that are expected, where it does most."""
     pairs = []
     for arm in record.main_arms:
-        counterpart = record.find(arm.label, "corrected", arm.variant, arm.manner)
+        counterpart = record.find(arm.label, "corrected", arm.variant, arm.options)
         if arm.method == "uncorrected" and counterpart is not None:
             pairs.append((arm, record.scores[arm.row], record.scores[counterpart.row]))
     if not pairs:
@@ -77,7 +77,7 @@ def _correction(record: Record) -> str:
         for score in (without, with_it)
     )
     return (
-        f"With {features_words(record, arm.label)}{arm.manner.words}, the expected and the "
+        f"With {features_words(record, arm.label)}{arm.options.words}, the expected and the "
         f"observed error rates are {first} without the correction for selection, and {second} "
         "with it."
     )

@@ -24,12 +24,13 @@ import scipy  # scipy.stats takes seconds: it is loaded at its first use
 from thesiskit import defaults
 from thesiskit.errors import UserError
 from thesiskit.files import Results
+from thesiskit.models.method import Method
 from thesiskit.report import claims, metrics
 from thesiskit.report.divisions import divisions
 from thesiskit.report.layout import Table, csv_text, display, markdown, read_yaml, template
 from thesiskit.report.outputs import Outputs
 from thesiskit.report.page import exhibits
-from thesiskit.report.record import THESIS, Arm, Record, flat, thesis_numbers
+from thesiskit.report.record import THESIS, Record, flat, thesis_numbers
 from thesiskit.report.reduction import sweeps
 from thesiskit.report.scores import variant_words
 
@@ -331,7 +332,7 @@ def calibration_rows(record: Record, of: str) -> Iterator[Row]:
             yield row(key, title, "calibration", printed, note, **places[0], **ways)
 
 
-def calibration(record: Record, arm: Arm) -> dict[str, np.ndarray]:
+def calibration(record: Record, arm: Method) -> dict[str, np.ndarray]:
     """Calibration by first decimal in every replicate, (R, 10); NaN where there is no case."""
     p, replicate = record.probability(arm), record.predictions["replicate"]
     n = int(replicate.max()) + 1

@@ -27,12 +27,10 @@ from thesiskit.fitted.arms import (
     match_name,
 )
 from thesiskit.fitted.inputs import NONE, Inputs
-from thesiskit.models.base import SOFTENED
 from thesiskit.models.chains import unmixed
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import MOST_DISCRETE, Likeness
 from thesiskit.models.peers import PEERS, Task
-from thesiskit.models.temperature import Temperature
 from thesiskit.study.cells import Block
 from thesiskit.study.design import KEY
 from thesiskit.study.experiment import Experiment, Watch
@@ -184,7 +182,7 @@ class AllCases(Experiment):
             y = drawn["response"].reshape(-1)[: drawn.get("train_cases")]
             arm = FrequencyArm(np.bincount(y, minlength=len(fitted.classes)))
             return replace(fitted, arms={arm.name: arm})
-        return fitted.only([*names]) if names else fitted
+        return fitted.select_arms([*names]) if names else fitted
 
 
 # ---- chapter 2 ----
@@ -204,36 +202,32 @@ def _selecting(work: SelectionWork, block: Block) -> FittedModel:
             task = Task(kind, classes, keep, pair[0].n_values or ())
             features = np.arange(pair[0].reals()[0].shape[1])
             columns = pair[0].of_table(features).astype(np.intp)
-            arms[arm.name] = PeerArm(arm.name, arm.method, task, columns, stored)
-            arms[arm.name].transform = pair[0].fitted
+            arms[arm.name] = PeerArm(
+                arm.name, arm.method, task, columns, stored, pair[0].fitted_transform
+            )
             continue
-        model = work.model_of(arm)
-        selected = pair[0].of_table(pair[1].selected).astype(np.intp)
-        posterior = work.posterior(stored, 0, arm, pair, block)
-        tau, offset, _ = (stored[name][0] for name in SOFTENED)
-        softened = Temperature(float(tau), offset) if arm.tempered else None
-        arms[arm.name] = SelectedArm(arm.name, selected, model, posterior, softened)
-        if fitted := pair[0].fitted:
-            arms[arm.name].transform = replace(fitted, state=fitted.state[:, pair[1].selected])
-        kept += [selected] if model.takes == "bits" and not patterns else []
+        fitted = work.fitted(stored, 0, arm, pair, block)
+        selected = pair[0].of_table(fitted.selected).astype(np.intp)
+        arms[arm.name] = SelectedArm(arm.name, replace(fitted, selected=selected))
+        kept += [selected] if fitted.model.takes == "bits" and not patterns else []
     columns = np.unique(np.concatenate(kept)).astype(np.intp)
     config = work.config
     assert config.data is not None
-    of_tables = ([one.features, one.response] for one in design.tables)
-    X, y = (
-        one[0] if len(one) == 1 else np.concatenate(one) for one in zip(*of_tables, strict=True)
-    )
+    X, y = table.features, table.response
+    if len(design.tables) > 1:
+        X = np.concatenate([part.features for part in design.tables])
+        y = np.concatenate([part.response for part in design.tables])
     if patterns:
-        about = {key: getattr(design.stored[0], key)
-                 for key in ("classes", "features", "values", "alleles")}  # fmt: skip
+        keys = ("classes", "features", "values", "alleles")
+        about = {key: getattr(design.stored[0], key) for key in keys}
         inputs = Inputs.restore("features", about, {})
         first = None if design.covariates is None else Covariates.of(design.covariates, y)
         likeness = _of_codes(inputs, X, y, design.case_groups)
         return FittedModel(
             config.experiment, config.data, inputs, arms, len(y), None, likeness, first
-        )  # fmt: skip
-    about = {"names": table.names, "classes": table.classes, "width": table.features.shape[1],
-             "coding": table.coding}  # fmt: skip
+        )
+    about = {"names": table.names, "classes": table.classes, "coding": table.coding}
+    about |= {"width": X.shape[1]}
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
     taken = np.unique(np.concatenate([arm.selected for arm in arms.values()])).astype(np.intp)

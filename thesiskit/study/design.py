@@ -126,7 +126,7 @@ class Split:
         return self._forms[kind]
 
     @cached_property
-    def fitted(self) -> Transform | None:
+    def fitted_transform(self) -> Transform | None:
         """The transform, fitted to the training samples; None without one."""
         if self.transform == NO_TRANSFORM:
             return None
@@ -137,20 +137,20 @@ class Split:
     def features(self) -> tuple[np.ndarray, ...]:
         """Real features as models take them, tables (., p) as `reals` returns them."""
         tables = self.reals()
-        if self.fitted is None:
+        if self.fitted_transform is None:
             return tables
-        return tuple(map(self.fitted.apply, tables))
+        return tuple(map(self.fitted_transform.apply, tables))
 
     def of_table(self, features: np.ndarray) -> np.ndarray:
         """Return which columns of the table, or of the group, some features are."""
         return features if self.columns is None else self.columns[features]
 
-    def only(self, these: np.ndarray, **changes) -> Split:
+    def take_columns(self, numbers: np.ndarray, **changes) -> Split:
         """Return a split that has only some columns."""
         return replace(
             self,
-            bits=cache(lambda: self.bits().take(these)),
-            reals=cache(lambda: tuple(read_columns(table, these) for table in self.reals())),
+            bits=cache(lambda: self.bits().take(numbers)),
+            reals=cache(lambda: tuple(read_columns(table, numbers) for table in self.reals())),
             **changes,
         )
 
@@ -182,18 +182,17 @@ class Split:
         Memory-mapped tables are not copied.
         """
         if self.n_values is not None:
-            table: Any = self.planes
-        else:
-            table = self.bits() if takes == "bits" else self.training_rows()
-        rows, y = self.train, self.response
-        y = y[: len(table)] if isinstance(table, np.ndarray) else y
-        return selector.select(table, y, rng, rows=rows, run=run)
+            return selector.select_patterns(self.planes, rng, run)
+        if takes == "bits":
+            return selector.select_bits(self.bits(), self.response, rng, self.train)
+        table = self.training_rows()
+        return selector.select_reals(table, self.response[: len(table)], rng, self.train)
 
 
-def pack_drawn(drawn: Drawn) -> PackedFeatures:
+def pack_drawn(data: Drawn) -> PackedFeatures:
     """Return the features of drawn data as bits; real ones are cut at training medians."""
-    train = np.arange(len(drawn.train.response))
-    return PackedFeatures.pack(drawn.train.features, drawn.test.features, cases=train)
+    train = np.arange(len(data.train.response))
+    return PackedFeatures.pack(data.train.features, data.test.features, cases=train)
 
 
 def folds_of(fold: np.ndarray) -> np.ndarray:
@@ -263,7 +262,7 @@ def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:
     takes = "reals" if config.takes_reals else "bits"  # of reals those that vary count
     selection = split.select(Selector(screened.keep, at_most=at_most), takes, rng)
     columns = np.sort(selection.selected)
-    return split.only(columns, width=selection.n_features, columns=columns)
+    return split.take_columns(columns, width=selection.n_features, columns=columns)
 
 
 def screening_limit(config: Config) -> Fraction | float | None:
@@ -288,7 +287,7 @@ class Design:
         """The table of the config, then its test table; none for simulated data."""
         if self.data.drawn:
             return []
-        return [one.as_table() if self.config.of_patterns else one for one in self.stored]
+        return [table.as_table() if self.config.of_patterns else table for table in self.stored]
 
     @cached_property
     def stored(self) -> list[Any]:
@@ -323,7 +322,7 @@ class Design:
         if not any(table.groups for table in self.tables):
             return None
         names = [table.groups or [""] * len(table.response) for table in self.tables]
-        numbers = numbered([name for one in names for name in one])
+        numbers = numbered([name for table_names in names for name in table_names])
         return numbers if len(numbers) > numbers.max(initial=-1) + 1 else None
 
     @property
@@ -397,14 +396,14 @@ class Design:
             fold[len(self.tables[0].response) :] = 0
         elif groups is not None and scheme in ("k-fold", "leave-one-out"):
             leave_one_out = scheme == "leave-one-out"
-            found = groups if leave_one_out else together(groups, response, self.folds, rng)
-            fold[:] = np.unique(found, return_inverse=True)[1]
+            numbers = groups if leave_one_out else together(groups, response, self.folds, rng)
+            fold[:] = np.unique(numbers, return_inverse=True)[1]
         elif groups is not None and scheme == "holdout":
-            wanted = self.config.evaluation.test_fraction * np.bincount(response)
+            missing = self.config.evaluation.test_fraction * np.bincount(response)
             for group in rng.permutation(int(groups.max()) + 1):
-                counts = np.bincount(response[groups == group], minlength=len(wanted))
-                if (wanted * counts).sum() >= (counts**2).sum() / 2:  # it comes nearer
-                    fold[groups == group], wanted = 0, wanted - counts
+                counts = np.bincount(response[groups == group], minlength=len(missing))
+                if (missing * counts).sum() >= (counts**2).sum() / 2:  # it comes nearer
+                    fold[groups == group], missing = 0, missing - counts
             if (fold < 0).all():  # all groups are too large
                 fold[groups == np.bincount(groups).argmin()] = 0
         elif scheme == "leave-one-out":
@@ -424,15 +423,17 @@ class Design:
             if len(present) == len(names):
                 continue
             lacking = int(counts.argmin())
-            some = f"no case of class {shorten(names[lacking])}"
+            content = f"no case of class {shorten(names[lacking])}"
             if len(present) < 2:
-                some = f"class {shorten(names[present[0]])} only" if len(present) else "no cases"
+                content = f"class {shorten(names[present[0]])} only" if len(present) else "no cases"
             hint = "more cases of each class, or a smaller test set, are needed"
             if groups is not None and len({*groups[response == lacking]}) == 1:
                 hint = "all its cases are one group of data.case_groups, which is in one fold"
             elif (response == lacking).sum() == 1:
                 hint = "it has one case in all; add cases of it, or leave it out"
-            raise DataError(f"with evaluation.scheme: {scheme} a training set has {some}; {hint}")
+            raise DataError(
+                f"with evaluation.scheme: {scheme} a training set has {content}; {hint}"
+            )
         return fold
 
     def _groups(self, p: int, replicate: int) -> np.ndarray:
@@ -446,15 +447,15 @@ class Design:
     def _simulate(self, replicates: range) -> dict[str, np.ndarray]:
         rows = []
         for replicate in replicates:
-            drawn = self.drawn(replicate)
-            n = len(drawn.train.response)
-            response = np.append(drawn.train.response, drawn.test.response)
+            data = self.drawn(replicate)
+            n = len(data.train.response)
+            response = np.append(data.train.response, data.test.response)
             fold = np.where(np.arange(len(response)) < n, -1, 0).astype(np.int32)
-            group = self._groups(drawn.train.features.shape[1], replicate)
-            row = {"response": response, "fold": fold, "group": group, "alpha": drawn.alpha}
+            group = self._groups(data.train.features.shape[1], replicate)
+            row = {"response": response, "fold": fold, "group": group, "alpha": data.alpha}
             # real features are drawn again where they are needed: they would fill the disk
             real = self.config.takes_reals or self.config.of_patterns
-            rows.append(row if real else {"words": pack_drawn(drawn).words} | row)
+            rows.append(row if real else {"words": pack_drawn(data).words} | row)
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def drawn(self, replicate: int) -> Drawn:
@@ -477,15 +478,15 @@ class Design:
     def splits(
         self,
         replicates: range,
-        drawn: dict[str, np.ndarray],
+        arrays: dict[str, np.ndarray],
         divided: Callable[[np.ndarray, np.ndarray], Divided] = each_fold,
     ) -> Iterator[Split]:
         """Yield the splits of a block, in the order of replicate, fold and group."""
         groups = self.config.evaluation.feature_groups
         n_values = [*map(len, self.named[1])] if self.config.of_patterns else None
         for b, replicate in enumerate(replicates):
-            response, fold, group = (drawn[name][b] for name in ("response", "fold", "group"))
-            words = drawn["words"][b] if "words" in drawn else None
+            response, fold, group = (arrays[name][b] for name in ("response", "fold", "group"))
+            words = arrays["words"][b] if "words" in arrays else None
             bits = partial(self._bits, replicate, len(response), words)
             reals = cache(partial(self._reals, replicate, bits))
             for f, test in divided(fold, response):
@@ -497,9 +498,11 @@ class Design:
                     covariates=self.covariates,
                 )  # fmt: skip
                 for g in range(groups):
-                    mine = np.flatnonzero(group == g)
-                    one = split if groups == 1 else split.only(mine, group=g, width=len(mine))
-                    yield keep_best(self.config, one, at_most=divided is not each_fold)
+                    columns = np.flatnonzero(group == g)
+                    part = split
+                    if groups > 1:
+                        part = split.take_columns(columns, group=g, width=len(columns))
+                    yield keep_best(self.config, part, at_most=divided is not each_fold)
 
     @cached_property
     def covariates(self) -> np.ndarray | None:
@@ -536,7 +539,7 @@ class Design:
         """Return the features of all cases as they were read or drawn."""
         if not self.data.drawn:  # truth values become numbers without a copy
             tables = self._features
-            return tuple(one.view(np.uint8) if one.dtype == bool else one for one in tables)
+            return tuple(table.view(np.uint8) if table.dtype == bool else table for table in tables)
         if self.data.real_features or self.config.of_patterns:
             drawn = self.drawn(replicate)
             return drawn.train.features, drawn.test.features
@@ -568,13 +571,13 @@ class Design:
             return
         tables = split.features
         for columns in chunks(tables[0]):
-            mine = np.arange(columns.start, columns.stop)  # columns that are copied lie together
-            yield np.concatenate([read_columns(table, mine) for table in tables])
+            numbers = np.arange(columns.start, columns.stop)  # columns that are copied lie together
+            yield np.concatenate([read_columns(table, numbers) for table in tables])
 
-    def tested(self, replicates: range, drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def tested(self, replicates: range, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the test cases of all splits are, in their order: (N,) each."""
         rows = []
-        divided = zip(replicates, drawn["response"], drawn["fold"], strict=True)
+        divided = zip(replicates, arrays["response"], arrays["fold"], strict=True)
         for replicate, response, fold in divided:
             for f, g in product(folds_of(fold), range(self.config.evaluation.feature_groups)):
                 test = np.flatnonzero(fold == f)
@@ -590,19 +593,19 @@ class Design:
         """What the user should know about the tables, a line each."""
         if not self.tables:
             return []
-        methods, wanted = self.config.model.methods, self.config.evaluation.folds
+        methods, n_folds = self.config.model.methods, self.config.evaluation.folds
         notes = self.config.check_tables(self.stored) if self.data.own else []
         notes = [*notes, *(note for table in self.tables for note in table.notes)]
-        if self.config.scheme == "k-fold" and self.folds < wanted:
+        if self.config.scheme == "k-fold" and self.folds < n_folds:
             notes.append(
-                f"evaluation.folds: {self.folds:,} folds are made, not {wanted:,}, because no "
+                f"evaluation.folds: {self.folds:,} folds are made, not {n_folds:,}, because no "
                 f"class has more {'cases' if self.case_groups is None else 'groups of cases'}"
             )
         if len(self.tables) == 2 and self.case_groups is not None:
             train, test = np.split(self.case_groups, [len(self.tables[0].response)])
-            if shared := len(np.intersect1d(train, test)):
+            if n_common := len(np.intersect1d(train, test)):
                 notes.append(
-                    f"data.case_groups: {pluralise(shared, 'group has', 'groups have')} training "
+                    f"data.case_groups: {pluralise(n_common, 'group has', 'groups have')} training "
                     "and test cases, so these do not say how cases of new groups are predicted"
                 )
         notes += self._notes_of_screening()
@@ -631,25 +634,25 @@ class Design:
         if screened is None or not self.tables:
             return
         key = "f" if screened.f is not None else "threshold"
-        given = getattr(screened, key)
-        if given is None:
+        value = getattr(screened, key)
+        if value is None:
             return
         split = self.first_split
         weakest, columns = self._weakest(split)
         limit = screening_limit(self.config)
         if limit is None or limit <= weakest:
             return
-        what = "a correlation ratio" if self.config.takes_reals else "an absolute correlation"
+        statistic = "a correlation ratio" if self.config.takes_reals else "an absolute correlation"
         smallest = float(weakest) ** 0.5
         if key == "f":
-            what, smallest = "an F", float(weakest)
+            statistic, smallest = "an F", float(weakest)
         names = self.tables[0].names
         name = quoted(names[columns[0]]) if names else f"number {columns[0] + 1}"
         raise self.config.wrong(
             f"{KEY}.{key}",
-            f"is {given:g}, but the feature {name} has {what} of {smallest:.4f} in the training "
-            f"cases, {given - smallest:.4f} less; both cannot be true. Give a smaller threshold, "
-            "or none if the best features were kept",
+            f"is {value:g}, but the feature {name} has {statistic} of {smallest:.4f} in the "
+            f"training cases, {value - smallest:.4f} less; both cannot be true. Give a smaller "
+            "threshold, or none if the best features were kept",
         )
 
     def _training_counts(self) -> np.ndarray:
@@ -658,27 +661,27 @@ class Design:
         Of drawn data the first data set is looked at.  Where there are groups, these are counted.
         """
         if self.data.drawn:
-            every, training = self.drawn(0).train.response, [slice(None)]
+            response, training = self.drawn(0).train.response, [slice(None)]
         else:
-            every, fold = self._response, self._divide(0)  # they are as many in each replicate
+            response, fold = self._response, self._divide(0)  # they are as many in each replicate
             training = [fold != number for number in folds_of(fold)]
-        groups = self.case_groups
-        return np.array([
-            independent_cases(every[one], None if groups is None else groups[one], self.n_classes)
-            for one in training
-        ])  # fmt: skip
+        counts = []
+        for rows in training:
+            groups = None if self.case_groups is None else self.case_groups[rows]
+            counts.append(independent_cases(response[rows], groups, self.n_classes))
+        return np.array(counts)
 
     def _weakest(self, split: Split) -> tuple[Fraction | float, np.ndarray]:
         """Return the smallest COR^2 in a table, or F without a threshold, and features with it."""
         if not self.config.takes_reals:
             return weakest_features(split.bits(), split.response, split.train)
-        every: Any = split.select(
+        selection: Any = split.select(
             Selector(split.width, at_most=True), "reals", np.random.default_rng(0)
         )
         screened = self.config.screened
         known = screened is not None and screened.threshold is not None
-        score = every.correlation**2 if known else every.f
-        return float(score.min()), every.selected[[score.argmin()]]
+        score = selection.correlation**2 if known else selection.f
+        return float(score.min()), selection.selected[[score.argmin()]]
 
     def _notes_of_screening(self) -> list[str]:
         """Return what the user should know about a table that was screened before, a line each."""

@@ -299,7 +299,7 @@ class PatternDesign:
         disjoint, order = block.disjoint[0], block.order
         selector = Selector(n_features, threshold, order=order, disjoint=disjoint, ld=block.ld)
         rng = generator(self.config.seed, "ties", division)
-        selection = selector.select(Planes.pack(X, y), y, rng)
+        selection = selector.select_patterns(Planes.pack(X, y), rng)
         features, order = features_of(selection.selected), max(self.model.orders)
         if len(features) < order:
             raise self.config.wrong(

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from itertools import product
@@ -29,7 +29,6 @@ from thesiskit.defaults import (
     NO_TRANSFORM,
     OLD_SAMPLERS,
     PATTERN_PI,
-    RESIDUAL,
     TEMPERED,
 )
 from thesiskit.errors import DataError, UserError
@@ -39,6 +38,7 @@ from thesiskit.models.base import OTHERS, OWN, SOFTENED, Arrays, Model, Training
 from thesiskit.models.chains import marked
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.interactions import Run, forecast
+from thesiskit.models.method import NONE, Method, as_columns
 from thesiskit.models.packed import read_columns
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, Task
 from thesiskit.models.pipeline import Fitted, Selector
@@ -63,14 +63,12 @@ from thesiskit.study.design import (
 )
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
-NONE = "none"
 WHOLE, DISJOINT = "l2-logistic", "disjoint"
 # peers that take all features as they are: one arm, whatever the sizes
 WHOLE_METHODS = tuple(
     name for name in peers.names(BITS, REALS, FEATURES) if not PEERS[name].selects
 )
 STREAMS = {new: old for old, new in OLD_SAMPLERS.items()}  # names in random streams
-DESCRIBED = ("label", "method", "variant", "relevant", "temperature")  # of an arm
 # what result files have of selections: arrays of the features kept, and numbers
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
 OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant", "unit")
@@ -80,96 +78,69 @@ MOST_PAIRS = 10  # of features whose cells are counted
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 
 
-# ---- the arms ----
+# ---- the methods ----
 
 
-@dataclass(frozen=True)
-class Arm:
-    """One analysis of a split.
-
-    label : of the selection, how many features: "10", "all", or "|COR| > 0.2"; "10 log" with a
-        transform; of several `of`, "10 of 5,000".
-    size : a number of features, "all", or a threshold.
-    of : how many features there were before the table was screened, 0 for as many as the table has;
-        None where it was not, or where the arms of this selection do not ask.
-    variant : the rule for theta, or the sampler; "none" for a peer.
-    relevant : which features may be relevant, "all" or "some"; "none" for a peer.
-    temperature : "none" or "residual".
-    disjoint : whether each discrete feature is in one pattern.
-    transform : of the real features, "none" of a method that takes bits.
-    """
-
-    label: str
-    size: int | str | float
-    of: int | None
-    method: str
-    variant: str = NONE
-    relevant: str = NONE
-    temperature: str = NONE
-    disjoint: bool = False
-    transform: str = NO_TRANSFORM
-
-    @property
-    def name(self) -> str:
-        """What it is called, the same whatever else is done."""
-        tempered = TEMPERED if self.tempered else NONE
-        others = (self.method, self.variant, self.relevant, tempered)
-        return " ".join([self.label, *(word for word in others if word not in (NONE, "all"))])
-
-    @property
-    def tempered(self) -> bool:
-        """Whether its log odds are divided by a temperature."""
-        return self.temperature == RESIDUAL
+def selections(config: Config) -> list[Method]:
+    """Return a method of each selection that is made in every split; each has another label."""
+    selecting = (method for method in methods(config) if method.method not in WHOLE_METHODS)
+    return list({method.label: method for method in selecting}.values())
 
 
-def selections(config: Config) -> list[Arm]:
-    """Return an arm of each selection that is made in every split; each has another label."""
-    selecting = (arm for arm in arms(config) if arm.method not in WHOLE_METHODS)
-    return list({arm.label: arm for arm in selecting}.values())
-
-
-def arms(config: Config) -> list[Arm]:
-    """Return what is done with every split."""
-    model, screened, every = config.model, config.screened, []
+def methods(config: Config) -> list[Method]:
+    """Return the methods that are compared in every split."""
+    model, prefiltered, compared = config.model, config.screened, []
     assert config.selection is not None
-    ways = list(product(model.relevances, model.temperatures))
-    own = [method for method in model.methods if method in OWN]
-    rivals = [
-        (rival, NONE, [(NONE, one) for one in (model.temperatures if rival in OTHERS else [NONE])])
-        for rival in model.methods
-        if rival not in (*OWN, *WHOLE_METHODS)
-    ]
+    options = list(product(model.relevances, model.temperatures))
+    corrections = [name for name in model.methods if name in OWN]
+    third_party = []
+    for name in model.methods:
+        if name not in (*OWN, *WHOLE_METHODS):
+            temperatures = model.temperatures if name in OTHERS else [NONE]
+            third_party.append((name, NONE, [(NONE, word) for word in temperatures]))
     sizes = config.selection.features or config.selection.thresholds or []
-    forms = {one: f" {one}" * (one != NO_TRANSFORM)
-             for one in getattr(config.data, "transform", [NO_TRANSFORM])}  # fmt: skip
-    for form, size, disjoint in product(forms, sizes, config.selection.disjoint):
+    transforms = getattr(config.data, "transform", [NO_TRANSFORM])
+    suffixes = {kind: "" if kind == NO_TRANSFORM else f" {kind}" for kind in transforms}
+    for transform, size, disjoint in product(suffixes, sizes, config.selection.disjoint):
         label = str(size) if config.selection.features else f"|COR| > {size}"
-        label += (f" {DISJOINT}" if disjoint else "") + forms[form]
-        before = [None] if screened is None else screened.of or [0]
+        label += (f" {DISJOINT}" if disjoint else "") + suffixes[transform]
+        origins = [None] if prefiltered is None else prefiltered.of or [0]
         # a selection as it is, and as the correction has it: one for each `of` of a list
-        plain = (label, size, before[0] if len(before) == 1 else None)
-        counted = [(f"{label} of {of:,}", size, of) for of in before if len(before) > 1] or [plain]
-        analyses = [(method, one, ways) for one, method in product(model.variants, own)] + rivals
-        if size == "all" and screened is None:  # with nothing to correct the two are one
-            alike = [one for one in model.variants if one in STREAMS]  # they differ in the factor
-            kept = [one for one in model.variants if one not in alike[1:]]
-            analyses = [("complete", one, ways) for one in kept]
-        for method, variant, mine in analyses:
-            corrected = OTHERS.get(method, ("", method))[1] == "corrected"
-            several = product(counted if corrected else [plain], mine)
-            every += [
-                Arm(text, size, of, method, variant, relevant, temperature, disjoint, form)
-                for (text, _, of), (relevant, temperature) in several
+        plain = (label, origins[0] if len(origins) == 1 else None)
+        counted = [(f"{label} of {of:,}", of) for of in origins if len(origins) > 1] or [plain]
+        analyses = [
+            (name, variant, options) for variant, name in product(model.variants, corrections)
+        ]
+        if size == "all" and prefiltered is None:  # with nothing to correct the two are the same
+            # samplers that differ in the factor alone are the same, too
+            equal_variants = [variant for variant in model.variants if variant in STREAMS]
+            variants = [variant for variant in model.variants if variant not in equal_variants[1:]]
+            analyses = [("complete", variant, options) for variant in variants]
+        else:
+            analyses += third_party
+        base = Method(size=size, disjoint=disjoint, transform=transform)
+        for name, variant, pairs in analyses:
+            corrected = OTHERS.get(name, ("", name))[1] == "corrected"
+            analysis = replace(base, method=name, variant=variant)
+            compared += [
+                replace(analysis, label=text, of=of, relevant=relevant, temperature=temperature)
+                for (text, of), (relevant, temperature) in product(
+                    counted if corrected else [plain], pairs
+                )
             ]
-    whole = [method for method in model.methods if method in WHOLE_METHODS]
-    every += [Arm(f"all{forms[form]}", "all", None, method, transform=form)
-              for form, method in product(forms, whole)]  # fmt: skip
-    # features cut at medians have no transform, so that their methods occur once
-    return list(dict.fromkeys(
-        replace(arm, label=arm.label.replace(forms[arm.transform], ""), transform=NO_TRANSFORM)
-        if MODELS[OTHERS.get(arm.method, (config.model.kind, ""))[0]].takes == BITS else arm
-        for arm in every
-    ))  # fmt: skip
+    whole = [name for name in model.methods if name in WHOLE_METHODS]
+    compared += [
+        Method(label=f"all{suffixes[transform]}", method=name, transform=transform)
+        for transform, name in product(suffixes, whole)
+    ]
+    unique: dict[Method, None] = {}
+    for method in compared:
+        kind = OTHERS.get(method.method, (model.kind, ""))[0]
+        if MODELS[kind].takes == BITS:  # features cut at medians have no transform
+            label = method.label.replace(suffixes[method.transform], "")
+            method = replace(method, label=label, transform=NO_TRANSFORM)
+        unique[replace(method, name=method.selection_name)] = None
+    return [*unique]
 
 
 # ---- selecting ----
@@ -183,42 +154,44 @@ def select(
     Where selection.screened.keep leaves columns out before, columns (splits, keep) are the others,
     and features that are selected are numbered among them.
     """
-    made: list[Any] = []
+    selections_made: list[Any] = []
     seconds, columns = [], []
     arrays: Arrays = {}
-    every, takes = selections(config), "reals" if config.takes_reals else "bits"
+    selectors, takes = selections(config), "reals" if config.takes_reals else "bits"
     for split in splits:
         columns += [] if split.columns is None else [split.columns]
         if split.n_values is None:  # before the clock starts
             _ = split.reals() if config.takes_reals else split.bits()
-        for chosen in every:
+        for method in selectors:
             if split.n_values is not None:
-                found, took = _screened(config, split, chosen, unfinished, len(made))
-                made.append(found)
+                selection, took = _screened(config, split, method, unfinished, len(selections_made))
+                selections_made.append(selection)
                 seconds.append(took)
                 continue
             started = time.process_time()
-            made.append(select_one(config, split.transformed(chosen.transform), chosen, takes))
+            selections_made.append(
+                select_one(config, split.transformed(method.transform), method, takes)
+            )
             seconds.append(time.process_time() - started)
         takes_bits = not config.takes_reals and not config.of_patterns
         if first and not arrays and config.scheme == "test-set" and takes_bits:
             arrays = _both_correlations(split)
     if columns:
         arrays["columns"] = np.array(columns, dtype=np.int32)
-    labels = np.array([chosen.label for chosen in every])
-    return arrays | {"label": labels} | pack_selections(made, np.array(seconds))
+    labels = np.array([method.label for method in selectors])
+    return arrays | {"label": labels} | pack_selections(selections_made, np.array(seconds))
 
 
 def _screened(
-    config: Config, split: Split, chosen: Arm, unfinished: Unfinished, place: int
+    config: Config, split: Split, method: Method, unfinished: Unfinished, place: int
 ) -> tuple[Any, float]:
     """Return a selection of patterns and its seconds; one that was stopped goes on."""
     if place not in unfinished.fits:
         running = unfinished.begin(place)
         alone = config.replicates == 1  # then no other cell needs a processor
         run = Run(None if alone else 1, running.watch, running.saved)
-        found = select_one(config, split, chosen, BITS, run=run)
-        unfinished.finish(pack_selections([found], running.seconds[None]))
+        selection = select_one(config, split, method, BITS, run=run)
+        unfinished.finish(pack_selections([selection], running.seconds[None]))
     fit = unfinished.fits[place]
     return unpack_selections(fit)[0], float(fit["seconds"][0])
 
@@ -226,7 +199,7 @@ def _screened(
 def select_one(
     config: Config,
     split: Split,
-    chosen: Arm,
+    method: Method,
     takes: str,
     *,
     at_most: bool = False,
@@ -238,28 +211,34 @@ def select_one(
     at_most : keep all features that vary where they are fewer than asked for, as they may be
         in a part of a training set.
     """
-    wanted, real = config.selection, takes == "reals"
-    assert wanted is not None
-    before = None
-    if wanted.screened is not None and chosen.of is not None:
+    block, real = config.selection, takes == "reals"
+    assert block is not None
+    prefiltered = None
+    if block.screened is not None and method.of is not None:
         # a threshold for real features says nothing of bits
         limit = screening_limit(config) if config.takes_reals == real else None
-        before = Screened(chosen.of or split.width, limit)
-    size = None if wanted.thresholds or chosen.size == "all" else int(chosen.size)
-    if chosen.size == "all" and (real or before is None):  # else None says that all are kept
+        prefiltered = Screened(method.of or split.width, limit)
+    size = None if block.thresholds or method.size == "all" else int(method.size)
+    if method.size == "all" and (real or prefiltered is None):  # else None says that all are kept
         size, at_most = split.width, True
     selector = Selector(
-        size, str(chosen.size) if wanted.thresholds else None, before, wanted.ties, wanted.order,
-        chosen.disjoint, wanted.ld, at_most,
-    )  # fmt: skip
+        size,
+        threshold=str(method.size) if block.thresholds else None,
+        prefiltered=prefiltered,
+        ties=block.ties,
+        order=block.order,
+        disjoint=method.disjoint,
+        ld=block.ld,
+        at_most=at_most,
+    )
     # which of equal features are kept
-    rng = generator(config.seed, "ties", *split.place, str(chosen.size))
+    rng = generator(config.seed, "ties", *split.place, str(method.size))
     try:
         return split.select(selector, takes, rng, run=run or Run(threads=1))
     except DataError:
         raise
     except UserError as error:
-        if not real or size != chosen.size:
+        if not real or size != method.size:
             raise
         raise config.wrong("selection.features", str(error)) from None
 
@@ -273,10 +252,10 @@ def as_if_new(config: Config, split: Split, X: np.ndarray, y: np.ndarray) -> np.
     """
     if config.screened is None or config.screened.keep is not None:
         return None
-    every = Arm("all", "all", max(config.screened.of or [0]), "corrected")
-    selection = select_one(config, split, every, "reals")
-    training = Training(selection, y, lambda: read_columns(X, selection.selected),
-                        groups=split.groups_of(split.train))  # fmt: skip
+    method = Method(label="all", of=max(config.screened.of or [0]), method="corrected")
+    selection = select_one(config, split, method, "reals")
+    table, groups = partial(read_columns, X, selection.selected), split.groups_of(split.train)
+    training = Training(selection, y, table, groups=groups)
     normal, rng = MODELS["normal"](), np.random.default_rng(SEED)
     draws, _ = normal.imitate(normal.fit(training), training, rng)
     imitated = np.array(X, dtype=float)
@@ -284,26 +263,26 @@ def as_if_new(config: Config, split: Split, X: np.ndarray, y: np.ndarray) -> np.
     return imitated
 
 
-def _cells(split: Split, found: Arrays, names: list[str], values: list[list[str]]) -> Arrays:
+def _cells(split: Split, arrays: Arrays, names: list[str], values: list[list[str]]) -> Arrays:
     """Count the values of pairs of features, those of the best patterns of the first training set.
 
     pair_feature (m, 2) and pair_value (m, 2, V) are words, of which those of a feature with fewer
     values are empty; cells (m, V, V, 2) are cases in each class.
     """
-    labels = found["label"]
-    label = np.repeat(labels, np.diff(found["offset"][: len(labels) + 1]))
+    labels = arrays["label"]
+    label = np.repeat(labels, np.diff(arrays["offset"][: len(labels) + 1]))
     apart = np.char.find(label, DISJOINT) >= 0  # pairs of one good feature and others say little
-    mine = np.flatnonzero(apart | ~apart.any())
-    best = mine[np.argsort(-found["correlation"][mine], kind="stable")]
-    features = decode(found["selected"][best])[0]
+    columns = np.flatnonzero(apart | ~apart.any())
+    best = columns[np.argsort(-arrays["correlation"][columns], kind="stable")]
+    features = decode(arrays["selected"][best])[0]
     of_two = features[(features[:, 0] < 0) & (features[:, 1] >= 0), 1:]
     pairs = np.array([*dict.fromkeys(map(tuple, of_two.tolist()))][:MOST_PAIRS]).reshape(-1, 2)
     V = max(map(len, values))
     cells = np.zeros((len(pairs), V, V, 2), dtype=np.int32)
     for counts, pair in zip(cells, pairs, strict=True):
         a, b = (split.codes[split.train, f] for f in pair)
-        known = (a >= 0) & (b >= 0)
-        np.add.at(counts, (a[known], b[known], split.response[split.train][known]), 1)
+        present = (a >= 0) & (b >= 0)
+        np.add.at(counts, (a[present], b[present], split.response[split.train][present]), 1)
     symbols = [[[*values[f], *[""] * (V - len(values[f]))] for f in pair] for pair in pairs]
     return {
         "pair_feature": np.array([[names[f] for f in pair] for pair in pairs], dtype=str),
@@ -323,40 +302,41 @@ def _both_correlations(split: Split) -> Arrays:
     }
 
 
-def pack_selections(made: Sequence[Any], seconds: np.ndarray) -> Arrays:
+def pack_selections(made: list[Any], seconds: np.ndarray) -> Arrays:
     """Return selections as arrays; lists of unequal length lie end to end.
 
     Where values are missing, `present` is there as well.
     """
+    if any(getattr(selection, "present", None) is not None for selection in made):
+        for i, selection in enumerate(made):
+            if selection.present is None:
+                present = np.tile(selection.class_counts, (len(selection.selected), 1))
+                made[i] = replace(selection, present=present)
 
-    if any(getattr(one, "present", None) is not None for one in made):
-        made = [replace(one, present=np.tile(one.class_counts, (len(one.selected), 1)))
-                if one.present is None else one for one in made]  # fmt: skip
-
-    def each(name: str) -> list[Any]:
+    def values(name: str) -> list[Any]:
         return [getattr(selection, name, None) for selection in made]
 
-    kept, rows = [len(selected) for selected in each("selected")], each("left_out")
-    there = [name for name in (*OF_FEATURES, *OF_SELECTIONS) if each(name)[0] is not None]
+    sizes, rows = [len(selected) for selected in values("selected")], values("left_out")
+    names = [name for name in (*OF_FEATURES, *OF_SELECTIONS) if values(name)[0] is not None]
     arrays = {
-        name: np.concatenate(each(name)) if name in OF_FEATURES else np.array(each(name))
-        for name in there
+        name: np.concatenate(values(name)) if name in OF_FEATURES else np.array(values(name))
+        for name in names
     }
     if "f" not in arrays:
-        arrays["gamma_squared"] = np.array([str(square) for square in each("gamma_squared")])
+        arrays["gamma_squared"] = np.array([str(square) for square in values("gamma_squared")])
         arrays["tied_at_screening"] = np.array([left_out.tied_kept for left_out in rows])
-        rows = [left_out.rows.astype(np.int64 if left_out.total >> 31 else np.int32)
-                for left_out in rows]  # fmt: skip
+        kinds = [np.int64 if left_out.total >> 31 else np.int32 for left_out in rows]
+        rows = [left_out.rows.astype(kind) for left_out, kind in zip(rows, kinds, strict=True)]
     else:
-        arrays["limits"] = np.concatenate(each("limits"))
+        arrays["limits"] = np.concatenate(values("limits"))
     for name in arrays.keys() & {"selected", "ones", "present"}:
         if arrays[name].max(initial=0) < 1 << 31:  # patterns have larger numbers
             arrays[name] = arrays[name].astype(np.int32)
     return arrays | {
-        "class_counts": np.array(each("class_counts")),
+        "class_counts": np.array(values("class_counts")),
         "seconds": seconds,
-        "kept": np.array(kept),
-        "offset": np.cumsum([0, *kept]),
+        "kept": np.array(sizes),
+        "offset": np.cumsum([0, *sizes]),
         "left_out": np.concatenate(rows),
         "left_out_offset": np.cumsum([0, *map(len, rows)]),
     }
@@ -368,17 +348,17 @@ def unpack_selections(arrays: Arrays) -> list[Selection | FSelection]:
     for i, counts in enumerate(arrays["class_counts"]):
         part = slice(arrays["offset"][i], arrays["offset"][i + 1])
         rows = arrays["left_out"][arrays["left_out_offset"][i] : arrays["left_out_offset"][i + 1]]
-        given: dict[str, Any] = {n: arrays[n][part] for n in OF_FEATURES if n in arrays}
-        given |= {name: arrays[name][i].item() for name in OF_SELECTIONS if name in arrays}
+        values: dict[str, Any] = {n: arrays[n][part] for n in OF_FEATURES if n in arrays}
+        values |= {name: arrays[name][i].item() for name in OF_SELECTIONS if name in arrays}
         if "f" in arrays:
-            del given["correlation"]  # it follows
-            given["limits"] = arrays["limits"][slice(*arrays["left_out_offset"][i : i + 2])]
-            result.append(FSelection(**given, left_out=rows, class_counts=counts))
+            del values["correlation"]  # it follows
+            values["limits"] = arrays["limits"][slice(*arrays["left_out_offset"][i : i + 2])]
+            result.append(FSelection(**values, left_out=rows, class_counts=counts))
             continue
         square = Fraction(str(arrays["gamma_squared"][i]))
         left_out = LeftOut(rows, square, int(arrays["tied_at_screening"][i]))
-        given |= {"gamma_squared": square, "left_out": left_out}
-        result.append(Selection(**given, class_counts=tuple(counts.tolist())))
+        values |= {"gamma_squared": square, "left_out": left_out}
+        result.append(Selection(**values, class_counts=tuple(counts.tolist())))
     return result
 
 
@@ -396,16 +376,15 @@ class SelectionWork(Work):
     def __init__(self, config: Config, folder: Path):
         super().__init__(config, folder)
         self.model, self.kind = config.model, MODELS[config.model.kind]
-        self.others = {word: MODELS[OTHERS[word][0]] for word in self.model.methods
-                       if word in OTHERS}  # fmt: skip
+        names = [name for name in self.model.methods if name in OTHERS]
+        self.others = {name: MODELS[OTHERS[name][0]] for name in names}
         assert config.data is not None
         self.design = Design(config, folder)
         self.stages = ("simulate", "select", "fit", "predict")
         if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
-        own = (*OWN, "complete")
-        self.all_arms = {arm.name: arm for arm in arms(config)}
-        self.own_arms = {name: arm for name, arm in self.all_arms.items() if arm.method in own}
+        self.all_arms = {method.name: method for method in methods(config)}
+        self.own_arms = {name: arm for name, arm in self.all_arms.items() if arm.own}
         self.fitted_arms = self.all_arms if config.for_new_cases else self.own_arms
         self.model_of = lru_cache(maxsize=None)(self._model_of)
         self._draws = lru_cache(maxsize=1)(
@@ -430,7 +409,7 @@ class SelectionWork(Work):
         lost = [
             word for word, model in self.others.items() if count > (model.most_classes or count)
         ]
-        rivals = [one for one in self.model.methods if one not in OWN]
+        rivals = [name for name in self.model.methods if name not in OWN]
         if rivals and self.design.covariates is not None:
             notes.append(f"data.covariates: {', '.join(rivals)}: without them")
         if lost:
@@ -459,7 +438,7 @@ class SelectionWork(Work):
 
     # ---- arms ----
 
-    def _model_of(self, arm: Arm) -> Model:
+    def _model_of(self, arm: Method) -> Model:
         """Return the model of an arm of ours; a model of another kind has the priors it knows."""
         with self._named():
             if arm.method in self.others:
@@ -510,15 +489,15 @@ class SelectionWork(Work):
                 "naive-bayes, which leaves their terms out, or fill them in",
             )
         if not self.kind.selects:
-            wanted = self.config.selection
-            assert wanted is not None
-            if wanted.features != ["all"]:
+            block = self.config.selection
+            assert block is not None
+            if block.features != ["all"]:
                 raise self.config.wrong(
                     "selection",
                     f"the {self.kind.kind} model takes all features, and chooses among them inside "
                     "its folds; give features: [all]",
                 )
-            if wanted.screened is not None:
+            if block.screened is not None:
                 raise self.config.wrong(
                     "selection.screened",
                     f"the {self.kind.kind} model corrects for no screening; leave it out",
@@ -550,14 +529,14 @@ class SelectionWork(Work):
             data = [config.data.model_dump(exclude={"transform"}), self.data_digest]
             return [config.seed, data, config.scheme, evaluation, priors]
         if stage == "select":  # an arm says itself which selection it is of
-            asked = config.selection.model_dump(include={"ties", "screened"} if arm else None)
-            return asked if arm else [asked, getattr(config.data, "transform", None)]
+            selection = config.selection.model_dump(include={"ties", "screened"} if arm else None)
+            return selection if arm else [selection, getattr(config.data, "transform", None)]
         if stage == "predict":
             return "choose" if self.chooses else False
         if not arm:
             return config.model.model_dump()
-        one = self.all_arms[arm]
-        return {} if one.method in PEERS else self.model_of(one).settings
+        method = self.all_arms[arm]
+        return {} if method.method in PEERS else self.model_of(method).settings
 
     def needs(self, replicates: int) -> Needs:
         self.check()
@@ -570,8 +549,9 @@ class SelectionWork(Work):
             sizes = Sizes(len(first.response), tests, first.features.shape[1])
         n, p, groups = sizes.train + sizes.test, sizes.width, config.evaluation.feature_groups
         splits = replicates * self.design.folds * groups
-        kept = {
-            one.label: one.size if isinstance(one.size, int) else p for one in selections(config)
+        sizes_selected = {
+            method.label: method.size if isinstance(method.size, int) else p
+            for method in selections(config)
         }
         every = config.scheme not in ("test-set", "none")
         tested = replicates * groups * (n if every else sizes.test)
@@ -581,37 +561,39 @@ class SelectionWork(Work):
         needed.memory = bits + n * p * drawn * (8 if config.takes_reals else 1) + 8 * tested
         forms = {arm.transform for arm in self.all_arms.values()} - {NO_TRANSFORM}
         needed.memory += 8 * n * p * len(forms)  # each has a table of its own
-        needed.disk = bits + replicates * 5 * n + 4 * splits * sum(kept.values())
+        needed.disk = bits + replicates * 5 * n + 4 * splits * sum(sizes_selected.values())
         needed.disk += tested * (8 * len(self.all_arms) + 5)
-        held = []
+        sizes_of_fits = []
         for arm in self.own_arms.values():
-            size, iterations = self.model_of(arm).needs(sizes.train, kept[arm.label])
-            held.append(splits * size)
+            size, iterations = self.model_of(arm).needs(sizes.train, sizes_selected[arm.label])
+            sizes_of_fits.append(splits * size)
             if arm.tempered:  # cases are imitated one training set at a time
-                needed.memory += DRAWS * sizes.train * kept[arm.label] * 8
+                needed.memory += DRAWS * sizes.train * sizes_selected[arm.label] * 8
             fits = splits + self.chooses * replicates * groups * PAIRS
             needed.iterations += fits * iterations
         if config.of_patterns:
             # features that are used once, or skipped, take a second walk
             ld = config.selection is not None and config.selection.ld is not None
-            walks = sum(2 if one.disjoint or ld else 1 for one in selections(config))
+            walks = sum(2 if method.disjoint or ld else 1 for method in selections(config))
             needed.screening = splits * walks * self._seconds_of_screening(p)
-        needed.disk += sum(held)
-        needed.memory += max(held, default=0) if self.kind.has_chains else sum(held)
+        needed.disk += sum(sizes_of_fits)
+        needed.memory += (
+            max(sizes_of_fits, default=0) if self.kind.has_chains else sum(sizes_of_fits)
+        )
         return needed
 
     def _seconds_of_screening(self, p: int) -> float:
         """Return about how long a screening of p discrete features takes a processor."""
-        wanted = self.config.selection
-        assert wanted is not None
-        if p < FEW ** (2 / wanted.order):  # it takes seconds
+        block = self.config.selection
+        assert block is not None
+        if p < FEW ** (2 / block.order):  # it takes seconds
             return 0.0
         design = self.design
         table = design.drawn(0).train if design.data.drawn else design.tables[0]
         part = min(p, PART)  # pairs, or triples, are counted from this
         planes = Planes.pack(np.asarray(table.features[:, :part]), table.response)
-        _, seconds = forecast(planes, wanted.order, Run(threads=1))
-        return seconds * (p / part) ** wanted.order
+        _, seconds = forecast(planes, block.order, Run(threads=1))
+        return seconds * (p / part) ** block.order
 
     # ---- making it ----
 
@@ -620,13 +602,13 @@ class SelectionWork(Work):
             return self.design.draw(block.replicates)
         if not cell.arm:
             splits = self._splits(block)
-            found = select(self.config, splits, unfinished, first=block.number == 0)
+            arrays = select(self.config, splits, unfinished, first=block.number == 0)
             if self.config.of_patterns:
                 named = self.design.named
-                found["pattern"] = np.array(words(found["selected"], *named), dtype=str)
+                arrays["pattern"] = np.array(words(arrays["selected"], *named), dtype=str)
                 if block.number == 0:
-                    found |= _cells(next(self._splits(block)), found, *named)
-            return found
+                    arrays |= _cells(next(self._splits(block)), arrays, *named)
+            return arrays
         arm = self.all_arms[cell.arm]
         if cell.stage == "predict":
             return self._predict(arm, block)
@@ -638,16 +620,17 @@ class SelectionWork(Work):
         return self._fit(model, arm, block)
 
     def join(self, stage: str, made: list[Arrays], block: Block) -> Arrays:
-        joined_arms = (self.own_arms if stage == "fit" else self.all_arms).values()
-        described = {name: np.array([getattr(arm, name) for arm in joined_arms])
-                     for name in DESCRIBED}  # fmt: skip
+        described = as_columns((self.own_arms if stage == "fit" else self.all_arms).values())
         if stage == "fit":
-            mine = [arrays for name, arrays in zip(self.fitted_arms, made, strict=True)
-                    if name in self.own_arms]  # fmt: skip
+            fits = dict(zip(self.fitted_arms, made, strict=True))
             places = [place for place, name in enumerate(self.all_arms) if name in self.own_arms]
-            return self.kind.join(mine) | {"arm": np.array(places)} | described
-        drawn = block.load("simulate", ("response", "fold"))
-        tested = self.design.tested(block.replicates, drawn) | described
+            return (
+                self.kind.join([fits[name] for name in self.own_arms])
+                | {"arm": np.array(places)}
+                | described
+            )
+        data = block.load("simulate", ("response", "fold"))
+        tested = self.design.tested(block.replicates, data) | described
         for name in ("probability", *OF_SPLITS, "cross_validated"):
             if name in made[0]:
                 tested[name] = np.array([arrays[name] for arrays in made])
@@ -655,18 +638,17 @@ class SelectionWork(Work):
         return tested
 
     def _splits(self, block: Block) -> Iterator[Split]:
-        design = self.design
-        return design.splits(block.replicates, block.load("simulate"))
+        return self.design.splits(block.replicates, block.load("simulate"))
 
-    def pairs(self, arm: Arm, block: Block) -> Iterator[Pair]:
+    def pairs(self, arm: Method, block: Block) -> Iterator[Pair]:
         """Return each split of a block with the selection that an arm has there."""
-        every = [chosen.label for chosen in selections(self.config)]
+        labels = [method.label for method in selections(self.config)]
         # what takes all features has no selection of its own
-        place = 0 if arm.method in WHOLE_METHODS else every.index(arm.label)
+        place = 0 if arm.method in WHOLE_METHODS else labels.index(arm.label)
         splits = (split.transformed(arm.transform) for split in self._splits(block))
-        return zip(splits, self._selected(block)[place :: len(every)], strict=True)
+        return zip(splits, self._selected(block)[place :: len(labels)], strict=True)
 
-    def _fit(self, model: Model, arm: Arm, block: Block) -> Arrays:
+    def _fit(self, model: Model, arm: Method, block: Block) -> Arrays:
         """Return the posteriors of an arm, (splits, ...) each, as `Model.pack` has them.
 
         Also the temperatures, and seconds (splits,).  Where some features are relevant,
@@ -691,44 +673,46 @@ class SelectionWork(Work):
         arrays = model.pack(posteriors)
         arrays |= pack_relevance(posteriors) if arm.relevant == "some" else {}
         if self.config.of_patterns and arm.relevant == "some":
-            arrays["odds_ratio"] = np.concatenate([one.odds_ratios for one in posteriors])
+            arrays["odds_ratio"] = np.concatenate(
+                [posterior.odds_ratios for posterior in posteriors]
+            )
         arrays |= {"promised": np.array(promised)} if promised else {}
         return arrays | _as_arrays(softened) | {"seconds": np.array(seconds)}
 
     def _sample(
-        self, model: Any, arm: Arm, chain: int | None, block: Block, unfinished: Unfinished
+        self, model: Any, arm: Method, chain: int | None, block: Block, unfinished: Unfinished
     ) -> Arrays:
         """Return what a chain leaves in every split, or what all chains of an arm come to.
 
         The draws of an arm go to a file of their own.
         """
         apart = range(model.chains_apart) if chain is None else ()
-        left = [block.read("fit", arm.name, number) for number in apart]
+        chains = [block.read("fit", arm.name, number) for number in apart]
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
             if s in unfinished.fits:
                 continue
             running = unfinished.begin(s)
-            mine = self._training(arm, split, selection)
+            training = self._training(arm, split, selection)
             if chain is not None:
-                fit = model.run_chain(mine, chain, running)
+                fit = model.run_chain(training, chain, running)
             else:
                 table = split.values(selection.selected, split.test, model.takes)
-                parts = [marked(arrays, f"{s}/") for arrays in left]
-                fit = model.summarise(mine, parts, table, running)
+                parts = [marked(arrays, f"{s}/") for arrays in chains]
+                fit = model.summarise(training, parts, table, running)
             unfinished.finish(fit)
         fits = [fit for _, fit in sorted(unfinished.fits.items())]
         if chain is not None:
-            return {f"{s}/{name}": one for s, fit in enumerate(fits) for name, one in fit.items()}
+            return {f"{s}/{name}": fit[name] for s, fit in enumerate(fits) for name in fit}
         for fit, (split, _) in zip(fits, self.pairs(arm, block), strict=True):
             untempered = _as_arrays([Temperature.none(split.classes)])
             fit |= {name: value[0] for name, value in untempered.items()}
         if model.sampled:
-            about = {"key": block.key("fit", arm.name), "method": arm.method,
-                     "features_kept": arm.label}  # fmt: skip
-            write_draws(block.draws("fit", arm.name), model.tree(fits, about))
+            about = {"method": arm.method, "features_kept": arm.label}
+            tree = model.tree(fits, {"key": block.key("fit", arm.name)} | about)
+            write_draws(block.draws("fit", arm.name), tree)
         return model.pack(fits)
 
-    def _fit_peer(self, arm: Arm, block: Block) -> Arrays:
+    def _fit_peer(self, arm: Method, block: Block) -> Arrays:
         """Return what a method of others learns of all cases, as `peers.fit` returns it."""
         ((split, selection),) = self.pairs(arm, block)
         task, table = _task_of(arm.method, split, len(selection.selected))
@@ -741,20 +725,17 @@ class SelectionWork(Work):
 
     # ---- predictions ----
 
-    def _predict(self, arm: Arm, block: Block) -> Arrays:
-        fitted = block.read("fit", arm.name) if arm.name in self.own_arms else None
+    def _predict(self, arm: Method, block: Block) -> Arrays:
+        stored = block.read("fit", arm.name) if arm.own else None
         probability, seconds, cross_validated, softened = [], [], [], []
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
             temperature = Temperature.none(split.classes)
             table = split.values(selection.selected, split.test, self.kind.takes)
             started = time.process_time()
-            if fitted is not None:
-                temperature = Temperature(*(fitted[name][s] for name in SOFTENED))
-                posterior = self.posterior(fitted, s, arm, (split, selection), block)
-                softened_model = Fitted(
-                    self.model_of(arm), posterior, temperature if arm.tempered else None
-                )
-                answer = _predict(softened_model, table, split)
+            if stored is not None:
+                fitted = self.fitted(stored, s, arm, (split, selection), block)
+                temperature = fitted.temperature or temperature
+                answer = _predict(fitted, table, split)
             elif arm.method in OTHERS:
                 answer, temperature = self._select_fit_predict(arm, split)
             else:
@@ -773,42 +754,48 @@ class SelectionWork(Work):
         arrays["probability"] = np.concatenate(probability)
         return arrays
 
-    def posterior(self, fitted: Arrays, s: int, arm: Arm, pair: Pair, block: Block) -> Any:
-        """Return the posterior of an arm in split s from its stored arrays."""
-        model = self.model_of(arm)
+    def fitted(self, stored: Arrays, s: int, arm: Method, pair: Pair, block: Block) -> Fitted:
+        """Return the model of a method that was fitted in split s, from its stored arrays."""
+        model, (split, selection) = self.model_of(arm), pair
         if model.sampled:
-            fitted = self._draws(block.draws("fit", arm.name), block.key("fit", arm.name)) | fitted
-        return model.unpack(fitted, s, self._training(arm, *pair))
+            stored = self._draws(block.draws("fit", arm.name), block.key("fit", arm.name)) | stored
+        posterior, temperature = model.unpack(stored, s, self._training(arm, *pair)), None
+        if arm.tempered:
+            temperature = Temperature(*(stored[name][s] for name in SOFTENED))
+        transform = split.fitted_transform and split.fitted_transform.take(selection.selected)
+        return Fitted(model, posterior, selection.selected, temperature, transform)
 
-    def _inner_losses(self, arm: Arm, block: Block) -> np.ndarray:
+    def _inner_losses(self, arm: Method, block: Block) -> np.ndarray:
         """Summarise the excess log losses of a method before each split is tested, (splits, 3).
 
         They are of left-out training samples: see `each_pair`.  Samples for which a class of fewer
         than two others is left do not count; NaN where these are all.
         """
-        drawn = block.load("simulate")
-        design = self.design
-        parts = dict(zip(block.replicates, map(parts_of, drawn["fold"], drawn["response"]),
-                         strict=True))  # fmt: skip
+        data = block.load("simulate")
+        divisions = zip(block.replicates, data["fold"], data["response"], strict=True)
+        parts = {replicate: parts_of(fold, y) for replicate, fold, y in divisions}
         losses: dict[tuple[int, int, int], list[np.ndarray]] = {}
-        for split in design.splits(block.replicates, drawn, each_pair):
+        for split in self.design.splits(block.replicates, data, each_pair):
             if split.class_counts.min() < 2:
                 continue
             split = split.transformed(arm.transform)
             p, y = self._select_fit_predict(arm, split)[0], split.response[split.test]
             part, groups = parts[split.replicate][split.test], split.groups_of(split.test)
             a, b = np.unique(part)
-            for mine, other in ((a, b), (b, a)):
-                place, of = (split.replicate, split.group, int(mine)), part == other
+            for judged_part, other in ((a, b), (b, a)):
+                place, of = (split.replicate, split.group, int(judged_part)), part == other
                 loss = excess_log_loss(
                     p[of], y[of], split.class_counts, None if groups is None else groups[of]
                 )
                 losses.setdefault(place, []).append(loss)
-        places = [(one.replicate, one.group, int(parts[one.replicate][one.test[0]]))
-                  for one in self._splits(block)]  # fmt: skip
-        return np.array([summarise_losses(losses.get(place, [])) for place in places])
+        summaries = []
+        for split in self._splits(block):
+            part = int(parts[split.replicate][split.test[0]])
+            place = (split.replicate, split.group, part)
+            summaries.append(summarise_losses(losses.get(place, [])))
+        return np.array(summaries)
 
-    def _select_fit_predict(self, arm: Arm, split: Split) -> tuple[np.ndarray, Temperature]:
+    def _select_fit_predict(self, arm: Method, split: Split) -> tuple[np.ndarray, Temperature]:
         """Return what a method predicts after a selection of its own, and its temperature."""
         if arm.method in PEERS:
             k = 0
@@ -836,7 +823,7 @@ class SelectionWork(Work):
         k : how many features are selected, by a method that selects.
         """
         rng = generator(self.config.seed, method, *split.place)
-        seed, other = (int(rng.integers(2**31)) for _ in range(2))
+        seed, fold_seed = (int(rng.integers(2**31)) for _ in range(2))
         y, classes, screened = split.response, split.classes, self.config.screened is not None
         if method == WHOLE:
             blocks: Iterable[np.ndarray] = self.design.column_blocks(split)
@@ -862,10 +849,10 @@ class SelectionWork(Work):
             return predict(split.train[train], split.train[test])
 
         groups = split.groups_of(split.train)
-        return answer, peers.cross_validated(inner, y[split.train], other, groups)
+        return answer, peers.cross_validated(inner, y[split.train], fold_seed, groups)
 
     def _training(
-        self, arm: Arm, split: Split, selection: Any, *, within: bool = False
+        self, arm: Method, split: Split, selection: Any, *, within: bool = False
     ) -> Training:
         """Return what the model of an arm is fitted to in a split, or in a part of one."""
         model, seed = self.model_of(arm), self.config.seed
@@ -882,9 +869,11 @@ class SelectionWork(Work):
         return Training(selection, y, table, method != "uncorrected", rngs, groups=groups)
 
 
-def _as_arrays(found: list[Temperature]) -> Arrays:
+def _as_arrays(temperatures: list[Temperature]) -> Arrays:
     """Return tau, offset and tau_errors of each temperature."""
-    values = ([one.tau, one.offset, one.errors] for one in found)
+    values = (
+        [temperature.tau, temperature.offset, temperature.errors] for temperature in temperatures
+    )
     return dict(zip(SOFTENED, map(np.array, zip(*values, strict=True)), strict=True))
 
 

@@ -12,8 +12,8 @@ from commands import ROOT, arrays, run
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
+from thesiskit.models.method import Method
 from thesiskit.report.chains import autocorrelation, autocorrelation_figure
-from thesiskit.report.record import Arm
 from thesiskit.report.stages import warnings
 
 CONFIG = """
@@ -302,7 +302,7 @@ def test_autocorrelations_are_of_the_scale_that_moves(rhat, words, scale):
     """The figure shows sigma where the sampler moves sigma, and reports whether chains agree."""
     rng = np.random.default_rng(3)
     log_sigma = np.cumsum(rng.normal(size=(2, 300, 3)), axis=1)
-    arm = Arm(0, order=2, prior="cauchy", compress=True, engine="slice", scale=scale)
+    arm = Method(0, order=2, prior="cauchy", compress=True, engine="slice", scale=scale)
     worst = {"rhat": np.array([[3.0, 3.0, 1.0, rhat]]), "ess": np.array([[1.0, 1.0, 90.0, 17.0]])}
     record = SimpleNamespace(
         own=[arm], widest_order=2, shown_sigmas=[1, 2], worst=worst,
@@ -319,7 +319,7 @@ def test_autocorrelations_are_of_the_scale_that_moves(rhat, words, scale):
 
 
 def test_many_chains_that_do_not_agree_are_one_line():
-    arms = [Arm(j, order=j, prior="cauchy", engine="slice") for j in range(6)]
+    arms = [Method(j, order=j, prior="cauchy", engine="slice") for j in range(6)]
     model = {"until": None, "iterations": 9, "peers": []}
     record = SimpleNamespace(
         config={"reduction": None, "data": {}, "model": model}, tables={}, logistic=True,

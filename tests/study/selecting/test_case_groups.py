@@ -203,7 +203,7 @@ def test_one_table_alone_has_groups(tmp_path, table):
     frame[24:].to_csv(tmp_path / "t.csv", index=False)
     changes = ("path: t.csv", "path: t.csv, test_path: u.csv"), ("{folds: 6, choose: true}", "{}")
     made = experiment(tmp_path, a=changes[0], b=changes[1])
-    design = made._work.design()
+    design = made._work.design
     assert len(design.case_groups) == len(frame)
     assert together(design.case_groups[:72], table[2][24:])
     assert len(set(design.case_groups[72:])) == 24

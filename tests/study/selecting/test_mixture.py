@@ -15,7 +15,7 @@ from commands import ROOT, arrays, invoke, must_fail
 from thesiskit.config import load_config
 from thesiskit.files import read_draws
 from thesiskit.models import chains, mixture
-from thesiskit.study.selecting import STREAMS, arms
+from thesiskit.study.selecting import STREAMS, methods
 
 SMALL = """\
 experiment: small
@@ -301,7 +301,7 @@ def test_random_streams_keep_the_names_that_samplers_had():
 
 def test_complete_data_have_one_of_two_samplers_that_differ_in_the_factor():
     config = load_config(ROOT / "configs/chapter2/mixture-simulation.yaml")
-    complete = [arm.variant for arm in arms(config) if arm.method == "complete"]
+    complete = [arm.variant for arm in methods(config) if arm.method == "complete"]
     assert complete == ["approximate", "collapsed"]
 
 

@@ -19,7 +19,7 @@ from thesiskit.models.selection import (
     select_features,
 )
 from thesiskit.study.design import Design
-from thesiskit.study.selecting import arms
+from thesiskit.study.selecting import methods
 
 
 @pytest.fixture
@@ -55,7 +55,9 @@ def test_predictions_are_those_of_the_model(tmp_path, selection, model):
         class_prior=tuple(model.get("class_prior", [1.0] * 3)),
         relevant=relevant,
     )
-    assert [one.name.split(" ", 1)[-1] for one in arms(load_config(tmp_path / "small.yaml"))] == [
+    assert [
+        one.name.split(" ", 1)[-1] for one in methods(load_config(tmp_path / "small.yaml"))
+    ] == [
         f"{'> 0.5 ' * (not k)}{method} exact{' some' * (relevant == 'some')}"
         for method in ("corrected", "uncorrected")
     ]

@@ -8,7 +8,7 @@ from commands import arrays, invoke, must_fail
 
 from thesiskit.config import load_config
 from thesiskit.estimators import NaiveBayesClassifier
-from thesiskit.study.selecting import arms, selections
+from thesiskit.study.selecting import methods, selections
 
 DRAWN = {
     "experiment": "tried",
@@ -49,7 +49,7 @@ def stages(folder, config, *, upto="predict", **changes):
 
 
 def names(folder, **changes):
-    return [arm.name for arm in arms(load_config(write(folder, DRAWN, **changes)))]
+    return [arm.name for arm in methods(load_config(write(folder, DRAWN, **changes)))]
 
 
 # ---- arms ----
