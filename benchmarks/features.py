@@ -114,7 +114,7 @@ def drawn_model(**options):
     )
     groups = compress_features(table.X[:500], 7)
     settings = logistic.Logistic(**options)
-    return logistic.Model(groups, table.response[:500], 2, settings), table.X[500:]
+    return logistic.LogisticTarget(groups, table.response[:500], 2, settings), table.X[500:]
 
 
 def sampling_rows():

@@ -33,7 +33,7 @@ def hidden_markov(cases, history=20, seed=1, classes=2):
 def model(drawn, order, cases=500, classes=2, **options):
     groups = compress_sequences(drawn.histories[:cases], order)
     settings = logistic.Logistic(**options)
-    return logistic.Model(groups, drawn.response[:cases], classes, settings)
+    return logistic.LogisticTarget(groups, drawn.response[:cases], classes, settings)
 
 
 def iteration_seconds(one, warm=200, iterations=400, repeats=5):

@@ -82,6 +82,11 @@ SBATCH_OURS += "signal wrap"
 # keys, and values of keys, of earlier versions, and what to do in their place
 LEAVE_OUT = "leave it out"
 REMOVED = {
+    "cluster.account": "add --account=NAME to cluster.options",
+    "cluster.qos": "add --qos=NAME to cluster.options",
+    "data.sets": "give one table, such as data.table: alon",
+    "data.settings": "give the keys of one setting to data itself",
+    "evaluation.ranks": "leave it out; `make test-slow` ranks the parameters of every model",
     "data.pad": "fill short histories before, with a symbol of their own",
     "model.alpha_quadrature": "leave it out, and raise model.alpha_points for a finer rule",
     "model.collapsed.replicas": LEAVE_OUT,

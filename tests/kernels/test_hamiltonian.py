@@ -26,11 +26,11 @@ def cases_of(name, n_classes, prior, **options):
     prior_of = (settings.cauchy, settings.sigma_shape, settings.sigma_mode)
     if n_classes:
         response = rng.integers(0, n_classes, groups.n_cases)
-        model = logistic.Model(groups, response, n_classes, settings)
+        model = logistic.LogisticTarget(groups, response, n_classes, settings)
         slow = Posterior(*common, response, n_classes, *prior_of)
     else:
         response = rng.normal(size=groups.n_cases)
-        model = logistic.Normal(groups, response, settings)
+        model = logistic.GaussianTarget(groups, response, settings)
         noise = (settings.noise_shape, settings.noise_mode, 0.0)
         slow = NormalPosterior(*common, response, 1, *prior_of, *noise)
     return model, slow

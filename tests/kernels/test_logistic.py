@@ -264,7 +264,7 @@ def test_slices_number_by_number(target, width, most_steps):
 
 def both(groups, response, n_classes, **options):
     """The model, and its twin."""
-    model = logistic.Model(groups, response, n_classes, logistic.Logistic(**options))
+    model = logistic.LogisticTarget(groups, response, n_classes, logistic.Logistic(**options))
     settings = model.settings
     return model, twin.Posterior(
         design_of(groups), groups.patterns_per_order, np.asarray(response), n_classes,
@@ -946,7 +946,7 @@ def some_model(**options):
     groups = sequences(rng, cases=20, length=4, order=4)
     response = rng.integers(0, 3, 20)
     settings = {"iterations": 100, "burn_in": 20, "thin": 3, **options}
-    return logistic.Model(groups, response, 3, logistic.Logistic(**settings))
+    return logistic.LogisticTarget(groups, response, 3, logistic.Logistic(**settings))
 
 
 def generators(n):

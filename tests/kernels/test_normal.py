@@ -46,7 +46,7 @@ PRIORS = ("cauchy", "gaussian")
 
 def both(groups, response, log_noise=0.0, **options):
     """The model, and its twin."""
-    model = logistic.Normal(groups, response, logistic.Logistic(**options))
+    model = logistic.GaussianTarget(groups, response, logistic.Logistic(**options))
     settings = model.settings
     return model, twin.NormalPosterior(
         design_of(groups), groups.patterns_per_order, np.asarray(response), 1, settings.cauchy,
@@ -523,7 +523,7 @@ def some_model(seed=3, **options):
     rng = np.random.default_rng(seed)
     groups = sequences(rng, cases=20, length=4, order=4)
     settings = {"iterations": 100, "burn_in": 20, "thin": 3, **options}
-    return logistic.Normal(groups, rng.normal(size=20), logistic.Logistic(**settings))
+    return logistic.GaussianTarget(groups, rng.normal(size=20), logistic.Logistic(**settings))
 
 
 def generators(n):
@@ -584,7 +584,7 @@ def test_responses_of_any_scale(prior, scale):
     rng = np.random.default_rng(1)
     groups = sequences(rng, cases=20, length=4, order=4)
     settings = logistic.Logistic(prior=prior, iterations=50, burn_in=0, thin=1)
-    model = logistic.Normal(groups, (rng.normal(size=20) + 100) * scale / 100, settings)
+    model = logistic.GaussianTarget(groups, (rng.normal(size=20) + 100) * scale / 100, settings)
     draws = logistic.sample(model, generators(2))
     for one in (draws.coefficient, draws.trace, draws.noise_trace, draws.info):
         assert np.isfinite(one).all()
@@ -604,7 +604,7 @@ def test_bad_responses():
         ([[1.0, 2.0, 3.0]], UserError, r"3 cases but responses of shape \(1, 3\)"),
     ]:
         with pytest.raises(kind, match=message) as raised:
-            logistic.Normal(groups, response, logistic.Logistic())
+            logistic.GaussianTarget(groups, response, logistic.Logistic())
         assert "\n" not in str(raised.value)
     for options, message in [
         ({"noise": 0}, "noise must be a positive number, got 0"),
@@ -615,4 +615,4 @@ def test_bad_responses():
         with pytest.raises(UserError, match=message):
             logistic.Logistic(**options)
     with pytest.raises(UserError, match="sigma needs 3 values, of orders 0 to 2, got 2"):
-        logistic.Normal(groups, [1, 2, 3], logistic.Logistic(sigma=(1, 2)))
+        logistic.GaussianTarget(groups, [1, 2, 3], logistic.Logistic(sigma=(1, 2)))

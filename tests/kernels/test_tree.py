@@ -73,7 +73,9 @@ def test_polya_gamma_variables_number_by_number(c):
 def test_passes_are_linear_regression(name):
     rng = np.random.default_rng(5)
     groups = groups_named(name, rng)
-    layout = logistic.Model(groups, np.arange(groups.n_cases) % 2, 2, logistic.Logistic()).layout
+    layout = logistic.LogisticTarget(
+        groups, np.arange(groups.n_cases) % 2, 2, logistic.Logistic()
+    ).layout
     first = [int(np.flatnonzero(groups.row_of == r)[0]) for r in range(groups.n_rows)]
     A, G = design_of(groups)[first], groups.n_groups
     for spread in (1.0, 3.0):
@@ -125,7 +127,7 @@ def test_which_groups_are_a_tree(rng):
                           ("arbitrary", False)):  # fmt: skip
         groups = groups_named(name, rng)
         for classes in (2, 3):
-            model = logistic.Model(
+            model = logistic.LogisticTarget(
                 groups, np.arange(groups.n_cases) % classes, classes, logistic.Logistic()
             )
             assert (model.moves == "tree") == (is_tree and classes == 2)
@@ -137,9 +139,9 @@ def chain_of(prior, real, burn_in=60, iterations=120):
     groups = sequences(rng, cases=40, length=6, order=6)
     settings = logistic.Logistic(prior=prior, burn_in=burn_in, iterations=iterations, thin=1)
     if real:
-        model = logistic.Normal(groups, rng.normal(size=40), settings)
+        model = logistic.GaussianTarget(groups, rng.normal(size=40), settings)
     else:
-        model = logistic.Model(groups, rng.integers(0, 2, 40), 2, settings)
+        model = logistic.LogisticTarget(groups, rng.integers(0, 2, 40), 2, settings)
     return logistic.Chain(model, np.random.default_rng(8))
 
 

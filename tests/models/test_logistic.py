@@ -118,8 +118,8 @@ def model_of(kind, responses, prior, until, limit):
     chosen = settings(until, prior=prior, iterations=limit)
     probe = logistic.Probe.of_training(groups, X)
     if responses == "real":
-        return logistic.Normal(groups, y + rng.normal(size=len(y)), chosen), probe
-    return logistic.Model(groups, y, int(y.max()) + 1, chosen), probe
+        return logistic.GaussianTarget(groups, y + rng.normal(size=len(y)), chosen), probe
+    return logistic.LogisticTarget(groups, y, int(y.max()) + 1, chosen), probe
 
 
 def sample(kind, responses, prior, until=TARGETS, limit=2500, saved=None):

@@ -144,7 +144,7 @@ def compressed_batches(
     """The same of the compressed model, or the original one."""
     compressed = compress_sequences if patterns == "sequences" else compress_features
     groups = compressed(X, order, compress=compress)
-    draws = logistic.sample(logistic.Model(groups, y, K, told), rngs)
+    draws = logistic.sample(logistic.LogisticTarget(groups, y, K, told), rngs)
     shared = groups.shared(tests)
     cases = len(shared.whole_begin) - 1
     parts = []

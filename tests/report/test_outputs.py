@@ -16,7 +16,7 @@ from PIL import Image
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results, read_record, replacing, write_record
-from thesiskit.report.layout import Figure, Table, canvas, csv_text, display
+from thesiskit.report.layout import Figure, PageTable, canvas, csv_text, display
 from thesiskit.report.outputs import Outputs
 from thesiskit.report.page import write_index
 
@@ -214,7 +214,7 @@ WIDTHS = {"small": (4.63, 550), "footnotesize": (4.25, 550), "scriptsize": (3.98
 def test_tables_in_latex_fit_a_page(tmp_path, frame, turned):
     results = Results(tmp_path, "x")
     results.prepare()
-    Table("wide", "Wide", frame, "A caption with x^2.").write(Outputs(results, []))
+    PageTable("wide", "Wide", frame, "A caption with x^2.").write(Outputs(results, []))
     text = (tmp_path / "x/tables/wide.tex").read_text()
     assert (r"\begin{landscape}" in text, "pdflscape" in text) == (turned, turned)
     assert r"x\textasciicircum{}2" in text

@@ -89,9 +89,11 @@ def of_logistic_models() -> Iterator[tuple[str, Any]]:
             prior=prior, sigma_scale=scale, iterations=12, burn_in=2, thin=2
         )
         if classes:
-            model = logistic.Model(groups, np.arange(groups.n_cases) % classes, classes, settings)
+            model = logistic.LogisticTarget(
+                groups, np.arange(groups.n_cases) % classes, classes, settings
+            )
         else:
-            model = logistic.Normal(groups, rng.normal(size=groups.n_cases), settings)
+            model = logistic.GaussianTarget(groups, rng.normal(size=groups.n_cases), settings)
         draws = logistic.sample(model, [np.random.default_rng([6, c]) for c in range(2)])
         yield f"logistic {name} {prior} {scale} {classes}", [draws.coefficient, draws.trace]
         if name in ("compressed", "original", "features"):

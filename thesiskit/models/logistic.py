@@ -442,14 +442,14 @@ class Logistic:
 
     # ---- fitting: the groups of patterns, chains, and what they come to ----
 
-    def target(self, training: PatternTraining) -> "Linear":
+    def target(self, training: PatternTraining) -> "LinearTarget":
         """Return the model of the training cases with these settings, which chains sample."""
         if training.classes:
-            return Model(training.groups, training.response, training.classes, self)
+            return LogisticTarget(training.groups, training.response, training.classes, self)
         mean, unit = self.scale(training.response)
         noise = None if self.noise is None else self.noise / unit
         response = (training.response - mean) / unit
-        return Normal(training.groups, response, replace(self, noise=noise))
+        return GaussianTarget(training.groups, response, replace(self, noise=noise))
 
     def scale(self, response: np.ndarray) -> tuple[float, float]:
         """Return what real responses are reduced by, and then divided by.
@@ -965,7 +965,7 @@ def bounded(log: np.ndarray) -> bool:
 LARGEST = 1e20  # of real responses
 
 
-class Linear:
+class LinearTarget:
     """Groups and settings; a subclass has the responses.
 
     Equations eqn-cc-prior, eqn-dist-sg and eqn-post-sum.
@@ -1039,7 +1039,7 @@ class Linear:
         }
 
 
-class Model(Linear):
+class LogisticTarget(LinearTarget):
     """Responses that are classes: eqn-softmax, or eqn-softmax-class, given sums (eqn-like-train).
 
     response : (N,) classes 0..n_classes - 1 of the training cases.
@@ -1065,7 +1065,7 @@ class Model(Linear):
         return {"response": np.ascontiguousarray(self.cases.T)}
 
 
-class Normal(Linear):
+class GaussianTarget(LinearTarget):
     """Responses that are the linear function plus normal noise.
 
     response : (N,) real numbers; priors and steps suit those of standard deviation 1.
@@ -1106,7 +1106,7 @@ class Normal(Linear):
 
 
 def sample(
-    model: Linear,
+    model: LinearTarget,
     generators: list[np.random.Generator],
     *,
     probe: Probe | None = None,
@@ -1162,7 +1162,7 @@ def sample(
     )
 
 
-def _check_saved(model: Linear, saved: Arrays, chains: int) -> None:
+def _check_saved(model: LinearTarget, saved: Arrays, chains: int) -> None:
     """Say so where stored chains are of another model."""
     stored = json.loads(str(saved["state-0-model"]))
     current = json.loads(json.dumps(model.identity))
@@ -1183,7 +1183,7 @@ def _check_saved(model: Linear, saved: Arrays, chains: int) -> None:
 class Chain(MarkovChain):
     """One chain: its state, and the kernel that moves it on."""
 
-    def __init__(self, model: Linear, rng: np.random.Generator):
+    def __init__(self, model: LinearTarget, rng: np.random.Generator):
         super().__init__(rng, model.identity)
         self.model = model
         self.place = dict(zip(model.parameters, model.start(rng), strict=True)) | model.untuned()

@@ -402,7 +402,7 @@ def _mean_log_probability(model: Any, rows: Any, response: np.ndarray) -> float:
     return float(np.log(np.maximum(p, np.finfo(p.dtype).eps)).mean())
 
 
-class Linear(Peer):
+class LinearMethod(Peer):
     """Logistic regression; or a ridge, whose penalty is tuned by leave-one-out squared error."""
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
@@ -421,13 +421,13 @@ class Linear(Peer):
         return model.predict_proba(columns) if "counts" in learnt else model.predict(columns)
 
 
-class LogisticRegression(Linear):
+class LogisticRegression(LinearMethod):
     """Logistic regression of one-hot features or states."""
 
     words, takes = "logistic regression, one-hot", (FEATURES, SEQUENCES)
 
 
-class Ridge(Linear):
+class Ridge(LinearMethod):
     """Ridge regression of one-hot features."""
 
     words, takes = "ridge regression, one-hot", (RESPONSES,)
@@ -666,7 +666,7 @@ class Lasso(Peer):
         return one_against_others(np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores)
 
 
-class Pool(Peer):
+class PoolMethod(Peer):
     """The model of that kind, as a method to compare with."""
 
     words, takes = "pool of ridge, lasso, discriminants", (REALS,)
@@ -681,7 +681,7 @@ class Pool(Peer):
 # ---- logistic regression of all features, however many there are ----
 
 
-class WholeLogistic(Linear):
+class WholeLogistic(LinearMethod):
     """`l2_logistic` of a table that is held whole, as coefficients of the columns less means."""
 
     words, takes, normalised = "logistic regression, L2", (REALS,), True
@@ -881,7 +881,7 @@ PEERS: dict[str, Peer] = {
     "gaussian-nb": GaussianNaiveBayes(),
     "nearest-centroids": NearestCentroids(),
     "lasso": Lasso(),
-    "pool": Pool(),
+    "pool": PoolMethod(),
     "n-gram": NGram(),
     "logistic-regression": LogisticRegression(),
     "ridge": Ridge(),

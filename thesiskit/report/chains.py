@@ -6,7 +6,7 @@ import pandas as pd
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.errors import pluralise
 from thesiskit.models.method import Method
-from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, kept_words
+from thesiskit.report.layout import GREY, INK, Figure, PageTable, canvas, kept_words
 from thesiskit.report.record import EXACT, PRIORS, Record
 from thesiskit.report.stages import enough
 
@@ -22,7 +22,7 @@ _SHADES = (INK, "#b0b0b0", "#707070", "#d0d0d0")
 # ---- samplers of the mixture model ----
 
 
-def diagnostics_table(record: Record) -> list[Table]:
+def diagnostics_table(record: Record) -> list[PageTable]:
     """R-hat, effective draws, exchanges and table use of every sampled arm."""
     fits, rows = record.fits, []
     for j, arm in record.sampled:
@@ -57,7 +57,7 @@ def diagnostics_table(record: Record) -> list[Table]:
     )
     if len(fits["reliable"]) > 1:
         caption += " With many fits, the 99th and 1st percentiles are shown."
-    return [Table("diagnostics", "Do the chains agree?", pd.DataFrame(rows), caption)]
+    return [PageTable("diagnostics", "Do the chains agree?", pd.DataFrame(rows), caption)]
 
 
 def trace_figure(record: Record) -> list[Figure]:
@@ -115,7 +115,7 @@ def _draw_traces(record: Record, variant: str):
     return figure
 
 
-def exact_table(record: Record) -> list[Table]:
+def exact_table(record: Record) -> list[PageTable]:
     """Samplers against the exact posterior."""
     fits, predicted, rows = record.fits, record.predictions, []
     exact = {arm.method: j for j, arm in enumerate(record.own) if arm.variant == EXACT}
@@ -145,13 +145,13 @@ def exact_table(record: Record) -> list[Table]:
         "exact quadrature; a sampler with other grids has another posterior. Standard errors "
         "allow for correlated draws. If there are several training sets, the first is shown."
     )
-    return [Table("exact", "Samplers against the exact posterior", pd.DataFrame(rows), caption)]
+    return [PageTable("exact", "Samplers against the exact posterior", pd.DataFrame(rows), caption)]
 
 
 # ---- chains of logistic models ----
 
 
-def sampler_table(record: Record) -> list[Table]:
+def sampler_table(record: Record) -> list[PageTable]:
     """Evaluations of densities, time, R-hat and effective draws of the sigmas."""
     fits, rows = record.worst, []
     model = record.config["model"]
@@ -188,7 +188,7 @@ def sampler_table(record: Record) -> list[Table]:
         "of orders that matter little may wander without harm to predictions. Milliseconds are "
         "processor time."
     )
-    return [Table("sampler", "The chains", pd.DataFrame(rows), caption, long=len(rows) > 25)]
+    return [PageTable("sampler", "The chains", pd.DataFrame(rows), caption, long=len(rows) > 25)]
 
 
 def _counted(record: Record) -> str:
@@ -412,7 +412,7 @@ def sampler_figure(record: Record) -> list[Figure]:
 # ---- the largest coefficients ----
 
 
-def coefficient_table(record: Record) -> list[Table]:
+def coefficient_table(record: Record) -> list[PageTable]:
     """The groups with the largest coefficients, over the divisions that have them."""
     order, priors = record.drawn_order, record.config["model"]["priors"]
     arm = next(arm for prior in priors if (arm := record.of_order(order, prior)))
@@ -448,7 +448,7 @@ def coefficient_table(record: Record) -> list[Table]:
         f"{divisions:,} divisions of the cases whose training cases have the pattern. "
     )
     return [
-        Table(
+        PageTable(
             "coefficients",
             "The largest coefficients",
             frame,

@@ -19,7 +19,7 @@ from thesiskit.defaults import RELIABLE_RHAT
 from thesiskit.models.method import Method
 from thesiskit.report.chains import LAGS, autocorrelation, traced_places
 from thesiskit.report.divisions import divisions
-from thesiskit.report.layout import Table, read_yaml
+from thesiskit.report.layout import PageTable, read_yaml
 from thesiskit.report.metrics import losses
 from thesiskit.report.posteriors import log_alphas
 from thesiskit.report.record import THESIS, Record
@@ -461,12 +461,12 @@ def verdict_counts(verdicts: Iterable[str]) -> str:
     return f"{count.total()} claims of the thesis: {', '.join(parts)}"
 
 
-def claim_table(rows: pd.DataFrame, name: str, *more: str) -> Table:
+def claim_table(rows: pd.DataFrame, name: str, *more: str) -> PageTable:
     """Return the table of claims that pages show, with more columns if given."""
-    return Table(name, "Claims of the thesis", rows[[*SHOWN, *more]], CAPTION)
+    return PageTable(name, "Claims of the thesis", rows[[*SHOWN, *more]], CAPTION)
 
 
-def statement_table(record: Record) -> list[Table]:
+def statement_table(record: Record) -> list[PageTable]:
     """Each claim of the thesis that this experiment tests: estimates and verdict."""
     rows = evaluate_all([record])
     rows = rows[rows["experiment"] != ""]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
-from thesiskit.report.layout import GREY, INK, Figure, Table, canvas, drawn_words, grid
+from thesiskit.report.layout import GREY, INK, Figure, PageTable, canvas, drawn_words, grid
 from thesiskit.report.record import Record
 
 METHODS = ("corrected", "uncorrected")
@@ -57,13 +57,15 @@ def _group_frame(record: Record, replicate: int | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def group_table(record: Record) -> list[Table]:
+def group_table(record: Record) -> list[PageTable]:
     """The groups of the first division."""
     caption = (
         f"Predictions of {len(np.unique(record.predictions['case']))} cases, from the features "
         "kept in each group." + _which_shown(record)
     )
-    return [Table("groups", "The groups of the first division", _group_frame(record, 0), caption)]
+    return [
+        PageTable("groups", "The groups of the first division", _group_frame(record, 0), caption)
+    ]
 
 
 def divisions(record: Record) -> pd.DataFrame:
@@ -84,7 +86,7 @@ def divisions(record: Record) -> pd.DataFrame:
     return frame
 
 
-def colon_summary(record: Record) -> list[Table]:
+def colon_summary(record: Record) -> list[PageTable]:
     """Where the thesis's single division falls among ours."""
     frame = divisions(record)
     rows = []
@@ -108,17 +110,17 @@ def colon_summary(record: Record) -> list[Table]:
         f"{record.config['evaluation']['groups']} groups; the last two columns are the "
         "fractions of divisions below the thesis's number, and at or below it."
     )
-    return [Table("colon-summary", title, pd.DataFrame(rows), caption)]
+    return [PageTable("colon-summary", title, pd.DataFrame(rows), caption)]
 
 
-def division_table(record: Record) -> list[Table]:
+def division_table(record: Record) -> list[PageTable]:
     """All divisions."""
     caption = (
         "For each division: in how many groups the correction improves the predictions, paired "
         "t tests over the groups, and in how many groups the uncorrected method expects fewer "
         "errors than are observed." + _which_shown(record)
     )
-    return [Table("divisions", "All divisions", divisions(record), caption, long=True)]
+    return [PageTable("divisions", "All divisions", divisions(record), caption, long=True)]
 
 
 def probability_scatter(record: Record) -> list[Figure]:

@@ -62,7 +62,7 @@ INK, GREY, PALE = "#1f1f1f", "#b4b4b4", "#e6e6e6"
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """A table with its caption; the page shows a `long` one only after a click.
 
     lead : paragraphs above it.

@@ -9,7 +9,7 @@ import scipy  # scipy.stats takes seconds: it is loaded at its first use
 from thesiskit.errors import pluralise
 from thesiskit.models.method import Method
 from thesiskit.report import metrics
-from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
+from thesiskit.report.layout import GREY, INK, Figure, PageTable, canvas
 from thesiskit.report.record import PRIORS, Record, thesis_numbers
 from thesiskit.report.stages import divided_words
 
@@ -31,7 +31,7 @@ def _style(arm: Method) -> dict:
 # ---- parameters ----
 
 
-def parameter_table(record: Record) -> list[Table]:
+def parameter_table(record: Record) -> list[PageTable]:
     """Groups and patterns by order."""
     counts = record.compression
     columns = {
@@ -54,7 +54,7 @@ def parameter_table(record: Record) -> list[Table]:
         + _no_more(record)
         + comparison
     )
-    return [Table("parameters", "Parameters", pd.DataFrame(columns), caption)]
+    return [PageTable("parameters", "Parameters", pd.DataFrame(columns), caption)]
 
 
 def _no_more(record: Record) -> str:
@@ -124,7 +124,7 @@ def performance_figure(record: Record) -> list[Figure]:
     return [Figure("performance", "Performance by order", figure, caption)]
 
 
-def score_table(record: Record) -> list[Table]:
+def score_table(record: Record) -> list[PageTable]:
     """Error, AMLP and diagnostics of the chains, for each of our models."""
     rows, seconds = [], record.seconds
     for j, arm in enumerate(record.own):
@@ -145,7 +145,7 @@ def score_table(record: Record) -> list[Table]:
         "probability of the actual class. R-hat compares the chains, or the halves of a single "
         "chain. Seconds are processor seconds."
     )
-    return [Table("scores", "Performance", pd.DataFrame(rows), caption, long=len(rows) > 25)]
+    return [PageTable("scores", "Performance", pd.DataFrame(rows), caption, long=len(rows) > 25)]
 
 
 def _measures(record: Record, arm: Method) -> dict[str, float]:
@@ -158,7 +158,7 @@ def _measures(record: Record, arm: Method) -> dict[str, float]:
     }
 
 
-def peer_table(record: Record) -> list[Table]:
+def peer_table(record: Record) -> list[PageTable]:
     """Our models beside other classifiers, at a few orders."""
     orders = [o for o in SHOWN_ORDERS if o in record.orders] or record.orders[-3:]
     arms = [arm for arm in record.arms if not arm.own or arm.compress]
@@ -173,7 +173,7 @@ def peer_table(record: Record) -> list[Table]:
         for words, by_order in measures.items()
     ]
     return [
-        Table(
+        PageTable(
             "peers",
             "Beside other models",
             pd.DataFrame(rows).sort_values(f"AMLP: {orders[-1]}", ignore_index=True),
@@ -185,7 +185,7 @@ def peer_table(record: Record) -> list[Table]:
     ]
 
 
-def model_table(record: Record) -> list[Table]:
+def model_table(record: Record) -> list[PageTable]:
     """Our models and other classifiers, sorted by AMLP."""
     compress = max(record.config["model"]["compress"])
     rows = [
@@ -199,10 +199,10 @@ def model_table(record: Record) -> list[Table]:
         "average minus log probability of the actual class."
     )
     frame = pd.DataFrame(rows).sort_values("AMLP", ignore_index=True)
-    return [Table("models", "Beside other models", frame, caption)]
+    return [PageTable("models", "Beside other models", frame, caption)]
 
 
-def reconstruction_table(record: Record) -> list[Table]:
+def reconstruction_table(record: Record) -> list[PageTable]:
     """Results of each hidden Markov model, and their range over all models (sec-sim-blsm)."""
     models, orders = record.config["data"]["arrows"], record.orders
     counts = [record.results.load("compress", block) for block in range(record.n_blocks)]
@@ -239,15 +239,17 @@ def reconstruction_table(record: Record) -> list[Table]:
     arrows = {"arrows from 1, 2, ...": [" ".join(map(str, states)) for states in models]}
     about = "The state that each hidden state is most likely to move to; means over data sets."
     return [
-        Table("reconstructions", "All hidden Markov models", pd.DataFrame(rows), caption),
-        Table("models", "Each hidden Markov model", pd.DataFrame(arrows | means), about, long=True),
+        PageTable("reconstructions", "All hidden Markov models", pd.DataFrame(rows), caption),
+        PageTable(
+            "models", "Each hidden Markov model", pd.DataFrame(arrows | means), about, long=True
+        ),
     ]
 
 
 # ---- predictions of real responses ----
 
 
-def response_table(record: Record) -> list[Table]:
+def response_table(record: Record) -> list[PageTable]:
     """Our models and others, sorted by squared error."""
     y, predicted = record.response, record.predictions
     rows = [
@@ -268,7 +270,7 @@ def response_table(record: Record) -> list[Table]:
         "the predictive interval of 90 %. The base rate is a normal distribution with the mean "
         "and the standard deviation of the training responses."
     )
-    return [Table("responses", "Beside other models", frame, caption)]
+    return [PageTable("responses", "Beside other models", frame, caption)]
 
 
 def _scores(record: Record, y: np.ndarray, median, low, high, log_density) -> dict[str, float]:

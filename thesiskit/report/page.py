@@ -18,7 +18,7 @@ import pandas as pd
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results, is_our_index, sweep, write_text
-from thesiskit.report.layout import Figure, Table, csv_text, explain, read_yaml, template
+from thesiskit.report.layout import Figure, PageTable, csv_text, explain, read_yaml, template
 from thesiskit.report.outputs import Outputs, changed, recorded
 from thesiskit.report.parts import PARTS, wanted_parts
 from thesiskit.report.record import THESIS, Record
@@ -96,7 +96,7 @@ def render(record: Record, by_part: dict[str, list], sentences: Sequence[str]) -
     Rows that tables do not show are there compressed, for their filters, where the page has room.
     """
     items: list[dict] = []
-    hidden: list[tuple[dict, Table]] = []
+    hidden: list[tuple[dict, PageTable]] = []
     names: set[str] = set()
     for part, exhibits in by_part.items():
         for number, exhibit in enumerate(exhibits):
@@ -107,7 +107,7 @@ def render(record: Record, by_part: dict[str, list], sentences: Sequence[str]) -
                 item["name"] += "-figure"
             names.add(item["name"])
             items.append(item)
-            n_rows = len(exhibit.frame) if isinstance(exhibit, Table) else 0
+            n_rows = len(exhibit.frame) if isinstance(exhibit, PageTable) else 0
             if len(item.get("rows", ())) < n_rows <= MOST_SEARCHED:
                 hidden.append((item, exhibit))
     explain_once(items)

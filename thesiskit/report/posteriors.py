@@ -16,7 +16,7 @@ from thesiskit.report.layout import (
     INK,
     PALE,
     Figure,
-    Table,
+    PageTable,
     canvas,
     drawn_words,
     grid,
@@ -206,7 +206,7 @@ def _feature_names(record: Record, features: np.ndarray) -> list[str]:
     return [str(names[j]) if len(names) else f"number {j + 1}" for j in features]
 
 
-def selected_table(record: Record, *, fitted: bool = True) -> list[Table]:
+def selected_table(record: Record, *, fitted: bool = True) -> list[PageTable]:
     """A row for each selection and feature that it kept in some training set.
 
     fitted : whether models are fitted; before that, the features of the first of several data sets
@@ -262,10 +262,10 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[Table]:
         )
     title = f"Selected {record.unit}s"
     first_rows = tuple(np.flatnonzero(frame.groupby("selection").cumcount() < MOST_SHOWN).tolist())
-    return [Table("selected-features", title, frame, caption, shown=first_rows)]
+    return [PageTable("selected-features", title, frame, caption, shown=first_rows)]
 
 
-def pool_table(record: Record) -> list[Table]:
+def pool_table(record: Record) -> list[PageTable]:
     """A row for each feature: how far it moves the predictions of the pool."""
     first = record.labels[0]  # of several transforms
     selections = [selection for selection in each_kept(record) if selection.label == first]
@@ -306,7 +306,7 @@ def pool_table(record: Record) -> list[Table]:
     if transform := first.partition(" ")[2]:
         caption += f" Features are transformed ({transform}): effects are of transformed values."
     first_rows = tuple(range(min(MOST_SHOWN, len(features))))
-    return [Table("pool-features", "Effects of features", frame, caption, shown=first_rows)]
+    return [PageTable("pool-features", "Effects of features", frame, caption, shown=first_rows)]
 
 
 def _kept_by_size(record: Record) -> dict[str, list[Kept]]:
@@ -506,7 +506,7 @@ def _correlated(record: Record, estimates: list[Relevance]) -> float:
     return max((value for value in tau if CORRELATED <= value <= USELESS), default=0.0)
 
 
-def relevance_part(record: Record) -> list[Table | Figure]:
+def relevance_part(record: Record) -> list[PageTable | Figure]:
     """How many features are relevant, and the probabilities of those that were kept."""
     estimates = relevances(record)
     rows = []
@@ -538,7 +538,7 @@ def relevance_part(record: Record) -> list[Table | Figure]:
             "numbers then count each signal several times, and are too large."
         )
     return [
-        Table("relevance", f"How many {unit}s are relevant", pd.DataFrame(rows), caption),
+        PageTable("relevance", f"How many {unit}s are relevant", pd.DataFrame(rows), caption),
         _relevance_figure(record, estimates, about),
     ]
 
@@ -637,7 +637,7 @@ def winners_curse_caption(record: Record, estimate: Relevance) -> str:
     return caption
 
 
-def pair_table(record: Record) -> list[Table]:
+def pair_table(record: Record) -> list[PageTable]:
     """The patterns kept, their odds ratios as counted and corrected, and the cells of pairs."""
     estimates = relevances(record)
     frames = [_first_patterns(record, estimate) for estimate in estimates]
@@ -654,10 +654,10 @@ def pair_table(record: Record) -> list[Table]:
     frame = pd.concat(frames, ignore_index=True)
     title = "Patterns and their odds ratios"
     first_rows = tuple(np.flatnonzero(frame.groupby("selection").cumcount() < MOST_SHOWN).tolist())
-    return [Table("pair-table", title, frame, caption, shown=first_rows), *_cell_table(record)]
+    return [PageTable("pair-table", title, frame, caption, shown=first_rows), *_cell_table(record)]
 
 
-def _cell_table(record: Record) -> list[Table]:
+def _cell_table(record: Record) -> list[PageTable]:
     select = record.results.load("select", 0, ("pair_feature", "pair_value", "cells"))
     names, rows = [record.class_words(y) for y in (0, 1)], []
     pairs = zip(select["pair_feature"], select["pair_value"], select["cells"], strict=True)
@@ -677,7 +677,9 @@ def _cell_table(record: Record) -> list[Table]:
         "of the first training set have each two values, by class. The shares of the values that "
         "look best are too far from that of all cases, because these pairs were chosen for it."
     )
-    return [Table("pair-cells", "Cases by the values of two features", pd.DataFrame(rows), caption)]
+    return [
+        PageTable("pair-cells", "Cases by the values of two features", pd.DataFrame(rows), caption)
+    ]
 
 
 def pair_figure(record: Record) -> list[Figure]:
@@ -718,7 +720,7 @@ def pair_figure(record: Record) -> list[Figure]:
 # ---- temperatures: how often the evidence of features was counted ----
 
 
-class Temperature(NamedTuple):
+class FittedTemperatures(NamedTuple):
     """The temperatures of an arm, (splits,).
 
     errors : of the cases that each was fitted to, how many were predicted wrongly; NaN in results
@@ -729,7 +731,7 @@ class Temperature(NamedTuple):
     errors: np.ndarray
 
 
-def temperatures(record: Record) -> dict[Method, Temperature]:
+def temperatures(record: Record) -> dict[Method, FittedTemperatures]:
     """Return the temperatures of the arms that have one."""
     columns = [(j, arm) for j, arm in enumerate(record.own)]
     if record.tests:  # models of another kind are there, too
@@ -737,7 +739,9 @@ def temperatures(record: Record) -> dict[Method, Temperature]:
     stage = record.predictions if record.tests else record.fits
     errors = stage.get("tau_errors", np.full_like(stage["tau"], np.nan))
     return {
-        arm: Temperature(stage["tau"][:, j], errors[:, j]) for j, arm in columns if arm.tempered
+        arm: FittedTemperatures(stage["tau"][:, j], errors[:, j])
+        for j, arm in columns
+        if arm.tempered
     }
 
 
@@ -779,7 +783,7 @@ def temperature_sentence(record: Record) -> str:
     )
 
 
-def temperature_table(record: Record) -> list[Table]:
+def temperature_table(record: Record) -> list[PageTable]:
     """The temperatures of tempered arms: how often the evidence of features was counted."""
     by_arm = temperatures(record)
     sets = len(next(iter(by_arm.values())).tau)
@@ -821,7 +825,7 @@ def temperature_table(record: Record) -> list[Table]:
             "many cases there are."
         )
     frame, lead = pd.DataFrame(rows), (temperature_sentence(record),)
-    return [Table("temperatures", "Temperatures", frame, caption, lead=lead)]
+    return [PageTable("temperatures", "Temperatures", frame, caption, lead=lead)]
 
 
 def format_temperature(tau: float) -> str:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from thesiskit.models.method import Method
 from thesiskit.report import metrics
-from thesiskit.report.layout import GREY, INK, Figure, Table, grid, percent
+from thesiskit.report.layout import GREY, INK, Figure, PageTable, grid, percent
 from thesiskit.report.posteriors import base_label, features_words, relevance_sentence, relevances
 from thesiskit.report.record import Record
 from thesiskit.report.scores import STYLES, style
@@ -68,7 +68,7 @@ def _guessing(record: Record) -> tuple[float, str]:
 # ---- no case is tested ----
 
 
-def predicted_table(record: Record) -> list[Table]:
+def predicted_table(record: Record) -> list[PageTable]:
     """The error that each arm predicts of new cases; nothing is tested."""
     found = _told(record)
     says = {one.arm: one.words for one in relevances(record)}
@@ -109,7 +109,7 @@ def predicted_table(record: Record) -> list[Table]:
     )
     lead = (why, question(record), expected_sentence(record), relevance_sentence(record), NEXT)
     frame = pd.DataFrame(rows)
-    return [Table("summary", "Summary", frame, caption, lead=tuple(filter(None, lead)))]
+    return [PageTable("summary", "Summary", frame, caption, lead=tuple(filter(None, lead)))]
 
 
 def expected_sentence(record: Record) -> str:

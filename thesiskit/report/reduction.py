@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from thesiskit.report.layout import GREY, INK, Figure, Table, canvas
+from thesiskit.report.layout import GREY, INK, Figure, PageTable, canvas
 from thesiskit.report.record import Record
 from thesiskit.report.stages import warnings
 
@@ -29,7 +29,7 @@ Pattern = tuple[int, ...]  # a value of each place, 0 where the pattern fixes no
 PATTERNS: list[Pattern] = list(product(range(len(STATES) + 1), repeat=EXAMPLE.shape[1]))
 
 
-class Sweep:
+class SweepCurves:
     """What was found where one setting was varied.
 
     varied : its name; x (S,) its values; patterns, groups, ratio : arrays (R, S).
@@ -46,10 +46,10 @@ class Sweep:
         self.fixed = ", ".join(f"{LETTERS[name]} = {x[0]}" for name, x in settings.items())
 
 
-def sweeps(record: Record) -> list[Sweep]:
+def sweeps(record: Record) -> list[SweepCurves]:
     """Return the sweeps, in the order of the config."""
     numbers = record.reduction
-    return [Sweep(numbers, i) for i in range(numbers["sweep"].max() + 1)]
+    return [SweepCurves(numbers, i) for i in range(numbers["sweep"].max() + 1)]
 
 
 def reduction_figure(record: Record) -> list[Figure]:
@@ -82,7 +82,7 @@ def reduction_figure(record: Record) -> list[Figure]:
     return [Figure("reduction", "Original and compressed parameters", figure, caption)]
 
 
-def reduction_table(record: Record) -> list[Table]:
+def reduction_table(record: Record) -> list[PageTable]:
     """Numbers of parameters and superpatterns, and processor seconds, of every setting."""
     reduction = record.reduction
     sets = len(reduction["groups"])
@@ -115,13 +115,13 @@ def reduction_table(record: Record) -> list[Table]:
         + f"{means} Processor seconds are the best of three runs."
     )
     title = "Parameters, superpatterns and seconds"
-    return [Table("reduction-numbers", title, frame, caption)]
+    return [PageTable("reduction-numbers", title, frame, caption)]
 
 
 # ---- drawings ----
 
 
-def sequence_groups(_: Record) -> list[Figure | Table]:
+def sequence_groups(_: Record) -> list[Figure | PageTable]:
     """The groups of all patterns of three sequences (fig-seq-group)."""
     from thesiskit.models.patterns import compress_sequences
 
@@ -133,7 +133,7 @@ def sequence_groups(_: Record) -> list[Figure | Table]:
                   0, words, about)  # fmt: skip
 
 
-def feature_groups(_: Record) -> list[Figure | Table]:
+def feature_groups(_: Record) -> list[Figure | PageTable]:
     """The groups of all patterns of three features in three samples (fig-group-cls)."""
     from thesiskit.models.patterns import compress_features
 
@@ -150,7 +150,7 @@ def feature_groups(_: Record) -> list[Figure | Table]:
 def _drawn(
     name: str, samples: str, groups: "SequenceGroups | FeatureGroups", nodes: list[Pattern],
     last: int, words: list[str], about: str,
-) -> list[Figure | Table]:  # fmt: skip
+) -> list[Figure | PageTable]:  # fmt: skip
     """Return the tree of patterns, those of a group in one shade, and a table of the groups.
 
     nodes : in the order of the tree, where each follows the pattern without one of its values:
@@ -202,7 +202,7 @@ def _drawn(
     title = f"Groups of patterns of three {samples}"
     return [
         Figure(name, title, figure, caption),
-        Table(name, title, frame, f"What is left of {len(nodes)} patterns after grouping."),
+        PageTable(name, title, frame, f"What is left of {len(nodes)} patterns after grouping."),
     ]
 
 

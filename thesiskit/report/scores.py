@@ -18,7 +18,7 @@ from thesiskit.report.layout import (
     INK,
     PALE,
     Figure,
-    Table,
+    PageTable,
     canvas,
     drawn_words,
     grid,
@@ -68,7 +68,7 @@ def style(family: Method) -> Look:
 # ---- tables ----
 
 
-def selection_table(record: Record) -> list[Table]:
+def selection_table(record: Record) -> list[PageTable]:
     """The numbers of features kept, gamma, and the ties at gamma."""
     thesis = {str(k): v for k, v in record.thesis.get("gamma", {}).items()}
     names = ("gamma", "n_features", "kept", "tied", "tied_kept")
@@ -94,10 +94,10 @@ def selection_table(record: Record) -> list[Table]:
         + ("." if sets == 1 else f". Means over {sets:,} training sets.")
     )
     title = f"{record.unit.capitalize()}s kept"
-    return [Table("selection", title, pd.DataFrame(rows), caption)]
+    return [PageTable("selection", title, pd.DataFrame(rows), caption)]
 
 
-def calibration_table(record: Record) -> list[Table]:
+def calibration_table(record: Record) -> list[PageTable]:
     """Calibration by first decimal of the prediction, one table for each rule or sampler."""
     tables, class_name = [], record.positive_class_name
     actual = class_name if record.n_classes == 2 else "right"
@@ -121,7 +121,7 @@ def calibration_table(record: Record) -> list[Table]:
         suffix = "" if variant == record.variants[0] else f"-{variant}"
         title = f"Calibration, {variant_words(variant)}"
         frame = pd.concat(blocks, ignore_index=True)
-        tables.append(Table(f"calibration{suffix}", title, frame, caption, long=bool(suffix)))
+        tables.append(PageTable(f"calibration{suffix}", title, frame, caption, long=bool(suffix)))
     return tables
 
 
@@ -158,7 +158,7 @@ def measured(record: Record) -> dict[Method, dict[str, float]]:
     return {arm: metrics.scores(record.probability(arm), y) for arm in record.arms}
 
 
-def score_table(record: Record) -> list[Table]:
+def score_table(record: Record) -> list[PageTable]:
     """Error, expected error, AMLP and squared error of every arm."""
     rows = [record.keys(arm) | measures for arm, measures in measured(record).items()]
     caption = (
@@ -172,7 +172,7 @@ def score_table(record: Record) -> list[Table]:
         )
     if not record.config["own"]:  # else the summary has said it
         caption += manner_words(record)
-    return [Table("scores", "Performance", pd.DataFrame(rows), caption)]
+    return [PageTable("scores", "Performance", pd.DataFrame(rows), caption)]
 
 
 _ABOUT_TWO = (
@@ -192,7 +192,7 @@ _ABOUT_MORE = (
 _ONCE = ", of which each counts once, however often it was tested."
 
 
-def classifier_table(record: Record) -> list[Table]:
+def classifier_table(record: Record) -> list[PageTable]:
     """AUC, Brier score, sensitivity, specificity and calibration of every arm; or confusions."""
     classes, rows, confusion_rows = record.tested.classes, [], []
     two = len(classes) == 2
@@ -219,11 +219,11 @@ def classifier_table(record: Record) -> list[Table]:
         + (_ONCE if record.tested.repetition.any() else ".")
         + record.tested.about_intervals
     )
-    tables = [Table("classifiers", "As classifiers", pd.DataFrame(rows), caption)]
+    tables = [PageTable("classifiers", "As classifiers", pd.DataFrame(rows), caption)]
     if not two:
         words = "How many test cases of each class every arm says to be of each class."
         frame = pd.DataFrame(confusion_rows)
-        tables.append(Table("confusion", "Confusions", frame, words, long=len(frame) > 20))
+        tables.append(PageTable("confusion", "Confusions", frame, words, long=len(frame) > 20))
     return tables
 
 
@@ -233,7 +233,7 @@ def _interval(name: str, ends: Iterable[float]) -> dict[str, float]:
     return {f"{name}: {part}": value for part, value in zip(parts, ends, strict=True)}
 
 
-def differences_table(record: Record) -> list[Table]:
+def differences_table(record: Record) -> list[PageTable]:
     """Every arm against the one with the lowest AMLP: paired differences of AMLP and errors."""
     scored = record.predicting
     best = min(scored, key=lambda score: score.amlp)
@@ -267,10 +267,10 @@ def differences_table(record: Record) -> list[Table]:
             "the mean of its predictions."
         )
     title = "Differences from the best"
-    return [Table("differences", title, pd.DataFrame(rows), caption)] if rows else []
+    return [PageTable("differences", title, pd.DataFrame(rows), caption)] if rows else []
 
 
-def quadrature_table(record: Record) -> list[Table]:
+def quadrature_table(record: Record) -> list[PageTable]:
     """What exact integrals over theta change, against Simpson's rule."""
     tables = []
     for second_variant in record.variants[1:]:
@@ -305,7 +305,7 @@ def quadrature_table(record: Record) -> list[Table]:
         )
         suffix = "" if second_variant == record.variants[1] else f"-{second_variant}"
         name = f"quadrature{suffix}"
-        tables.append(Table(name, title, pd.DataFrame(rows), caption))
+        tables.append(PageTable(name, title, pd.DataFrame(rows), caption))
     return tables
 
 
@@ -318,7 +318,7 @@ def _integrals(record: Record, arm: Method) -> tuple[float, float]:
     return float(np.exp(log_posterior) @ log_alphas(record, column)), float(factor)
 
 
-def timing_table(record: Record) -> list[Table]:
+def timing_table(record: Record) -> list[PageTable]:
     """Processor seconds spent on each arm, the thesis's beside ours."""
     frame = pd.DataFrame(record.timings())
     if record.logistic:
@@ -327,7 +327,7 @@ def timing_table(record: Record) -> list[Table]:
             + (f", means over {record.n_blocks:,} divisions" if record.n_blocks > 1 else "")
             + ". A method of others trains as it predicts."
         )
-        return [Table("timings", "Computation time", frame, caption, long=len(frame) > 25)]
+        return [PageTable("timings", "Computation time", frame, caption, long=len(frame) > 25)]
     caption = (
         f"Processor seconds for {pluralise(record.n_sets, 'training set')} and "
         f"{len(record.response):,} test cases. "
@@ -336,7 +336,7 @@ def timing_table(record: Record) -> list[Table]:
         f"{record.variant_name} pays for the tables that later ones share. Of a peer, only the "
         "total is known, selection included." + record.thesis.get("seconds_note", "")
     )
-    return [Table("timings", "Computation time", frame, caption)]
+    return [PageTable("timings", "Computation time", frame, caption)]
 
 
 # ---- calibration with exact bands ----
@@ -359,7 +359,7 @@ def reliability(record: Record, arm: Method) -> pd.DataFrame:
     return frame
 
 
-def reliability_table(record: Record) -> list[Table]:
+def reliability_table(record: Record) -> list[PageTable]:
     """Calibration of every arm with exact bands."""
     names_variant = record.mixture and len(record.variants) > 1
     parts, rows = [], []
@@ -372,8 +372,10 @@ def reliability_table(record: Record) -> list[Table]:
         parts.append(pd.DataFrame(keys | dict(frame.items())))
     frame, words = pd.concat(parts, ignore_index=True), _about_bands(record)
     return [
-        Table("reliability-summary", "Calibration: inside the bands?", pd.DataFrame(rows), words),
-        Table("reliability", "Calibration with exact bands", frame, words, long=True),
+        PageTable(
+            "reliability-summary", "Calibration: inside the bands?", pd.DataFrame(rows), words
+        ),
+        PageTable("reliability", "Calibration with exact bands", frame, words, long=True),
     ]
 
 

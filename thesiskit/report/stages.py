@@ -9,7 +9,7 @@ from thesiskit.defaults import RESIDUAL, TEMPERED, THESIS_GRID_POINTS, UNTIL_FIR
 from thesiskit.errors import shorten
 from thesiskit.models.method import method_words
 from thesiskit.report import metrics
-from thesiskit.report.layout import Table
+from thesiskit.report.layout import PageTable
 from thesiskit.report.metrics import MOST_LINES, aligned
 from thesiskit.report.metrics import headline as headline_of
 from thesiskit.report.record import Record
@@ -147,11 +147,11 @@ def manner_words(record: Record) -> str:
 # ---- what the data are ----
 
 
-def data_card(record: Record) -> list[Table]:
+def data_card(record: Record) -> list[PageTable]:
     """What is known about the data, a line each."""
     frame = pd.DataFrame(card(record), columns=["what", "here"])
     caption = "Counts are of all cases, training and test cases."
-    return [Table("data-card", "The data", frame, caption)]
+    return [PageTable("data-card", "The data", frame, caption)]
 
 
 def card(record: Record) -> list[tuple[str, str]]:
@@ -480,7 +480,7 @@ def _short_names(record: Record, arrays: Arrays) -> list[str]:
 # ---- how long chains ran, and whether they support what is predicted ----
 
 
-def reached_table(record: Record) -> list[Table]:
+def reached_table(record: Record) -> list[PageTable]:
     """How long the chains of each arm ran, and how well they agreed when they ended."""
     model = record.config["model"]
     until = model["until"]
@@ -499,7 +499,7 @@ def reached_table(record: Record) -> list[Table]:
         for arm, chains in record.reached()
     ]
     return [
-        Table(
+        PageTable(
             "reached",
             "What the chains had reached when they ended",
             pd.DataFrame(rows),
@@ -599,7 +599,7 @@ def _about_divisions(record: Record) -> list[str]:
     return sentences
 
 
-def prediction_table(record: Record) -> list[Table]:
+def prediction_table(record: Record) -> list[PageTable]:
     """A row for each test case and arm."""
     tested = record.tested
     response, contents = tested.response, "the probability of each class"
@@ -619,4 +619,4 @@ def prediction_table(record: Record) -> list[Table]:
         "not among those that the arm was fitted to."
     )
     first_rows = tuple(range(min(MOST_PREDICTED, len(frame))))
-    return [Table("predictions", "Predictions", frame, caption, shown=first_rows)]
+    return [PageTable("predictions", "Predictions", frame, caption, shown=first_rows)]

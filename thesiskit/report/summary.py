@@ -9,7 +9,7 @@ import pandas as pd
 from thesiskit.errors import pluralise
 from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
-from thesiskit.report.layout import Table
+from thesiskit.report.layout import PageTable
 from thesiskit.report.metrics import BORDER, CAREFUL, SURE, WELL, Score
 from thesiskit.report.posteriors import features_words, relevance_sentence, temperature_sentence
 from thesiskit.report.predicted import expected_sentence, predicted_table
@@ -83,7 +83,7 @@ def _correction(record: Record) -> str:
     )
 
 
-def summary(record: Record) -> list[Table]:
+def summary(record: Record) -> list[PageTable]:
     """What was asked, the best arm beside simple rivals, and expected and observed errors."""
     if record.continuous:
         return [_of_real_responses(record)]
@@ -114,7 +114,7 @@ def summary(record: Record) -> list[Table]:
         scores = scores if chosen_rows is None else [choice, *scores]
     frame = pd.DataFrame([_row(score) for score in (*scores, base)])
     sentences = tuple(filter(None, lead))
-    return [Table("summary", "Summary", frame, _explained(record), lead=sentences)]
+    return [PageTable("summary", "Summary", frame, _explained(record), lead=sentences)]
 
 
 def _row(score: Score) -> dict:
@@ -312,7 +312,7 @@ def _explained(record: Record) -> str:
 # ---- real responses ----
 
 
-def _of_real_responses(record: Record) -> Table:
+def _of_real_responses(record: Record) -> PageTable:
     y, predictions = record.tested.response, record.predictions
     rows: list[dict] = []
     outside, error = {}, "root mean squared error"
@@ -359,4 +359,4 @@ def _of_real_responses(record: Record) -> Table:
         "fewer is under-confident. p, above, is the probability that chance alone gives such a "
         "number."
     )
-    return Table("summary", "Summary", pd.DataFrame(rows), caption, lead=lead)
+    return PageTable("summary", "Summary", pd.DataFrame(rows), caption, lead=lead)

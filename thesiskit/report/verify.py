@@ -27,7 +27,7 @@ from thesiskit.files import Results
 from thesiskit.models.method import Method
 from thesiskit.report import claims, metrics
 from thesiskit.report.divisions import divisions
-from thesiskit.report.layout import Table, csv_text, display, markdown, read_yaml, template
+from thesiskit.report.layout import PageTable, csv_text, display, markdown, read_yaml, template
 from thesiskit.report.outputs import Outputs
 from thesiskit.report.page import exhibits
 from thesiskit.report.record import THESIS, Record, flat, thesis_numbers
@@ -591,7 +591,7 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     together = _together(tests)
     for paragraph in words:
         lines += [paragraph, ""]
-    for table in [claim_table, *together, *differing, Table("all", "All numbers", columns, "")]:
+    for table in [claim_table, *together, *differing, PageTable("all", "All numbers", columns, "")]:
         names = [str(name) for name in table.frame.columns]
         lines += [f"## {table.title}", "", *markdown(names, display(table.frame)), ""]
     tables = [_overview(numbers), claim_table, *together, *differing, *_trusted(numbers)]
@@ -680,7 +680,7 @@ def _cells(numbers: pd.DataFrame, *without: str) -> pd.DataFrame:
     return frame.drop(columns={*empty, *without})
 
 
-def _overview(numbers: pd.DataFrame) -> Table:
+def _overview(numbers: pd.DataFrame) -> PageTable:
     count = pd.crosstab(numbers["section"], numbers["verdict"])
     count = count.reindex(index=numbers["section"].unique(), columns=VERDICTS, fill_value=0)
     count.insert(0, "numbers", count.sum(axis=1))
@@ -688,10 +688,10 @@ def _overview(numbers: pd.DataFrame) -> Table:
         "'As printed' counts settings that are equal to those of the thesis, and numbers that "
         "follow from them. 'Not comparable' counts seconds, and figures without printed values."
     )
-    return Table("overview", "Overview", count.rename_axis("section").reset_index(), caption)
+    return PageTable("overview", "Overview", count.rename_axis("section").reset_index(), caption)
 
 
-def _together(tests: pd.DataFrame) -> list[Table]:
+def _together(tests: pd.DataFrame) -> list[PageTable]:
     """Return the tests of all numbers of a table or section."""
     caption = (
         "Numbers outside 99%, or beyond all data sets where these are fewer than 199. Each of our "
@@ -702,10 +702,10 @@ def _together(tests: pd.DataFrame) -> list[Table]:
         f"{round(1 / LEVEL) - 1} data sets."
     )
     title = "All numbers of a table together"
-    return [Table("together", title, tests, caption)] if len(tests) else []
+    return [PageTable("together", title, tests, caption)] if len(tests) else []
 
 
-def _differing(numbers: pd.DataFrame) -> Iterator[Table]:
+def _differing(numbers: pd.DataFrame) -> Iterator[PageTable]:
     """Yield the tables of numbers that differ here; those without a known reason come first."""
     titles = {
         OUTSIDE: ("outside", "Outside 99 %"),
@@ -716,10 +716,10 @@ def _differing(numbers: pd.DataFrame) -> Iterator[Table]:
         rows = numbers[numbers["verdict"] == verdict]
         rows = rows.sort_values("reason", key=lambda reason: reason != UNKNOWN, kind="stable")
         if len(rows):
-            yield Table(name, title, _cells(rows, ""), "", long=len(rows) > MANY)
+            yield PageTable(name, title, _cells(rows, ""), "", long=len(rows) > MANY)
 
 
-def _trusted(numbers: pd.DataFrame) -> list[Table]:
+def _trusted(numbers: pd.DataFrame) -> list[PageTable]:
     """Return what becomes of calibration by another rule or sampler."""
     cells = []
     twice = numbers[numbers["other verdict"].notna()]
@@ -736,22 +736,22 @@ def _trusted(numbers: pd.DataFrame) -> list[Table]:
         "Calibration by exact integrals, and by the sampler that leaves the adjustment factor out "
         "of its label update; then by another rule and another sampler."
     )
-    table = Table("ways", "By another rule or sampler", pd.DataFrame(cells), caption)
+    table = PageTable("ways", "By another rule or sampler", pd.DataFrame(cells), caption)
     return [table] if cells else []
 
 
-def _by_section_tables(numbers: pd.DataFrame) -> Iterator[Table]:
+def _by_section_tables(numbers: pd.DataFrame) -> Iterator[PageTable]:
     """Yield the tables of every section: its numbers, and of a calibration table the cells."""
     for (of, title), rows in numbers.groupby(["of", "section"], sort=False):
         replicated = rows[rows["kind"] == "replicated"]
         if len(replicated):
-            yield Table(of, title, _cells(replicated, "section", "reason"), "")
+            yield PageTable(of, title, _cells(replicated, "section", "reason"), "")
         cells = rows[rows["kind"] == "calibration"]
         if len(cells):
             yield from _calibration_tables(of, title, cells)
 
 
-def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]:
+def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[PageTable]:
     """Return where the cells of a calibration table lie, and all there is to say of them."""
     marks = {OUTSIDE: " ✗", BEYOND: " ✗?"}
     places: dict[tuple[int, str, str], Row] = {}
@@ -774,7 +774,7 @@ def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]
         all_cells[f"{way}: "] = second["other verdict"]
     variant = cells["by"].iloc[0]
     return [
-        Table(
+        PageTable(
             f"{of}-calibration",
             f"{title}: calibration ({cells['exhibit'].iloc[0]})",
             pd.DataFrame([places[place] for place in sorted(places, key=lambda place: place[0])]),
@@ -783,7 +783,7 @@ def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]
             "the prediction. ✗ marks a number outside 99 %."
             + (f" By {variant_words(variant)}." if variant else ""),
         ),
-        Table(
+        PageTable(
             f"{of}-cells",
             f"{title}: all cells",
             all_cells,
@@ -793,7 +793,7 @@ def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[Table]
     ]
 
 
-def _others(numbers: pd.DataFrame) -> Iterator[Table]:
+def _others(numbers: pd.DataFrame) -> Iterator[PageTable]:
     """Yield settings and what follows from them, seconds beside ours, figures without values."""
     table, kind = _shown(numbers), numbers["kind"]
     settings = table.loc[
@@ -801,7 +801,7 @@ def _others(numbers: pd.DataFrame) -> Iterator[Table]:
         ["section", "exhibit", "number", "thesis", "here", ""],
     ]
     caption = "Of our configs; and numbers that follow from them, compared to the digits printed."
-    yield Table("settings", "Settings", settings.infer_objects(), caption, long=True)
+    yield PageTable("settings", "Settings", settings.infer_objects(), caption, long=True)
     seconds = table.loc[kind == "seconds", ["section", "exhibit", "number", "thesis", "here"]]
     if len(seconds):
         seconds["here"] = pd.to_numeric(seconds["here"])
@@ -810,14 +810,14 @@ def _others(numbers: pd.DataFrame) -> Iterator[Table]:
             "a 2.2 GHz Opteron, with R, for mixtures. Ours are means over replicates on the "
             "machines below."
         )
-        yield Table("seconds", "Seconds", seconds.infer_objects(), caption, long=True)
+        yield PageTable("seconds", "Seconds", seconds.infer_objects(), caption, long=True)
     lost = table.loc[kind == "lost", ["section", "exhibit", "number"]]
     if len(lost):
         caption = "The pictures are lost, and the text prints none of their values."
-        yield Table("lost", "Figures without numbers", lost, caption, long=True)
+        yield PageTable("lost", "Figures without numbers", lost, caption, long=True)
 
 
-def _compared(sources: list[Record]) -> Table:
+def _compared(sources: list[Record]) -> PageTable:
     cells = []
     for source in sources:
         record = source.results.provenance()
@@ -826,4 +826,4 @@ def _compared(sources: list[Record]) -> Table:
             | {"code": record.get("code", {}).get("digest", "")}
             | {"machine": " ".join(record.get("machine", {}).values())}
         )
-    return Table("sources", "The results that were compared", pd.DataFrame(cells), "")
+    return PageTable("sources", "The results that were compared", pd.DataFrame(cells), "")

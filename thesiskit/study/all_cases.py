@@ -31,7 +31,7 @@ from thesiskit.models.chains import unmixed
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import MOST_DISCRETE, Likeness
 from thesiskit.models.peers import PEERS, Task
-from thesiskit.study.cells import Block
+from thesiskit.study.cells import CellBlock
 from thesiskit.study.design import KEY
 from thesiskit.study.experiment import Experiment, Watch
 from thesiskit.study.patterns import PatternWork
@@ -188,7 +188,7 @@ class AllCases(Experiment):
 # ---- chapter 2 ----
 
 
-def _selecting(work: SelectionWork, block: Block) -> FittedModel:
+def _selecting(work: SelectionWork, block: CellBlock) -> FittedModel:
     design = work.design
     table, patterns = design.tables[0], work.config.of_patterns
     arms: dict[str, FittedArm] = {}
@@ -249,7 +249,7 @@ def _of_codes(
 # ---- chapter 3 ----
 
 
-def _of_patterns(work: PatternWork, block: Block) -> FittedModel:
+def _of_patterns(work: PatternWork, block: CellBlock) -> FittedModel:
     cases = work.cases(block)
     patterns = cases.patterns
     width, about = cases.train.shape[1], {"classes": cases.classes}

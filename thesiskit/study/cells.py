@@ -396,13 +396,13 @@ class Work(ABC):
         return None
 
     @abstractmethod
-    def make(self, cell: Cell, block: "Block", unfinished: Unfinished) -> Arrays:
+    def make(self, cell: Cell, block: "CellBlock", unfinished: Unfinished) -> Arrays:
         """Return the arrays of a stage without arms, of an arm, or of one of its chains.
 
         An arm that has chains is made from them, after all of them, with `chain` None.
         """
 
-    def join(self, stage: str, made: list[Arrays], block: "Block") -> Arrays:
+    def join(self, stage: str, made: list[Arrays], block: "CellBlock") -> Arrays:
         """Return the arrays of a stage from those of its arms."""
         raise NotImplementedError(stage)
 
@@ -410,7 +410,7 @@ class Work(ABC):
 # ---- blocks, and all cells of an experiment ----
 
 
-class Block:
+class CellBlock:
     """Some replicates that share one result file a stage, and what was written for them so far.
 
     number : counted from 0.
@@ -585,10 +585,10 @@ class Graph:
         self.block = lru_cache(maxsize=1)(self._block)
         self.inputs_digest = cache(self._inputs_digest)
 
-    def _block(self, number: int) -> Block:
+    def _block(self, number: int) -> CellBlock:
         """Return a block."""
         start = number * self.size
-        return Block(self, number, range(start, min(start + self.size, self.divisions)))
+        return CellBlock(self, number, range(start, min(start + self.size, self.divisions)))
 
     @cached_property
     def code(self) -> str:

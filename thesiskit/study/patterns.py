@@ -32,7 +32,7 @@ from thesiskit.models.peers import Task
 from thesiskit.models.pipeline import Selector
 from thesiskit.models.planes import Planes, features_of
 from thesiskit.models.temperature import numbered, summarise_losses, together
-from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
+from thesiskit.study.cells import Cell, CellBlock, Needs, Unfinished, Work, generator
 from thesiskit.study.design import excess_log_loss
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ RENAMED = {"sigma_scale": "scale", "joint_updates": "joint"}
 
 
 @dataclass(frozen=True)
-class Cases:
+class DividedCases:
     """Training and test cases of one division, with what their codes mean."""
 
     patterns: Patterns
@@ -82,7 +82,7 @@ class Cases:
         )
 
     @classmethod
-    def restore(cls, arrays: Arrays) -> "Cases":
+    def restore(cls, arrays: Arrays) -> "DividedCases":
         """Return the cases that `arrays` described, without their names and notes."""
         kind = next(patterns for patterns in PATTERNS.values() if patterns.coded in arrays)
         n, response = int(arrays["train_cases"]), arrays["response"]
@@ -111,7 +111,7 @@ class ThirdParty:
         """What files and tables call it."""
         return self.engine if self.order == ALL else f"{self.order}-{self.engine}"
 
-    def task(self, cases: Cases) -> Task:
+    def task(self, cases: DividedCases) -> Task:
         """Return what it predicts: classes, or with 0 real responses."""
         patterns, classes = cases.patterns, len(cases.classes)
         (*_, codes) = patterns.names
@@ -243,7 +243,7 @@ class PatternDesign:
 
     # ---- drawing and dividing ----
 
-    def _cases(self, division: int) -> Cases:
+    def _cases(self, division: int) -> DividedCases:
         """Draw or divide the cases, or say why nothing can be learnt from them."""
         config, data = self.config, self.data
         train: Any = slice(None)
@@ -288,7 +288,7 @@ class PatternDesign:
             groups = np.concatenate([numbers[train], single])[: len(y)]
             groups = np.concatenate([groups, test_groups[: len(test_y)]])
         ids, notes = (ids + test_ids, self.notes) if self.stored else ([], first.notes)
-        return Cases(patterns, X, y, test_X, test_y, first.classes, ids, notes, groups)
+        return DividedCases(patterns, X, y, test_X, test_y, first.classes, ids, notes, groups)
 
     def _selected(self, X: np.ndarray, y: np.ndarray, division: int) -> np.ndarray:
         """Return the features of the patterns that are selected in training cases."""
@@ -383,7 +383,7 @@ class PatternWork(Work):
         if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
         last = lru_cache(maxsize=1)
-        self.cases = last(lambda block: Cases.restore(block.load("simulate")))
+        self.cases = last(lambda block: DividedCases.restore(block.load("simulate")))
         self.groups, self.read = last(self._stored_groups), last(self._read)
 
     @property
@@ -513,7 +513,7 @@ class PatternWork(Work):
 
     # ---- making it ----
 
-    def make(self, cell: Cell, block: Block, unfinished: Unfinished) -> Arrays:
+    def make(self, cell: Cell, block: CellBlock, unfinished: Unfinished) -> Arrays:
         if cell.stage == "compress":
             return self._compress(block)
         if not cell.arm:
@@ -529,7 +529,7 @@ class PatternWork(Work):
             return self._finish(arm, block, unfinished)
         return self._sample(arm, block, cell.chain, unfinished)
 
-    def join(self, stage: str, parts: list[Arrays], block: Block) -> Arrays:
+    def join(self, stage: str, parts: list[Arrays], block: CellBlock) -> Arrays:
         if stage == "predict":
             cases, arms = self.cases(block), self.all_arms.values()
             predictions = {
@@ -562,14 +562,14 @@ class PatternWork(Work):
         }
 
     def generator(
-        self, purpose: str, arm: "Logistic | ThirdParty", block: Block, chain: int = 0
+        self, purpose: str, arm: "Logistic | ThirdParty", block: CellBlock, chain: int = 0
     ) -> np.random.Generator:
         """Return the generator of a chain, or of an arm's predictions."""
         (replicate,) = block.replicates
         return generator(self.config.seed, purpose, replicate, arm.name, chain)
 
     def _third_party_inputs(
-        self, method: ThirdParty, block: Block, cases: Cases, *test: np.ndarray
+        self, method: ThirdParty, block: CellBlock, cases: DividedCases, *test: np.ndarray
     ) -> tuple[Any, ...]:
         """Return the arguments of `peers.fit`, or with test cases of `peers.fit_predict`."""
         rng = self.generator("peer", method, block)
@@ -580,7 +580,12 @@ class PatternWork(Work):
     # ---- compress ----
 
     def find_groups(
-        self, block: Block, order: int, *, compress: bool = True, arrays: Arrays | None = None
+        self,
+        block: CellBlock,
+        order: int,
+        *,
+        compress: bool = True,
+        arrays: Arrays | None = None,
     ) -> Any:  # SequenceGroups or FeatureGroups
         """Return the groups of patterns of the training cases; arrays : those that are stored."""
         cases = self.cases(block)
@@ -588,7 +593,7 @@ class PatternWork(Work):
             cases.train, order, compress=compress, min_cases=self.model.min_cases, arrays=arrays
         )
 
-    def _compress(self, block: Block) -> Arrays:
+    def _compress(self, block: CellBlock) -> Arrays:
         """Return the numbers of groups by order, and the groups of every arm that has some."""
         stored: Arrays = {}
         rows, growth, test = [], np.zeros(1, dtype=np.int64), self.cases(block).test
@@ -618,18 +623,18 @@ class PatternWork(Work):
             "stopped": np.array(grown[-1] if len(grown) else 0),
         }
 
-    def _stored_groups(self, block: Block, order: int, compress: bool) -> Any:
+    def _stored_groups(self, block: CellBlock, order: int, compress: bool) -> Any:
         names = self.cases(block).patterns.stored
         arrays = _compressed(block, _folder(order, compress), names)
         return self.find_groups(block, order, compress=compress, arrays=arrays)
 
-    def shared(self, arm: "Logistic", block: Block) -> Shared:
+    def shared(self, arm: "Logistic", block: CellBlock) -> Shared:
         """Return what the test cases share with the groups of an arm."""
         folder = f"{_folder(arm.order, arm.compress)}/shared"
         return Shared(**_compressed(block, folder, [field.name for field in fields(Shared)]))
 
     def list_groups(
-        self, block: Block, order: int | None, most: int, pattern: str | None
+        self, block: CellBlock, order: int | None, most: int, pattern: str | None
     ) -> list[str]:
         """Return lines about the groups that most cases express, and about that of a pattern."""
         patterns = self.cases(block).patterns
@@ -645,7 +650,7 @@ class PatternWork(Work):
 
     # ---- fit ----
 
-    def training(self, arm: "Logistic", block: Block) -> PatternTraining:
+    def training(self, arm: "Logistic", block: CellBlock) -> PatternTraining:
         """Return what the model of an arm is fitted to."""
         cases = self.cases(block)
         find = partial(self.groups, block, arm.order, arm.compress)
@@ -654,7 +659,7 @@ class PatternWork(Work):
             return training
         return replace(training, tests=cases.test, shared=partial(self.shared, arm, block))
 
-    def identity(self, arm: "Logistic", block: Block) -> dict[str, Any]:
+    def identity(self, arm: "Logistic", block: CellBlock) -> dict[str, Any]:
         """Return what chains must share to go on from one another."""
         keys, (replicate,) = asdict(arm), block.replicates
         data = self.design.data.model_dump(mode="json")
@@ -669,7 +674,9 @@ class PatternWork(Work):
         }
         return json.loads(json.dumps(settings))
 
-    def _sample(self, arm: "Logistic", block: Block, chain: int, unfinished: Unfinished) -> Arrays:
+    def _sample(
+        self, arm: "Logistic", block: CellBlock, chain: int, unfinished: Unfinished
+    ) -> Arrays:
         """Run a chain of an arm, or go on with the one that is stored."""
         stored, seconds = self._stored(arm, block)
         saved = None if stored is None else _extract_chain(stored, chain, 0)
@@ -681,7 +688,7 @@ class PatternWork(Work):
             for name, values in draws.saved.items()
         } | {"seconds": running.seconds}
 
-    def _finish(self, arm: "Logistic", block: Block, unfinished: Unfinished) -> Arrays:
+    def _finish(self, arm: "Logistic", block: CellBlock, unfinished: Unfinished) -> Arrays:
         """Write the draws of all chains of an arm, and return what tables need of them.
 
         Chains that have to agree are run here; stored ones go on where they stand.
@@ -730,7 +737,7 @@ class PatternWork(Work):
         write_draws(block.draws("fit", arm.name), draws.as_arviz(more, attributes))
         return summary | {"seconds": np.array(seconds)}
 
-    def _stored(self, arm: "Logistic", block: Block) -> tuple[Arrays | None, float]:
+    def _stored(self, arm: "Logistic", block: CellBlock) -> tuple[Arrays | None, float]:
         """Return the stored chains of an arm, if they can go on, and the seconds that they took.
 
         Raises UserError where they have done more iterations.
@@ -755,15 +762,15 @@ class PatternWork(Work):
 
     # ---- predict ----
 
-    def _read(self, arm: "Logistic", block: Block) -> Arrays:
+    def _read(self, arm: "Logistic", block: CellBlock) -> Arrays:
         path, key = block.draws("fit", arm.name), block.key("fit", arm.name)
         return read_draws(path, key, command=self.command("fit"))
 
-    def posterior(self, arm: "Logistic", block: Block) -> "Posterior":
+    def posterior(self, arm: "Logistic", block: CellBlock) -> "Posterior":
         """Return the draws of an arm as predictions need them."""
         return arm.posterior(self.training(arm, block), self.read(arm, block))
 
-    def _predict(self, name: str, block: Block) -> Arrays:
+    def _predict(self, name: str, block: CellBlock) -> Arrays:
         """Return what is predicted of the test cases, (T, .) each.
 
         probability (T, K); or of real responses median, low, high and log_density.
@@ -792,7 +799,7 @@ class PatternWork(Work):
             predicted["inner_losses"] = self._inner_losses(name, block)
         return predicted
 
-    def _inner_losses(self, name: str, block: Block) -> np.ndarray:
+    def _inner_losses(self, name: str, block: CellBlock) -> np.ndarray:
         """Summarise the excess log losses of a method on left-out training samples, (1, 3).
 
         They are left out in PARTS parts; NaN where the samples cannot be divided.
@@ -817,7 +824,9 @@ class PatternWork(Work):
                 losses.append(excess_log_loss(p, y[test], counts, test_groups))
         return np.array([summarise_losses(losses)])
 
-    def _fit_predict(self, name: str, block: Block, cases: Cases, number: int) -> np.ndarray:
+    def _fit_predict(
+        self, name: str, block: CellBlock, cases: DividedCases, number: int
+    ) -> np.ndarray:
         """Return what an arm predicts of the tests (T, K) after a fit to a part of the cases."""
         method = self.third_party_arms.get(name)
         if method is not None:
@@ -836,7 +845,7 @@ def _folder(order: int | str, compress: bool) -> str:
     return f"order {order}, {'compressed' if compress else 'original'}"
 
 
-def _compressed(block: Block, folder: str, names: Sequence[str]) -> Arrays:
+def _compressed(block: CellBlock, folder: str, names: Sequence[str]) -> Arrays:
     return marked(block.load("compress", [f"{folder}/{name}" for name in names]), f"{folder}/")
 
 

@@ -51,7 +51,7 @@ from thesiskit.models.selection import (
     count_features,
 )
 from thesiskit.models.temperature import DRAWS, SEED, Temperature, summarise_losses
-from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
+from thesiskit.study.cells import Cell, CellBlock, Needs, Unfinished, Work, generator
 from thesiskit.study.design import (
     PAIRS,
     Design,
@@ -597,7 +597,7 @@ class SelectionWork(Work):
 
     # ---- making it ----
 
-    def make(self, cell: Cell, block: Block, unfinished: Unfinished) -> Arrays:
+    def make(self, cell: Cell, block: CellBlock, unfinished: Unfinished) -> Arrays:
         if cell.stage == "simulate":
             return self.design.draw(block.replicates)
         if not cell.arm:
@@ -619,7 +619,7 @@ class SelectionWork(Work):
             return self._sample(model, arm, cell.chain, block, unfinished)
         return self._fit(model, arm, block)
 
-    def join(self, stage: str, made: list[Arrays], block: Block) -> Arrays:
+    def join(self, stage: str, made: list[Arrays], block: CellBlock) -> Arrays:
         described = as_columns((self.own_arms if stage == "fit" else self.all_arms).values())
         if stage == "fit":
             fits = dict(zip(self.fitted_arms, made, strict=True))
@@ -637,10 +637,10 @@ class SelectionWork(Work):
         tested |= {name: tested[name].swapaxes(0, 1) for name in OF_SPLITS if name in tested}
         return tested
 
-    def _splits(self, block: Block) -> Iterator[Split]:
+    def _splits(self, block: CellBlock) -> Iterator[Split]:
         return self.design.splits(block.replicates, block.load("simulate"))
 
-    def pairs(self, arm: Method, block: Block) -> Iterator[Pair]:
+    def pairs(self, arm: Method, block: CellBlock) -> Iterator[Pair]:
         """Return each split of a block with the selection that an arm has there."""
         labels = [method.label for method in selections(self.config)]
         # what takes all features has no selection of its own
@@ -648,7 +648,7 @@ class SelectionWork(Work):
         splits = (split.transformed(arm.transform) for split in self._splits(block))
         return zip(splits, self._selected(block)[place :: len(labels)], strict=True)
 
-    def _fit(self, model: Model, arm: Method, block: Block) -> Arrays:
+    def _fit(self, model: Model, arm: Method, block: CellBlock) -> Arrays:
         """Return the posteriors of an arm, (splits, ...) each, as `Model.pack` has them.
 
         Also the temperatures, and seconds (splits,).  Where some features are relevant,
@@ -680,7 +680,12 @@ class SelectionWork(Work):
         return arrays | _as_arrays(softened) | {"seconds": np.array(seconds)}
 
     def _sample(
-        self, model: Any, arm: Method, chain: int | None, block: Block, unfinished: Unfinished
+        self,
+        model: Any,
+        arm: Method,
+        chain: int | None,
+        block: CellBlock,
+        unfinished: Unfinished,
     ) -> Arrays:
         """Return what a chain leaves in every split, or what all chains of an arm come to.
 
@@ -712,7 +717,7 @@ class SelectionWork(Work):
             write_draws(block.draws("fit", arm.name), tree)
         return model.pack(fits)
 
-    def _fit_peer(self, arm: Method, block: Block) -> Arrays:
+    def _fit_peer(self, arm: Method, block: CellBlock) -> Arrays:
         """Return what a method of others learns of all cases, as `peers.fit` returns it."""
         ((split, selection),) = self.pairs(arm, block)
         task, table = _task_of(arm.method, split, len(selection.selected))
@@ -725,7 +730,7 @@ class SelectionWork(Work):
 
     # ---- predictions ----
 
-    def _predict(self, arm: Method, block: Block) -> Arrays:
+    def _predict(self, arm: Method, block: CellBlock) -> Arrays:
         stored = block.read("fit", arm.name) if arm.own else None
         probability, seconds, cross_validated, softened = [], [], [], []
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
@@ -754,7 +759,7 @@ class SelectionWork(Work):
         arrays["probability"] = np.concatenate(probability)
         return arrays
 
-    def fitted(self, stored: Arrays, s: int, arm: Method, pair: Pair, block: Block) -> Fitted:
+    def fitted(self, stored: Arrays, s: int, arm: Method, pair: Pair, block: CellBlock) -> Fitted:
         """Return the model of a method that was fitted in split s, from its stored arrays."""
         model, (split, selection) = self.model_of(arm), pair
         if model.sampled:
@@ -765,7 +770,7 @@ class SelectionWork(Work):
         transform = split.fitted_transform and split.fitted_transform.take(selection.selected)
         return Fitted(model, posterior, selection.selected, temperature, transform)
 
-    def _inner_losses(self, arm: Method, block: Block) -> np.ndarray:
+    def _inner_losses(self, arm: Method, block: CellBlock) -> np.ndarray:
         """Summarise the excess log losses of a method before each split is tested, (splits, 3).
 
         They are of left-out training samples: see `each_pair`.  Samples for which a class of fewer

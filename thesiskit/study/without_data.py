@@ -10,7 +10,7 @@ from thesiskit.datasets.features import draw_uniform
 from thesiskit.models.chains import Arrays
 from thesiskit.models.patterns import FeatureGroups, compress_features
 from thesiskit.models.selection import correlation_lattice
-from thesiskit.study.cells import Block, Cell, Needs, Unfinished, Work, generator
+from thesiskit.study.cells import Cell, CellBlock, Needs, Unfinished, Work, generator
 
 TIMES = 3  # of which the best counts
 
@@ -29,7 +29,7 @@ class LatticeWork(Work):
         points = math.prod(n + 1 for n in self.config.lattice.class_counts)
         return Needs(disk=9.0 * points, memory=9.0 * points)
 
-    def make(self, cell: Cell, block: Block, unfinished: Unfinished) -> Arrays:
+    def make(self, cell: Cell, block: CellBlock, unfinished: Unfinished) -> Arrays:
         """Return the correlations (n0 + 1, n1 + 1), and whether each is kept."""
         lattice = self.config.lattice
         n0, n1 = lattice.class_counts
@@ -55,7 +55,7 @@ class ReductionWork(Work):
         fits, held = replicates * len(settings), 1.0 * self.config.reduction.cases * widest
         return Needs(fits=fits, disk=8.0 * 9 * fits, memory=held)
 
-    def make(self, cell: Cell, block: Block, unfinished: Unfinished) -> Arrays:
+    def make(self, cell: Cell, block: CellBlock, unfinished: Unfinished) -> Arrays:
         """Return arrays of settings (S,), and of replicates by settings (R, S)."""
         settings = [
             (number, *setting)

@@ -7,7 +7,7 @@ from commands import arrays, run
 
 from thesiskit.config import load_config
 from thesiskit.files import read_draws
-from thesiskit.study.patterns import Cases, PatternDesign
+from thesiskit.study.patterns import DividedCases, PatternDesign
 
 CONFIG = """
 experiment: mine
@@ -75,7 +75,7 @@ def test_folds_are_one_partition_with_equal_rows_together(config):
     assert design.config.divisions == 6
     seen = []
     for division in range(6):
-        cases: Cases = design.cases(division)
+        cases: DividedCases = design.cases(division)
         train = {row.tobytes() for row in cases.train}
         assert not train & {row.tobytes() for row in cases.test}
         seen.append(len(cases.test))
