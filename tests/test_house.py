@@ -16,9 +16,13 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 41_180,
+    "lines": 38_000,
     "files": 86,
-    "functions of at most 3 lines": 791,
+    "functions of at most 3 lines": 770,
+    "vague names": 500,
+    "Any": 400,
+    "fmt: skip": 50,
+    "class names that stand for several": 0,
     "isinstance": 120,
     "lines of kernels": 5_833,
     "lines of the longest function": 66,
@@ -33,30 +37,30 @@ LEDGER = """
 chapter 2: naive Bayes and mixtures: 3960
     models/naive_bayes models/mixture models/mixture_tables models/integrals datasets/synthetic
     datasets/published report/divisions study/without_data
-selection, its designs and stages: 3010
+selection, its designs and stages: 3020
     models/selection models/packed models/pipeline study/design study/selecting
-chapter 3: patterns, logistic models: 6000
+chapter 3: patterns, logistic models: 6040
     models/patterns models/logistic models/splitting models/chains datasets/sequences
     study/patterns report/chains report/orders report/reduction
 normal model, transformations: 1360
     models/normal
 pool: 560
     models/pool
-temperature: 310
+temperature: 340
     models/temperature
-likeness, predict and export: 1660
+likeness, predict and export: 1670
     models/likeness fitted/__init__ fitted/arms fitted/file fitted/inputs study/all_cases
-methods of others: 1060
+methods, third-party methods: 1130
     models/peers models/lasso
-pairs, SNPs, covariates: 2210
+pairs, SNPs, covariates: 2220
     models/interactions models/planes models/covariates datasets/plink datasets/features
 predicted errors of filtered tables: 200
     report/predicted
 claims and verify: 1310
     report/claims report/verify
-records, pages, sentences: 4970
-    models/method report/record report/layout report/page report/outputs report/parts report/metrics
-    report/scores report/posteriors report/stages report/summary report/__init__
+records, pages, sentences: 4850
+    report/record report/layout report/page report/parts report/metrics report/scores
+    report/posteriors report/stages report/summary report/__init__
 config, commands, contract of models: 4030
     config blocks defaults errors registry yamlfile models/base models/__init__ cli/__init__
     cli/console cli/data __init__ __main__ _kernels/__init__ datasets/source datasets/__init__
@@ -69,7 +73,7 @@ readers of tables: 1600
     datasets/reading datasets/tables
 init and check: 1690
     start datasets/checking
-estimators: 1610
+estimators: 1620
     estimators/__init__ estimators/inputs estimators/patterns estimators/selecting
 """
 ROWS = re.findall(r"^(\S.*): (\d+)\n((?: .*\n)+)", LEDGER, re.MULTILINE)

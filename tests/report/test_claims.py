@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from thesiskit.cli import main
 from thesiskit.config import load_config
-from thesiskit.models.method import Method
+from thesiskit.models.peers import Method
 from thesiskit.report import claims as module
 from thesiskit.report.claims import (
     CRITERIA,

@@ -16,8 +16,7 @@ from PIL import Image
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results, read_record, replacing, write_record
-from thesiskit.report.layout import Figure, PageTable, canvas, csv_text, display
-from thesiskit.report.outputs import Outputs
+from thesiskit.report.layout import Figure, Outputs, PageTable, canvas, csv_text, display
 from thesiskit.report.page import write_index
 
 NULL = ROOT / "configs/chapter2/null.yaml"

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from thesiskit.models.method import Method
+from thesiskit.models.peers import Method
 from thesiskit.report.orders import reconstruction_table
 from thesiskit.report.record import Record
 

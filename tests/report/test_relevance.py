@@ -8,7 +8,7 @@ import pytest
 from commands import arrays, invoke, must_fail, run
 
 from thesiskit.models import naive_bayes
-from thesiskit.models.method import Method
+from thesiskit.models.peers import Method
 from thesiskit.models.selection import select_features
 from thesiskit.report import metrics
 from thesiskit.report.posteriors import Relevance, number_words

@@ -16,11 +16,11 @@ from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.files import Results
 from thesiskit.models import mixture
-from thesiskit.models.method import Method
+from thesiskit.models.peers import Method
 from thesiskit.report import metrics
 from thesiskit.report import verify as thesis
 from thesiskit.report.claims import claims
-from thesiskit.report.outputs import recorded
+from thesiskit.report.layout import recorded
 from thesiskit.report.page import exhibits, exhibits_found, write_index
 from thesiskit.report.record import THESIS, Record, thesis_numbers
 from thesiskit.report.verify import (

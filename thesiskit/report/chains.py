@@ -5,7 +5,7 @@ import pandas as pd
 
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.errors import pluralise
-from thesiskit.models.method import Method
+from thesiskit.models.peers import Method
 from thesiskit.report.layout import GREY, INK, Figure, PageTable, canvas, kept_words
 from thesiskit.report.record import EXACT, PRIORS, Record
 from thesiskit.report.stages import enough

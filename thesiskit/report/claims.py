@@ -16,7 +16,7 @@ import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.defaults import RELIABLE_RHAT
-from thesiskit.models.method import Method
+from thesiskit.models.peers import Method
 from thesiskit.report.chains import LAGS, autocorrelation, traced_places
 from thesiskit.report.divisions import divisions
 from thesiskit.report.layout import PageTable, read_yaml

@@ -7,7 +7,7 @@ import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 
 from thesiskit.errors import pluralise
-from thesiskit.models.method import Method
+from thesiskit.models.peers import Method
 from thesiskit.report import metrics
 from thesiskit.report.layout import GREY, INK, Figure, PageTable, canvas
 from thesiskit.report.record import PRIORS, Record, thesis_numbers

@@ -18,8 +18,17 @@ import pandas as pd
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results, is_our_index, sweep, write_text
-from thesiskit.report.layout import Figure, PageTable, csv_text, explain, read_yaml, template
-from thesiskit.report.outputs import Outputs, changed, recorded
+from thesiskit.report.layout import (
+    Figure,
+    Outputs,
+    PageTable,
+    changed,
+    csv_text,
+    explain,
+    read_yaml,
+    recorded,
+    template,
+)
 from thesiskit.report.parts import PARTS, wanted_parts
 from thesiskit.report.record import THESIS, Record
 from thesiskit.report.stages import notes, warnings

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.errors import pluralise
-from thesiskit.models.method import Method
+from thesiskit.models.peers import Method
 from thesiskit.report.layout import (
     GREY,
     INK,

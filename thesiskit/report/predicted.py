@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from thesiskit.models.method import Method
+from thesiskit.models.peers import Method
 from thesiskit.report import metrics
 from thesiskit.report.layout import GREY, INK, Figure, PageTable, grid, percent
 from thesiskit.report.posteriors import base_label, features_words, relevance_sentence, relevances

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.errors import pluralise
-from thesiskit.models.method import NONE, Method
+from thesiskit.models.peers import NONE, Method
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
     GREY,

@@ -7,7 +7,7 @@ import pandas as pd
 
 from thesiskit.defaults import RESIDUAL, TEMPERED, THESIS_GRID_POINTS, UNTIL_FIRST
 from thesiskit.errors import shorten
-from thesiskit.models.method import method_words
+from thesiskit.models.peers import method_words
 from thesiskit.report import metrics
 from thesiskit.report.layout import PageTable
 from thesiskit.report.metrics import MOST_LINES, aligned

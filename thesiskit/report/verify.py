@@ -24,11 +24,18 @@ import scipy  # scipy.stats takes seconds: it is loaded at its first use
 from thesiskit import defaults
 from thesiskit.errors import UserError
 from thesiskit.files import Results
-from thesiskit.models.method import Method
+from thesiskit.models.peers import Method
 from thesiskit.report import claims, metrics
 from thesiskit.report.divisions import divisions
-from thesiskit.report.layout import PageTable, csv_text, display, markdown, read_yaml, template
-from thesiskit.report.outputs import Outputs
+from thesiskit.report.layout import (
+    Outputs,
+    PageTable,
+    csv_text,
+    display,
+    markdown,
+    read_yaml,
+    template,
+)
 from thesiskit.report.page import exhibits
 from thesiskit.report.record import THESIS, Record, flat, thesis_numbers
 from thesiskit.report.reduction import sweeps

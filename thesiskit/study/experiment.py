@@ -19,8 +19,7 @@ from threadpoolctl import threadpool_limits
 from thesiskit.config import Config
 from thesiskit.errors import ConfigError, ResultsError, UserError, memory_text
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, sweep, write_text
-from thesiskit.report.layout import csv_text
-from thesiskit.report.outputs import changed
+from thesiskit.report.layout import changed, csv_text
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts, parts_without_tests, stage_rows
 from thesiskit.report.record import Record, check_thesis

@@ -38,9 +38,8 @@ from thesiskit.models.base import OTHERS, OWN, SOFTENED, Arrays, Model, Training
 from thesiskit.models.chains import marked
 from thesiskit.models.covariates import Covariates
 from thesiskit.models.interactions import Run, forecast
-from thesiskit.models.method import NONE, Method, as_columns
 from thesiskit.models.packed import read_columns
-from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, Task
+from thesiskit.models.peers import BITS, FEATURES, NONE, PEERS, REALS, Method, Task, as_columns
 from thesiskit.models.pipeline import Fitted, Selector
 from thesiskit.models.planes import Planes, check_values, decode, words
 from thesiskit.models.selection import (

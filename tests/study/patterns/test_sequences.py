@@ -12,7 +12,7 @@ from commands import ROOT, arrays, run
 from thesiskit.config import load_config
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
-from thesiskit.models.method import Method
+from thesiskit.models.peers import Method
 from thesiskit.report.chains import autocorrelation, autocorrelation_figure
 from thesiskit.report.stages import warnings
 
