@@ -44,7 +44,7 @@ ROOT = Path(__file__).parent.parent
 
 def forget():
     """Empty the caches, so that a run pays for its own tables."""
-    integrals._count_tables.cache_clear()
+    integrals._tables.cache_clear()
     selection.reach.cache_clear()
 
 

@@ -196,7 +196,7 @@ def normal(kept: int | None, **options) -> dict:
 def divided(folds: int) -> Iterator[tuple[dict, Split]]:
     """Yield each fold of two divisions of each table, each class divided by itself."""
     for name in TABLES:
-        source = MicroarrayData.model_validate({"source": "microarray", "sets": [name]})
+        source = MicroarrayData.model_validate({"source": "microarray", "table": name})
         (table,) = source.read(Path())
         X, y = np.asarray(table.features), table.response.astype(int)
         for division in range(2):

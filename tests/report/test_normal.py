@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss
 from thesiskit.config import load_config
 from thesiskit.files import Results
 from thesiskit.report import posteriors as told
-from thesiskit.report.posteriors import Temperature, format_temperature, temperatures
+from thesiskit.report.posteriors import FittedTemperatures, format_temperature, temperatures
 from thesiskit.study.experiment import Experiment
 
 NAMES = ["glioma", "lymphoma", "melanoma"]
@@ -147,14 +147,16 @@ def test_a_temperature_without_a_bound_says_that_features_predict_nothing(monkey
     ]
     config = load_config(folder / "mine.yaml")
     record = Experiment(config, Results(folder / "r", "mine"), folder).record()
-    many = Temperature(np.full(3, 1e6), np.ones(3))
+    many = FittedTemperatures(np.full(3, 1e6), np.ones(3))
     endless = dict.fromkeys(temperatures(record), many)
     monkeypatch.setattr(told, "temperatures", lambda _: endless)
     assert "the features predict nothing" in told.temperature_sentence(record)
-    bounded = dict.fromkeys(temperatures(record), Temperature(np.full(3, 7.0), np.zeros(3)))
+    bounded = dict.fromkeys(temperatures(record), FittedTemperatures(np.full(3, 7.0), np.zeros(3)))
     monkeypatch.setattr(told, "temperatures", lambda _: bounded)
     assert "7.0, but none of the cases" in told.temperature_sentence(record)
-    unknown = dict.fromkeys(temperatures(record), Temperature(np.ones(3), np.full(3, np.nan)))
+    unknown = dict.fromkeys(
+        temperatures(record), FittedTemperatures(np.ones(3), np.full(3, np.nan))
+    )
     monkeypatch.setattr(told, "temperatures", lambda _: unknown)
     assert "no temperature could be found" in told.temperature_sentence(record)
     monkeypatch.setattr(told, "temperatures", lambda _: endless)
@@ -166,7 +168,9 @@ def test_the_number_of_relevant_features_is_given_where_they_are_independent(mon
     config = load_config(folder / "mine.yaml")
     record = Experiment(config, Results(folder / "r", "mine"), folder).record()
     for tau, given in ((1.3, True), (7.0, False), (1e6, True)):
-        fitted = dict.fromkeys(temperatures(record), Temperature(np.full(3, tau), np.ones(3)))
+        fitted = dict.fromkeys(
+            temperatures(record), FittedTemperatures(np.full(3, tau), np.ones(3))
+        )
         monkeypatch.setattr(told, "temperatures", lambda _, fitted=fitted: fitted)
         assert ("seem to be relevant" in told.relevance_sentence(record)) == given
         assert ("temperature is 7.0" in told.relevance_sentence(record)) != given

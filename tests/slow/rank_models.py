@@ -137,7 +137,8 @@ def mixture(rng, *, correct, train, features, **selecting):
     target, chosen = posterior.target, spaced(len(labels))
     K = target.settings.alpha_points
     labels = np.concatenate([labels[chosen], drawn.truth["labels"][None]])
-    true = priors[0].cdf(drawn.alpha), priors[1].cdf(drawn.truth["alpha_0"])
+    alphas = zip(priors, (drawn.alpha, drawn.truth["alpha_0"]), strict=True)
+    true = [special.gammaincc(prior.shape, prior.rate / alpha) for prior, alpha in alphas]
     quantile = np.concatenate([(point[chosen] + rng.random((len(chosen), 2))) / K, [true]])
     cell = np.minimum((quantile * K).astype(np.intp), K - 1)
     same = (labels == y).sum(axis=1)
