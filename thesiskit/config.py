@@ -226,7 +226,9 @@ class ScreenedBlock(Block):
             )
         if self.keep is not None:
             if "transform" in getattr(config.data, "model_fields_set", ()):
-                yield ("""Yield keys that are for other candidates, or for other models.""")
+                yield (
+                    "selection.screened.keep: is done before a transform. Fix: leave out one of them"
+                )
         elif not config.drawn:
             divides = {"scheme", "folds", "test_fraction"} & evaluation.model_fields_set
             if divides and evaluation.scheme != "test-set":
@@ -555,7 +557,7 @@ class Config(Block):
     seed: Count = 1
     """The seed of all random choices; each choice has its own stream."""
     replicates: Positive = 1
-    """Number of data sets (of each setting, if `data` has several), or of random divisions of a
+    """Number of data sets (of each model, if `data` draws several), or of random divisions of a
     table; for a logistic model, how often the folds are drawn."""
     block: Positive = 1
     """Number of replicates that share a result file."""
