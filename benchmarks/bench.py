@@ -199,8 +199,6 @@ TABLE = r"""
 import re, sys, time
 from fractions import Fraction
 from thesiskit.models.selection import LOT, WITHIN, LeftOut
-from thesiskit.models.mixture import Settings, Tables
-from thesiskit.models.selection import LOT, WITHIN, LeftOut
 from thesiskit.models.mixture import Mixture, Tables
 peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1e3
 before = peak()

@@ -364,6 +364,7 @@ def test_the_old_name_of_groups_of_features_is_read(write):
         ("null", "model.alpha_quadrature=adaptive", "model.alpha_quadrature was removed. Fix: "),
         ("mixture-exact", "model.thesis.alpha_points=10", "Fix: leave it out; it is 10"),
         ("hmm", "model.peers=[vlmc]", "model.peers: vlmc was removed. Fix: use n-gram"),
+        ("null", "data.source=signals", "data.source: signals was removed. Fix: use normal"),
         ("hmm", "model.engine=gp", "model.engine was removed. Fix: leave it out; the sampler is"),
         ("hmm", "report.parts=[pattern-explorer]", "pattern-explorer was removed. Fix: leave it"),
     ],

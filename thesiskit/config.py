@@ -86,6 +86,7 @@ REMOVED = {
     "cluster.qos": "add --qos=NAME to cluster.options",
     "data.sets": "give one table, such as data.table: alon",
     "data.settings": "give the keys of one setting to data itself",
+    "data.source: signals": "use normal, or interactions for discrete features",
     "evaluation.ranks": "leave it out; `make test-slow` ranks the parameters of every model",
     "data.pad": "fill short histories before, with a symbol of their own",
     "model.alpha_quadrature": "leave it out, and raise model.alpha_points for a finer rule",
@@ -227,7 +228,8 @@ class ScreenedBlock(Block):
         if self.keep is not None:
             if "transform" in getattr(config.data, "model_fields_set", ()):
                 yield (
-                    "selection.screened.keep: is done before a transform. Fix: leave out one of them"
+                    "selection.screened.keep: is done before a transform. "
+                    "Fix: leave out one of them"
                 )
         elif not config.drawn:
             divides = {"scheme", "folds", "test_fraction"} & evaluation.model_fields_set
@@ -950,7 +952,8 @@ def message_for(problem: Any, dotted: str, block: type[BaseModel]) -> str:
         if kind == "union_tag_not_found":
             return f"{dotted}.{key}: is required; use one of {', '.join(tags)}"
         tag = str(context.get("tag"))
-        return f"{dotted}.{key}: unknown {key} {quoted(tag)}; {_suggest(tag, tags)}"
+        unknown = f"{dotted}.{key}: unknown {key} {quoted(tag)}; {_suggest(tag, tags)}"
+        return _removed(f"{dotted}.{key}", tag) or unknown
     if kind == "value_error":
         text = str(context.get("error", problem["msg"]))
         return f"{dotted}: {text}" if dotted else text

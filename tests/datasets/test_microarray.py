@@ -185,7 +185,7 @@ def test_sizes_are_those_of_the_files():
         assert int(row["kilobytes"]) == round((GIVEN / f"{name}.RData").stat().st_size / 1000)
 
 
-# ---- a study of several tables ----
+# ---- an experiment with one of the tables ----
 
 
 def study(tmp_path, **more):
