@@ -452,7 +452,7 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
         check_is_fitted(self)
         if self.patterns_ is None:
             raise UserError("pattern_table is of patterns of features; give order=2")
-        counted = self._posterior.kept
+        counted = self._posterior.counts
         ones, present = counted.of_each(counted.pairs), counted.of_each(counted.present)
         counts = {
             f"{label}: {words}": pairs[:, y]
