@@ -28,17 +28,6 @@ def finished(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def finished_null(tmp_path_factory):
-    """The folder of a finished experiment, the small form of null; a test must not change it."""
-    from commands import ROOT, run
-
-    root = tmp_path_factory.mktemp("null")
-    null, small = ROOT / "configs/chapter2/null.yaml", ("--smoke", "--set", "experiment=paper")
-    run("run", null, *small, "--jobs", "0", "--results", root)
-    return root / "paper-smoke"
-
-
-@pytest.fixture(scope="session")
 def browser():
     """A browser that opens pages (tests/support/browser.py), or a skip where there is none."""
     from browser import browser

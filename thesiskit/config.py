@@ -81,6 +81,11 @@ SBATCH_OURS += "signal wrap"
 
 # keys, and values of keys, of earlier versions, and what to do in their place
 LEAVE_OUT = "leave it out"
+REMOVED_PARTS = (
+    "board-losses board-predicted board-scores board-table ecdf-figure group-scores log-ratio "
+    "pattern-explorer rank-figure rank-table screened-figure screened-table signals-figure "
+    "signals-maps signals-table"
+)
 REMOVED = {
     "cluster.account": "add --account=NAME to cluster.options",
     "cluster.qos": "add --qos=NAME to cluster.options",
@@ -103,7 +108,7 @@ REMOVED = {
     "model.temperature": "leave it out; naive-bayes and normal have temperature: residual",
     "model.temperature: cv": "use residual",
     "model.thesis.alpha_points": "leave it out; it is 10",
-    "report.parts: pattern-explorer": LEAVE_OUT,
+    **{f"report.parts: {name}": LEAVE_OUT for name in REMOVED_PARTS.split()},
     **dict.fromkeys(("model.methods: boost", "model.peers: boost"), "use random-forest"),
     "model.peers: pairwise-logistic-regression": "use logistic-regression",
     "model.peers: pairwise-ridge": "use ridge",

@@ -483,8 +483,8 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
 
     def _as_model(self, **others: Any) -> Model:
         # of millions of patterns a few are relevant
-        list_some = self.order and np.array_equal(self.pi, PI)
-        return super()._as_model(**others, **({"pi": PATTERN_PI} if list_some else {}))
+        usual_pi = self.order and np.array_equal(self.pi, PI)
+        return super()._as_model(**others, **({"pi": PATTERN_PI} if usual_pi else {}))
 
     def _validated(self, X, **options: Any) -> Any:
         return self._discrete(X, **options) if self.order else super()._validated(X, **options)
