@@ -351,9 +351,8 @@ def chapter(tmp_path):
         text = CONFIG.replace("clustered", name).replace("cluster:\n", "")
         (folder / f"{name}.yaml").write_text(text)
     damaged = KINDS["logistic"].replace("experiment: small", "experiment: aa")
-    (folder / "aa.yaml").write_text(
-        re.sub(r"source:.*", "source: sequences, path: no.txt }", damaged)
-    )
+    data = "data: { source: sequences, path: no.txt }\nmodel"
+    (folder / "aa.yaml").write_text(re.sub(r"data:.*?\nmodel", data, damaged, flags=re.DOTALL))
     return folder
 
 
