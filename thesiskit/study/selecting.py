@@ -630,7 +630,7 @@ class SelectionWork(Work):
             )
         data = block.load("simulate", ("response", "fold"))
         tested = self.design.tested(block.replicates, data) | described
-        for name in ("probability", *OF_SPLITS, "cross_validated"):
+        for name in ("probability", *OF_SPLITS):
             if name in made[0]:
                 tested[name] = np.array([arrays[name] for arrays in made])
         tested |= {name: tested[name].swapaxes(0, 1) for name in OF_SPLITS if name in tested}
@@ -731,7 +731,7 @@ class SelectionWork(Work):
 
     def _predict(self, arm: Method, block: CellBlock) -> Arrays:
         stored = block.read("fit", arm.name) if arm.own else None
-        probability, seconds, cross_validated, softened = [], [], [], []
+        probability, seconds, softened = [], [], []
         for s, (split, selection) in enumerate(self.pairs(arm, block)):
             temperature = Temperature.none(split.classes)
             table = split.values(selection.selected, split.test, self.kind.takes)
@@ -743,16 +743,12 @@ class SelectionWork(Work):
             elif arm.method in OTHERS:
                 answer, temperature = self._select_fit_predict(arm, split)
             else:
-                k = len(selection.selected)
-                answer, error = self._predict_peer(arm.method, split, k)
-                cross_validated.append(error)
+                answer = self._predict_third_party(arm.method, split, len(selection.selected))
             seconds.append(time.process_time() - started)
             probability.append(answer)
             softened.append(temperature)
         arrays = _as_arrays(softened) | {"seconds": np.array(seconds)}
         del arrays["offset"]  # it is that of the fit
-        if self.config.screened is not None:
-            arrays["cross_validated"] = np.array(cross_validated or [np.nan] * len(seconds))
         if self.chooses:
             arrays["inner_losses"] = self._inner_losses(arm, block)
         arrays["probability"] = np.concatenate(probability)
@@ -805,7 +801,7 @@ class SelectionWork(Work):
             k = 0
             if PEERS[arm.method].selects:
                 k = len(select_one(self.config, split, arm, self.kind.takes, at_most=True).selected)
-            answer, _ = self._predict_peer(arm.method, split, k, promises=False)
+            answer = self._predict_third_party(arm.method, split, k)
             return answer, Temperature.none(split.classes)
         model = self.model_of(arm)
         if split.classes > (model.most_classes or split.classes):
@@ -817,43 +813,23 @@ class SelectionWork(Work):
         fitted = Fitted.of(model, training, tempered=arm.tempered)
         return _predict(fitted, table, split), fitted.temperature or Temperature.none(split.classes)
 
-    def _predict_peer(
-        self, method: str, split: Split, k: int, *, promises: bool = True
-    ) -> tuple[np.ndarray, float]:
-        """Return what a method of others predicts of the test cases of a split, and a promise.
-
-        That is its error rate by cross-validation, NaN where nobody screened the table.
+    def _predict_third_party(self, method: str, split: Split, k: int) -> np.ndarray:
+        """Return what a third-party method predicts of the test samples of a split.
 
         k : how many features are selected, by a method that selects.
         """
-        rng = generator(self.config.seed, method, *split.place)
-        seed, fold_seed = (int(rng.integers(2**31)) for _ in range(2))
-        y, classes, screened = split.response, split.classes, self.config.screened is not None
-        if method == WHOLE:
-            blocks: Iterable[np.ndarray] = self.design.column_blocks(split)
-            # few columns, if several models are made
-            blocks = list(blocks) if screened else blocks
-        else:
-            task, table = _task_of(method, split, k)
-
-        def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            groups = split.groups_of(train)
-            if method == WHOLE:
-                return peers.l2_logistic(blocks, train, y[train], test, seed, classes, groups)
-            mine = replace(task, groups=groups)
-            p = peers.fit_predict(method, mine, table[train], y[train], table[test], seed)
-            return p[:, 1] if classes == 2 else p
-
+        seed = int(generator(self.config.seed, method, *split.place).integers(2**31))
+        y, train, groups = split.response, split.train, split.groups_of(split.train)
         peers.load([method])
-        answer = predict(split.train, split.test)
-        if not (screened and promises):
-            return answer, float("nan")
-
-        def inner(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            return predict(split.train[train], split.train[test])
-
-        groups = split.groups_of(split.train)
-        return answer, peers.cross_validated(inner, y[split.train], fold_seed, groups)
+        if method == WHOLE:
+            blocks = self.design.column_blocks(split)
+            return peers.l2_logistic(
+                blocks, train, y[train], split.test, seed, split.classes, groups
+            )
+        task, table = _task_of(method, split, k)
+        task = replace(task, groups=groups)
+        p = peers.fit_predict(method, task, table[train], y[train], table[split.test], seed)
+        return p[:, 1] if split.classes == 2 else p
 
     def _training(
         self, arm: Method, split: Split, selection: Any, *, within: bool = False
