@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from thesiskit._kernels.interactions import FORMS
 
-from thesiskit.models.interactions import Run, select_patterns
-from thesiskit.models.planes import Planes
+from thesiskit.pairs.interactions import Run, select_patterns
+from thesiskit.pairs.planes import Planes
 
 
 def genotypes(n, p, missing=0.0):
@@ -63,7 +63,7 @@ LARGE = r"""
 import re, sys
 sys.path[:0] = [sys.argv[1]]
 from interactions import *
-from thesiskit.models.interactions import forecast
+from thesiskit.pairs.interactions import forecast
 peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1e6
 codes, y = genotypes(2_000, 100_000)
 before = peak()

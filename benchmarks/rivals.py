@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.preprocessing import PolynomialFeatures
 
 from thesiskit.config import load_config
-from thesiskit.models.interactions import _Walk as Walk
 from thesiskit.models.peers import CS, logistic_regression, one_hot
-from thesiskit.models.planes import MOST_VALUES, Planes
+from thesiskit.pairs.interactions import _Walk as Walk
+from thesiskit.pairs.planes import MOST_VALUES, Planes
 from thesiskit.registry import find
 from thesiskit.study.patterns import PatternDesign
 

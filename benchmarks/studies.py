@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import optimize, special
 
-from thesiskit.datasets.features import GenotypesData, draw_genotypes
 from thesiskit.datasets.published import TABLES, MicroarrayData
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.estimators import (
@@ -251,12 +251,51 @@ PAIRS = (
 )
 
 
+def draw_genotypes(
+    rng: np.random.Generator,
+    n: int,
+    loci: int,
+    pairs: int = 0,
+    effect: float = 0.8,
+    penetrance: str = "exclusive-or",
+    haplotype: int = 1,
+    correlation: float = 0.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw genotypes (n, loci) and responses (n,), as thesiskit.pairs.genotypes does.
+
+    Also pairs that matter in other ways, and neighbours that are correlated.
+    """
+    frequency = rng.uniform(0.05, 0.5, loci)
+    frequency[: 2 * pairs] = rng.uniform(0.2, 0.5, 2 * pairs)
+    threshold = special.ndtri(1 - frequency)
+    X = np.zeros((n, loci), dtype=np.int16)
+    for _ in range(2):  # two copies of a chromosome
+        z = rng.standard_normal((n, loci), dtype=np.float32)
+        for j in range(loci if correlation else 0):
+            if j % haplotype:
+                z[:, j] *= np.sqrt(1 - correlation**2)
+                z[:, j] += correlation * z[:, j - 1]
+        X += z > threshold
+    odds = np.zeros(n)
+    for pair in range(pairs):
+        a, b = X[:, 2 * pair], X[:, 2 * pair + 1]
+        if penetrance == "multiplicative":
+            centred = a * b - (a * b).mean()
+            odds += effect * centred / max(centred.std(), 1e-9)
+        else:
+            either = (a > 0) != (b > 0) if penetrance == "exclusive-or" else (a > 0) & (b > 0)
+            odds += effect * (2 * either - 1)
+    middle = optimize.brentq(lambda c: special.expit(odds - c).mean() - 0.5, -50, 50)
+    return X, (rng.random(n) < special.expit(odds - middle)).astype(np.int32)
+
+
 def pairs() -> Iterator[pd.DataFrame]:
     """Patterns of two loci that are selected from all, with the correction and without."""
     for number, given in enumerate(PAIRS):
-        setting, n = GenotypesData(source="genotypes", **given, test=4000), given["train"]
+        n, setting = given["train"], {key: given[key] for key in given if key != "train"}
         for data_set in range(4):
-            X, y = draw_genotypes(np.random.default_rng([data_set, number]), setting)
+            rng = np.random.default_rng([data_set, number])
+            X, y = draw_genotypes(rng, n + 4000, **setting)
             split = Split(X[:n], y[:n], X[n:], y[n:])
             for kept, disjoint in ((20, True), (50, False)):
                 for correct, temperature in ((False, None), (True, None), (True, "residual")):

@@ -36,7 +36,7 @@ FORMS = ("plain", "avx2", "avx512")[:tk_forms()]
 
 
 cdef class Right:
-    """The planes of all features: the arrays of `Planes` in thesiskit/models/interactions."""
+    """The planes of all features: the arrays of `Planes` in thesiskit/pairs/planes."""
 
     cdef tk_right c
     cdef object kept  # what the pointers are of

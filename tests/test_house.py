@@ -17,10 +17,10 @@ import house
 
 MOST = {
     "lines": 38_000,
-    "files": 86,
-    "functions of at most 3 lines": 770,
+    "files": 92,
+    "functions of at most 3 lines": 810,
     "vague names": 500,
-    "Any": 400,
+    "Any": 420,
     "fmt: skip": 50,
     "class names that stand for several": 0,
     "isinstance": 120,
@@ -29,7 +29,7 @@ MOST = {
     "most arguments": 10,
     "most arguments of a kernel function": 11,
     "files that name class_prior": 6,
-    "files that name screened": 13,
+    "files that name screened": 14,
     "files that name alpha_points": 7,
 }
 # each capability with the most lines that it may have, and its files below thesiskit/
@@ -37,31 +37,32 @@ LEDGER = """
 chapter 2: naive Bayes and mixtures: 3960
     models/naive_bayes models/mixture models/mixture_tables models/integrals datasets/synthetic
     datasets/published report/divisions study/without_data
-selection, its designs and stages: 3020
+selection, its designs and stages: 2850
     models/selection models/packed models/pipeline study/design study/selecting
-chapter 3: patterns, logistic models: 6040
+chapter 3: patterns, logistic models: 6570
     models/patterns models/logistic models/splitting models/chains datasets/sequences
-    study/patterns report/chains report/orders report/reduction
+    datasets/features study/patterns report/chains report/orders report/reduction
 normal model, transformations: 1360
     models/normal
 pool: 560
     models/pool
 temperature: 340
     models/temperature
-likeness, predict and export: 1670
+likeness, predict and export: 1660
     models/likeness fitted/__init__ fitted/arms fitted/file fitted/inputs study/all_cases
 methods, third-party methods: 1130
     models/peers models/lasso
-pairs, SNPs, covariates: 2220
-    models/interactions models/planes models/covariates datasets/plink datasets/features
+pairs, SNPs, covariates: 2380
+    pairs/__init__ pairs/block pairs/covariates pairs/drafts pairs/fitted pairs/genotypes
+    pairs/interactions pairs/planes pairs/plink pairs/report pairs/selector pairs/work
 predicted errors of filtered tables: 200
     report/predicted
 claims and verify: 1310
     report/claims report/verify
-records, pages, sentences: 4850
+records, pages, sentences: 4730
     report/record report/layout report/page report/parts report/metrics report/scores
     report/posteriors report/stages report/summary report/__init__
-config, commands, contract of models: 4030
+config, commands, contract of models: 4060
     config blocks defaults errors registry yamlfile models/base models/__init__ cli/__init__
     cli/console cli/data __init__ __main__ _kernels/__init__ datasets/source datasets/__init__
     study/__init__
@@ -71,9 +72,9 @@ Slurm: 750
     study/slurm study/batch cli/batch
 readers of tables: 1600
     datasets/reading datasets/tables
-init and check: 1690
+init and check: 1660
     start datasets/checking
-estimators: 1620
+estimators: 1630
     estimators/__init__ estimators/inputs estimators/patterns estimators/selecting
 """
 ROWS = re.findall(r"^(\S.*): (\d+)\n((?: .*\n)+)", LEDGER, re.MULTILINE)

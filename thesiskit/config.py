@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import chain, product
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union, get_args
 
 from pydantic import (
     AfterValidator,
@@ -23,7 +23,9 @@ from pydantic import (
     BeforeValidator,
     Field,
     PrivateAttr,
+    SerializeAsAny,
     StrictBool,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -31,6 +33,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from thesiskit.blocks import (
     AtLeastTwo,
@@ -61,6 +64,7 @@ from thesiskit.errors import (
 from thesiskit.models import MODELS
 from thesiskit.models import base as models
 from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, RESPONSES, SEQUENCES, names
+from thesiskit.registry import all_candidates, candidates_of
 from thesiskit.yamlfile import Places, kind_of, read_yaml
 
 MOST_NAME = 100  # characters
@@ -87,6 +91,12 @@ REMOVED_PARTS = (
     "signals-maps signals-table"
 )
 REMOVED = {
+    "data.correlation": LEAVE_OUT,
+    "data.frequency": "leave it out; it is [0.4, 0.4]",
+    "data.haplotype": LEAVE_OUT,
+    "data.heritability": "leave it out; it is 0.4",
+    "data.penetrance": "leave it out; it is exclusive-or",
+    "data.prevalence": "leave it out; it is 0.5",
     "cluster.account": "add --account=NAME to cluster.options",
     "cluster.qos": "add --qos=NAME to cluster.options",
     "data.sets": "give one table, such as data.table: alon",
@@ -250,7 +260,15 @@ class ScreenedBlock(Block):
 
 
 class SelectionBlock(Block):
-    """How many features to keep."""
+    """How many features to keep.
+
+    Candidates other than the columns of a table have a block derived from this one (registry.py).
+    forms : in how many ways they are selected, in words, "" where there is one.
+    more_classes : the model for more than two classes.
+    """
+
+    forms: ClassVar[Sequence[str]] = ("",)
+    more_classes: ClassVar = "normal"
 
     features: Once[Positive | Literal["all"]] | None = None
     """Numbers of features to keep, or `all`."""
@@ -263,15 +281,6 @@ class SelectionBlock(Block):
     `exact` counts those left out as tied; `as-printed` is the thesis's formula, which does not.
     With thresholds both are the same, and real features hardly tie: `model.kind: normal` has no
     such choice."""
-    order: Annotated[int, Field(strict=True, ge=1, le=3)] = 1
-    """Of discrete features: candidates are all patterns of at most so many features, such as
-    `rs1=2, rs7=0`, and those that are kept are the features of the model."""
-    disjoint: Each[StrictBool] = [False]
-    """Of discrete features: whether each is used once, by the pattern with the largest correlation,
-    so that patterns do not say the same thing twice. `[true, false]` compares both."""
-    ld: Annotated[float, Field(strict=True, gt=0, lt=1)] | None = None
-    """Of discrete features: skip those whose squared correlation with a feature of a better pattern
-    is above this, as loci are in linkage disequilibrium."""
     screened: ScreenedBlock | None = None
     """For a table that has only the best features of a larger one, chosen by their correlations
     with the response in the same cases. The correction then counts the features that are not there.
@@ -283,56 +292,57 @@ class SelectionBlock(Block):
             raise ValueError("give either `features: [10, 100]` or `thresholds: [0.2]`")
         return self
 
-    @model_serializer(mode="wrap")
-    def _without_patterns(self, handler: Any) -> dict[str, Any]:
-        """Selections without patterns are as they were before there were any."""
-        dumped, unused = handler(self), {"order": 1, "disjoint": [False], "ld": None}
-        return {
-            key: entry for key, entry in dumped.items() if key not in unused or entry != unused[key]
-        }
-
     def incompatibilities(self, config: Any) -> Iterator[str]:
         """Yield keys that are for other candidates, or for other models."""
         if not config.selects:
-            yield from self._unfit_for_logistic(config)
-        elif config.of_patterns:
-            yield from self._unfit_for_patterns(config)
-        else:
-            keys = {"order", "disjoint", "ld"} & self.model_fields_set
-            if keys:
-                sources = join_sources(lambda source: source.family == "features")
-                yield f"selection.{min(keys)}: is for discrete features, of data.source {sources}"
-            if config.takes_reals and "ties" in self.model_fields_set:
-                yield "selection.ties: real features hardly tie; leave it out"
-            if self.screened is not None:
-                yield from self.screened.incompatibilities(config)
-
-    def _unfit_for_patterns(self, config: Any) -> Iterator[str]:
-        """Yield what cannot be done where patterns of discrete features are selected."""
-        if config.model.kind != "naive-bayes":
-            yield (
-                "data.source: patterns of discrete features are selected for model.kind: "
-                "naive-bayes; or give model.kind: logistic, which takes them all"
-            )
-        if "all" in (self.features or ()):
-            yield "selection.features: there are too many patterns to keep all; give a number"
-        if self.screened is not None or config.evaluation.feature_groups != 1:
-            key = "selection.screened" if self.screened else "evaluation.feature_groups"
-            yield f"{key}: is not for patterns of discrete features; leave it out"
-        if self.ties != "exact":
-            yield "selection.ties: ties of patterns are counted exactly; leave it out"
-
-    def _unfit_for_logistic(self, config: Any) -> Iterator[str]:
-        """Yield what cannot be done where a logistic model takes the features of patterns."""
-        if not config.of_patterns or config.model.continuous:
             yield "selection: is for discrete features and classes; leave it out"
-        sizes = [*(self.features or ()), *(self.thresholds or ())]
-        if len(sizes) != 1 or "all" in sizes or len(self.disjoint) > 1:
-            yield "selection.features: a logistic model needs one selection; give one number"
+            return
+        for method in config.model.methods:
+            if method in PEERS and method not in (*models.OWN, *names(BITS, REALS)):
+                yield (
+                    f"model.methods: {method} takes no such features; choose from "
+                    f"{', '.join(names(BITS, REALS))}"
+                )
+        if config.takes_reals and "ties" in self.model_fields_set:
+            yield "selection.ties: real features hardly tie; leave it out"
         if self.screened is not None:
-            yield "selection.screened: a logistic model corrects for no screening; leave it out"
-        if "all" in config.model.orders:
-            yield "model.orders: how many features are kept is not known before; give a number"
+            yield from self.screened.incompatibilities(config)
+
+    def too_large(self, p: int, groups: int) -> str:
+        """Say which number of features is larger than that of a group; nothing if none is."""
+        for k in self.features or []:
+            if k != "all" and k > p // groups:
+                place = " in a group" if groups > 1 else ""
+                return f"selection.features: cannot keep {k} of {p // groups} features{place}"
+        return ""
+
+
+class ByData:
+    """The block `selection`, of the class that the family of the data has."""
+
+    def blocks(self) -> dict[str, type[SelectionBlock]]:
+        """Return the classes by what is selected, "" of columns of tables."""
+        return {"": SelectionBlock} | {kind.unit: kind.load("block") for kind in all_candidates()}
+
+    def validated(self, value: Any, info: ValidationInfo) -> Any:
+        """Return the block of other candidates, or else the value."""
+        kinds = all_candidates()
+        if "data" in info.data:  # the data are valid
+            data = info.data["data"]
+            kinds = [kind for kind in kinds if data and candidates_of(data.family) == kind]
+        if not kinds or not isinstance(value, dict):
+            return value
+        unit, block = kinds[0].unit, kinds[0].load("block")
+        whole = core_schema.no_info_plain_validator_function(block.model_validate)
+        schema = core_schema.tagged_union_schema({unit: whole}, discriminator=lambda _: unit)
+        return SchemaValidator(schema).validate_python(value)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.with_info_before_validator_function(self.validated, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
+        whole: Any = Union[(*self.blocks().values(), None)]
+        return handler(TypeAdapter(whole).core_schema)
 
 
 def join_sources(fits: Callable[[type[Source]], bool]) -> str:
@@ -572,7 +582,7 @@ class Config(Block):
     """The cases. Its key `source` says where they come from."""
     evaluation: Evaluation = Evaluation()
     """How cases and features are divided."""
-    selection: SelectionBlock | None = None
+    selection: Annotated[SerializeAsAny[SelectionBlock] | None, ByData()] = None
     """How many features to keep."""
     model: ModelBlock = Field(default_factory=lambda: MODELS["naive-bayes"].block()())
     """The model. Its key `kind` says which."""
@@ -623,11 +633,6 @@ class Config(Block):
             return
         yield from self._unfit_data()
         if self.selects:
-            if self.of_patterns and selection is None:
-                yield (
-                    "selection: say how many patterns of discrete features are kept, such as "
-                    "{features: [20], order: 2}; or give model.kind: logistic, which takes all"
-                )
             if (data is None) != (selection is None):
                 yield "`data` and `selection` go together"
             if data is None and self.lattice is None:
@@ -644,18 +649,11 @@ class Config(Block):
         data, model = self.data, self.model
         sequences = data is not None and data.family == "sequences"
         if self.selects:
-            if sequences:
-                yield "data.source: sequences need model.kind: logistic"
-            kinds, adjective = (
-                ((FEATURES,), "discrete") if self.of_patterns else ((BITS, REALS), "such")
-            )
-            for method in model.methods:
-                is_known = method in PEERS or self.of_patterns
-                if is_known and method not in (*models.OWN, *names(*kinds)):
-                    yield (
-                        f"model.methods: {method} takes no {adjective} features; choose from "
-                        f"{', '.join(names(*kinds))}"
-                    )
+            candidates = candidates_of(None if data is None else data.family)
+            if data is not None and data.family != "table" and candidates is None:
+                yield f"data.source: {data.family} need model.kind: logistic"
+            if candidates is not None and self.selection is None:
+                yield f"selection: {candidates.needed}"
             return
         if data is None or data.family == "table":
             sources = join_sources(lambda source: source.family != "table")
@@ -711,11 +709,6 @@ class Config(Block):
     def selects(self) -> bool:
         """Whether the model follows a selection of features; a logistic model takes patterns."""
         return getattr(self.model, "takes", "") != "patterns"
-
-    @property
-    def of_patterns(self) -> bool:
-        """Whether what is selected is patterns of discrete features."""
-        return self.data is not None and self.data.family == "features"
 
     @property
     def takes_reals(self) -> bool:
@@ -780,7 +773,7 @@ def two_classes(config: Config, count: int) -> str:
     """Say that a kind of model takes two classes; nothing where there are no more."""
     if count <= 2:
         return ""
-    kind, fix = config.model.kind, "logistic" if config.of_patterns else "normal"
+    kind, fix = config.model.kind, (config.selection or SelectionBlock).more_classes
     return f"model.kind: {kind} takes two classes, and there are {count}; use model.kind: {fix}"
 
 
@@ -797,11 +790,7 @@ def too_many(config: Config, p: int) -> str:
             return f"selection.screened.of: {error}"
     if groups > p:
         return f"evaluation.feature_groups: cannot make {groups} groups of {p} features"
-    for k in (config.selection and config.selection.features) or []:
-        if k != "all" and k > p // groups and not config.of_patterns:
-            place = " in a group" if groups > 1 else ""
-            return f"selection.features: cannot keep {k} of {p // groups} features{place}"
-    return ""
+    return config.selection.too_large(p, groups) if config.selection else ""
 
 
 # ---- reading one ----
@@ -897,6 +886,8 @@ def _inner(field: FieldInfo) -> tuple[str, Mapping[str, Any]]:
     for part in nested:
         if isinstance(part, ByTag):
             return part.tag, part.classes
+        if isinstance(part, ByData):
+            return "", part.blocks()
     blocks = [part for part in nested if isinstance(part, type) and issubclass(part, Block)]
     return "", {"": blocks[0]} if blocks else {}
 
@@ -1039,8 +1030,11 @@ def _keys(model: type[BaseModel], prefix: str, tag: str, block: str) -> Iterator
             about = " ".join(f"`{word}`: {title}" for word, title in titles.items())
             first = next(iter(inner.values()))
             yield Key(f"{whole}.{key}", block, _default(first.model_fields[key]), about)
+        shared: set[str] = set()
         for word, entry in inner.items():
-            yield from _keys(entry, f"{whole}.", key, f"{key}: {word}" if key else block)
+            below = [*_keys(entry, f"{whole}.", key, f"{key}: {word}" if key else block)]
+            yield from (nested for nested in below if nested.name not in shared)
+            shared |= set() if key else {nested.name for nested in below}
 
 
 def _default(field: FieldInfo) -> str:

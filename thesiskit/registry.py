@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
@@ -16,11 +17,12 @@ class Registry(Mapping[str, Any]):
     """Classes by name; a class is imported when it is looked up.
 
     names : "module:Class" by name, below a package.
+    more : the same with whole names of modules.
     Packages of others name theirs in their metadata, as entry points of the group of this package.
     """
 
-    def __init__(self, package: str, names: dict[str, str]):
-        self.package, self.names = package, names
+    def __init__(self, package: str, names: dict[str, str], more: Mapping[str, str] | None = None):
+        self.package, self.names, self.more = package, names, more or {}
 
     @cached_property
     def _theirs(self) -> dict[str, str]:
@@ -30,16 +32,69 @@ class Registry(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name in self.names:
             return resolve_name(f"{self.package}.{self.names[name]}")
-        return resolve_name(self._theirs[name])
+        return resolve_name(self.more.get(name) or self._theirs[name])
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names or name in self._theirs
+        return name in self.names or name in self.more or name in self._theirs
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names | self._theirs)
+        return iter({**self.names, **self.more, **self._theirs})
 
     def __len__(self) -> int:
-        return len(self.names | self._theirs)
+        return len({**self.names, **self.more, **self._theirs})
+
+
+# ---- candidates: what is selected from other data than tables of numbers ----
+
+# by the family of the data; each is a folder of its own
+_CANDIDATES = {
+    "features": "thesiskit.pairs:PATTERNS",
+}
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What a folder of candidates brings: places as "module:name", some of them by a name.
+
+    unit : what is selected, in a word.
+    needed : what a config without a selection is told.
+    sources : of data.
+    files : by suffix, functions that inspect a file for `thesiskit init`.
+    parts : of reports; each shows what the correction does to what was selected.
+    block : the class of the config block `selection`.
+    work : the class of experiments that select.
+    draft : a function that returns the blocks of a config for a file, "" where they do not suit.
+    arm, model, covariates : of models for new samples: the class of a fitted method, the function
+        that returns the model of all methods, and the class of a model of covariates.
+    question : a function that returns what is selected, in the words of the report.
+    """
+
+    unit: str
+    needed: str
+    sources: Mapping[str, str]
+    files: Mapping[str, str]
+    parts: Mapping[str, str]
+    block: str
+    work: str
+    draft: str
+    arm: str
+    model: str
+    covariates: str
+    question: str
+
+    def load(self, name: str) -> Any:
+        """Return the class or function of a field."""
+        return resolve_name(getattr(self, name))
+
+
+def candidates_of(family: str | None) -> Candidates | None:
+    """Return what is selected from data of a family, None where it is columns, or nothing."""
+    return resolve_name(_CANDIDATES[family]) if family in _CANDIDATES else None
+
+
+def all_candidates() -> list[Candidates]:
+    """Return all that are not columns of tables."""
+    return [resolve_name(place) for place in _CANDIDATES.values()]
 
 
 def fit_command(kind: str) -> str:

@@ -13,18 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 
 from thesiskit import defaults
 from thesiskit.config import Config, load_config
-from thesiskit.datasets import plink, reading, sequences, tables
+from thesiskit.datasets import reading, sequences, tables
 from thesiskit.datasets.checking import LEVEL, follows_order, grouping, likely_transform
 from thesiskit.datasets.features import MISSING_TEXTS
 from thesiskit.datasets.reading import REAL, Rows, Wanted, shown
 from thesiskit.datasets.source import Table
 from thesiskit.errors import DataError, UserError, list_some, quoted, shorten
+from thesiskit.registry import all_candidates, candidates_of
 
 SHEETS = (".xlsx", ".xls", ".ods")
 MARKUP = (b"<!doctype", b"<html", b"<table", b"<?xml")
@@ -103,9 +105,6 @@ SIZES = (10, 100)  # of selections
 MANY_FEATURES = 100  # up to so many, all are kept too
 WIDE = 1000  # values of all features, above which fits take long
 PAIRS = 20_000  # of values of two features, up to which their patterns are listed
-SELECTED_PAIRS = 20  # patterns that are kept where they are too many for a model of all
-SCREENED_VALUES = 16  # of a feature, at most, of which patterns are selected
-COMPARED = 300  # features, up to which methods that take all of them are compared with
 LISTED = 20  # columns to ignore, of which each has a line of its own
 CLASS_PARTS = ["classifier-table", "differences-table", "reliability-figure"]
 ORDER_PARTS = ["order-table", "order-figure"]
@@ -261,7 +260,8 @@ def inspect_file(path: Path, hints: Hints) -> FileGuess:
     suffix, file_name, response = path.suffix.lower(), shown(path), hints.response
     with reading.opened(path) as file:
         start = file.read(512).lstrip()
-    arrays = {".bed": _inspect_bed, ".h5ad": _inspect_h5ad}
+    arrays = {".h5ad": _inspect_h5ad}
+    arrays |= {end: resolve_name(f) for kind in all_candidates() for end, f in kind.files.items()}
     fasta, of_text = sequences.is_fasta(path), bool(hints.numbers or hints.missing)
     if of_text and (suffix in arrays or fasta):
         raise DataError(
@@ -716,16 +716,7 @@ def _parquet_columns(path: Path, hints: Hints) -> Inspected:
     return columns, hints.numbers, len(frame), []
 
 
-# ---- PLINK .bed, AnnData ----
-
-
-def _inspect_bed(path: Path, response: str | None) -> FileGuess:
-    if response is not None:
-        raise DataError(f"{shown(path)}: the response is the phenotype in the .fam; no --response")
-    table, note = plink.read_plink(path), "the response is the phenotype in the .fam"
-    smallest, (cases, loci) = int(np.bincount(table.response).min()), table.X.shape
-    about: Keys = {"source": ("plink", "copies of the first allele of the .bim: 0, 1 or 2")}
-    return FileGuess("features", about, [note], cases, loci, 3, smallest, "the phenotype")
+# ---- AnnData ----
 
 
 def _inspect_h5ad(path: Path, response: str | None) -> FileGuess:
@@ -898,15 +889,15 @@ def starting_config(path: Path, guess: FileGuess, folder: Path) -> str:
             lines += _ignored(value)
         else:
             lines.append(
-                f"  {key}: {_value(value)}" + (f" # {shorten(reason, 120)}" if reason else "")
+                f"  {key}: {yaml_value(value)}" + (f" # {shorten(reason, 120)}" if reason else "")
             )
     data = "\n".join(lines)
     return f"""\
 # Written by `thesiskit init` from a look at {shorten(path.name)}. What it guessed is said
 # beside each key: change what is wrong. Results: thesiskit run THIS-FILE
 experiment: {f"my-{name}" if name else "my-table"} # the name of the folder with the results
-title: {_value(title)}
-about: {_value(f"{guess.cases:,} cases with {guess.width:,} {unit} each.")}
+title: {yaml_value(title)}
+about: {yaml_value(f"{guess.cases:,} cases with {guess.width:,} {unit} each.")}
 data:
 {data}
 {_selection(guess) if guess.family == "table" else _patterns(guess)}"""
@@ -918,10 +909,10 @@ def _ignored(columns: list[tuple[str, str]]) -> list[str]:
     if len(columns) <= LISTED:
         return [
             *lines,
-            *(f"    - {_value(name)} # {shorten(reason, 80)}" for name, reason in columns),
+            *(f"    - {yaml_value(name)} # {shorten(reason, 80)}" for name, reason in columns),
         ]
     for reason, names in _by_reason(columns).items():
-        lines += [f"    # {shorten(reason, 80)}", *(f"    - {_value(name)}" for name in names)]
+        lines += [f"    # {shorten(reason, 80)}", *(f"    - {yaml_value(name)}" for name in names)]
     return lines
 
 
@@ -958,37 +949,35 @@ def _selection(guess: FileGuess) -> str:
   kind: normal # features are normal in each class; naive-bayes cuts them at medians
   temperature: {temperature}"""
     return f"""\
-{_folds(guess, MOST_FOLDS)}{choose}
+{folds_block(guess, MOST_FOLDS)}{choose}
 selection:
-  features: {_value(sizes)} # how many to keep, by {measure}
+  features: {yaml_value(sizes)} # how many to keep, by {measure}
 model:{kind}
   methods: # with the correction for the selection, without, and {rival}
     [corrected, uncorrected, l2-logistic{pool}]
   relevant: [some] # some features matter, not all alike; how many, is estimated
 report:
-  parts: {_value(["summary", "data-card", *parts])}
+  parts: {yaml_value(["summary", "data-card", *parts])}
 """
 
 
 def _patterns(guess: FileGuess) -> str:
     """Return the blocks of a logistic model of sequences, or of discrete features."""
     width, values = guess.width, guess.width * guess.values
-    screened = guess.classes == 2 and not guess.continuous and guess.values <= SCREENED_VALUES
-    if guess.data["source"][0] == "plink" or (
-        guess.family == "features" and width > MANY_FEATURES and screened
-    ):
-        return _pairs(guess)
+    candidates = candidates_of(guess.family)
+    if candidates is not None and (draft := candidates.load("draft")(guess)):
+        return draft
     wide, folds, few_folds = False, "", ""
     orders = [1, 2] if width > 1 and values**2 / 2 <= PAIRS else [1]
     meaning, peer, parts = "patterns of so many features at most", "logistic-regression", "classes"
     if guess.family == "sequences":
         orders, parts = sorted({min(2, width), min(5, width)}), "sequences"
         if "train" not in guess.data:  # the first cases are others than the last
-            folds, few_folds = _folds(guess, MOST_FOLDS // 2) + "\n", "  evaluation.folds: 2\n"
+            folds, few_folds = folds_block(guess, MOST_FOLDS // 2) + "\n", "  evaluation.folds: 2\n"
         meaning = "patterns of so many of the last states at most"
     else:
         wide = values > WIDE
-        folds = _folds(guess, MOST_FOLDS // 2 if wide else MOST_FOLDS) + "\n"
+        folds = folds_block(guess, MOST_FOLDS // 2 if wide else MOST_FOLDS) + "\n"
         if not guess.continuous:
             folds += "  # choose: true # an arm inside each training set; takes 4 times as long\n"
         few_folds = "  evaluation.folds: 2\n"
@@ -1001,50 +990,28 @@ def _patterns(guess: FileGuess) -> str:
     return f"""\
 {folds}model:
   kind: logistic{response}
-  orders: {_value(orders)} # {meaning}
+  orders: {yaml_value(orders)} # {meaning}
   chains: {defaults.UNTIL_CHAINS}
   until: {{ {until} }} # chains stop when they agree
   iterations: {most} # at most; more go on from there
   peers: [{peer}] # to compare with
 report:
-  parts: {_value(["summary", "data-card", *PARTS[parts]])}
+  parts: {yaml_value(["summary", "data-card", *PARTS[parts]])}
 smoke: # what `thesiskit run --smoke` changes, for a quick look
   model.iterations: 200
 {few_folds}"""
 
 
-def _pairs(guess: FileGuess) -> str:
-    """Return the blocks of a selection of patterns of two discrete features."""
-    keep = min(SELECTED_PAIRS, max(1, guess.width // 2))
-    peers = ", logistic-regression, random-forest" if guess.width <= COMPARED else ""
-    temperature = "[none, residual] # residual: how far patterns say the same"
-    if guess.smallest < LEAST_TEMPERED:
-        temperature = "[none] # residual needs more cases of each class"
-    return f"""\
-{_folds(guess, MOST_FOLDS // 2)}
-selection:
-  order: 2 # candidates are all patterns of one feature and of two
-  features: [{keep}] # how many to keep, by correlation with the response
-  disjoint: [true, false] # each feature in one pattern, or in any number
-model:
-  kind: naive-bayes
-  methods: [corrected, uncorrected{peers}]
-  relevant: [some] # some patterns matter, not all alike; how many, is estimated
-  temperature: {temperature}
-report:
-  parts: {_value(["summary", "data-card", "pair-figure", "pair-table", *PARTS["table"]])}
-"""
-
-
-def _folds(guess: FileGuess, most: int) -> str:
+def folds_block(guess: FileGuess, most: int) -> str:
+    """Return the block `evaluation` with at most so many folds."""
     folds = max(2, min(most, guess.smallest))
     return f"evaluation:\n  folds: {folds} # each is predicted from the others"
 
 
-def _value(value: Any) -> str:
+def yaml_value(value: Any) -> str:
     """Return a value as YAML that reads as the same value."""
     if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(yaml_value, value))}]"
     if not isinstance(value, str):
         return json.dumps(value)
     if PLAIN.fullmatch(value) and value.lower() not in RESERVED:

@@ -160,7 +160,7 @@ def test_what_a_source_of_another_package_finds_wrong_has_its_place(thesiskit):
     said = thesiskit(*run, "--set", "data.source=coinz", code=2)
     assert "data.source: unknown source 'coinz'; did you mean 'coins'?" in said
     said = thesiskit(*run, "--set", "model.kind=logistic", "--set", "model.orders=1", code=2)
-    assert "epistasis, genotypes, table, plink or dice" in said
+    assert "table, epistasis, genotypes, plink or dice" in said
 
 
 def test_another_code_of_a_source_makes_its_cells_again(thesiskit, tmp_path):

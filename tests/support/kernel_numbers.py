@@ -16,11 +16,11 @@ from logistic_cases import NAMES, groups_named
 from thesiskit._kernels.interactions import FORMS
 
 from thesiskit.models import integrals, logistic, mixture, naive_bayes, normal
-from thesiskit.models.interactions import Run, select_patterns
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.patterns import compress_features, compress_sequences
-from thesiskit.models.planes import Planes
 from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, select_by_f, select_features
+from thesiskit.pairs.interactions import Run, select_patterns
+from thesiskit.pairs.planes import Planes
 
 
 def of_naive_bayes() -> Iterator[tuple[str, Any]]:

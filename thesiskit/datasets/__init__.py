@@ -3,11 +3,11 @@
 Each is a `Source` (datasets/source.py), known by the name that a config gives as `data.source`.
 Its module is imported when a config asks for it.  To add one, write its class in a module here,
 and name it below; a package of its own names it in its metadata, under the entry points of
-`thesiskit.datasets`.  What is wrong with data or settings is a DataError everywhere: where it is,
-what is wrong, and what to do.
+`thesiskit.datasets`.  Sources of candidates (thesiskit/registry.py) come last.  What is wrong with
+data or settings is a DataError everywhere: where it is, what is wrong, and what to do.
 """
 
-from thesiskit.registry import Registry
+from thesiskit.registry import Registry, all_candidates
 
 SOURCES = Registry(
     "thesiskit.datasets",
@@ -27,9 +27,7 @@ SOURCES = Registry(
         "tic-tac-toe": "features:TicTacToeData",
         "splice": "published:SpliceData",
         "votes": "published:VotesData",
-        "epistasis": "features:EpistasisData",
-        "genotypes": "features:GenotypesData",
         "table": "features:TableData",
-        "plink": "plink:PlinkData",
     },
+    {name: place for kind in all_candidates() for name, place in kind.sources.items()},
 )

@@ -12,23 +12,20 @@ K_t           values       the symbols of each feature
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, StrictBool, field_validator, model_validator
-from scipy import optimize, special
 
 from thesiskit.blocks import (
     AtLeastTwo,
     CaseGroups,
-    Count,
     Covariates,
     Decimal,
     Positive,
     PositiveNumber,
-    Probability,
     Text,
     Thousands,
     distinct,
@@ -47,13 +44,11 @@ from thesiskit.datasets.source import (
 from thesiskit.datasets.synthetic import (
     draw_real_responses,
     draw_responses,
-    draw_rows,
 )
 from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, list_some, quoted, shorten
 
 Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]
-Frequency = Annotated[float, Field(strict=True, gt=0, lt=1)]
 MISSING_TEXTS = ("", "NA", "?", "nan", "NaN")
 NULL = "\0"  # of Parquet; no text has it
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
@@ -127,99 +122,6 @@ class InteractionData(Source):
             noise=self.noise if continuous else None,
         )
         return table
-
-
-class EpistasisData(Source):
-    """Genotypes, of which two loci matter together and neither alone."""
-
-    family: ClassVar = "features"
-    drawn: ClassVar = True
-
-    source: Literal["epistasis"]
-    cases: Positive
-    """Number of all cases."""
-    noise_features: Count
-    """Number of loci besides the two that matter."""
-    frequency: tuple[Frequency, Frequency] = (0.4, 0.4)
-    """Minor allele frequencies of the two loci that matter."""
-    heritability: Probability = 0.1
-    """Heritability of their penetrance table."""
-    prevalence: Frequency = 0.5
-    """Prevalence of their penetrance table."""
-
-    @property
-    def has_test_set(self) -> bool:
-        return False  # they are divided by k-fold
-
-    @property
-    def sizes(self) -> Sizes:
-        return Sizes(self.cases, self.cases, 2 + self.noise_features, 3)
-
-    def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
-        table, _ = draw_epistasis(rng, **self.model_dump(exclude={"source"}))
-        return table
-
-
-class GenotypesData(Source):
-    """Genotypes of loci, of which some pairs have to do with the response.
-
-    Minor allele frequencies are uniform between 0.05 and 0.5, of the loci that matter between 0.2
-    and 0.5.
-    """
-
-    family: ClassVar = "features"
-    drawn: ClassVar = True
-
-    source: Literal["genotypes"]
-    loci: Positive
-    """Number of loci; the pairs that matter are the first ones."""
-    train: Positive
-    """Number of training cases."""
-    test: Positive
-    """Number of test cases."""
-    pairs: Count = 0
-    """Number of pairs of loci that have to do with the response."""
-    penetrance: Literal["exclusive-or", "threshold", "multiplicative"] = "exclusive-or"
-    """What of a pair matters: whether one of the two loci, and not the other, has a minor allele;
-    whether both have; or the product of their numbers of minor alleles."""
-    effect: PositiveNumber = 0.8
-    """By how much a pair moves the log odds, up or down; of `multiplicative` the standard deviation
-    of this."""
-    haplotype: Positive = 1
-    """So many neighbouring loci are in linkage disequilibrium."""
-    correlation: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
-    """Of neighbouring loci of a haplotype, before alleles are cut from normal variables."""
-
-    @model_validator(mode="after")
-    def _enough(self):
-        if 2 * self.pairs > self.loci:
-            raise ValueError(f"loci: {self.pairs} pairs need {2 * self.pairs} loci")
-        return self
-
-    @property
-    def settings_of_draws(self) -> dict[str, Any]:
-        """What the generator depends on, as it was written in earlier versions."""
-        return {"source": self.source, "settings": [self.model_dump(exclude={"source"})]}
-
-    @property
-    def divided_at(self) -> tuple[int, int | None]:
-        return self.train, self.test
-
-    @property
-    def sizes(self) -> Sizes:
-        return Sizes(self.train, self.test, self.loci, values=3)
-
-    @property
-    def names(self) -> list[str]:
-        pairs = 2 * self.pairs
-        of_pairs = [f"pair{j // 2 + 1}{'ab'[j % 2]}" for j in range(pairs)]
-        return of_pairs + [f"locus{j + 1}" for j in range(pairs, self.loci)]
-
-    def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
-        X, response = draw_genotypes(rng, self)
-        values = [["0", "1", "2"]] * X.shape[1]
-        classes = ["control", "case"]
-        return FeatureTable(X, response, self.names, values, classes, source="drawn genotypes")
 
 
 class TicTacToeData(Source):
@@ -309,164 +211,6 @@ def draw_interactions(
         symbols = []
     source = f"drawn from a model of order {order}"
     return replace(table, response=response, classes=symbols, source=source), expected
-
-
-# ---- two loci that matter together ----
-
-
-def penetrance(
-    rng: np.random.Generator, frequency: tuple[float, float], heritability: float, prevalence: float
-) -> np.ndarray:
-    """Draw P(case | genotypes i, j of two loci), (3, 3), to which no locus adds on its own.
-
-    With g_i and h_j the genotype frequencies, the table is prevalence + D, where sum_j h_j D_ij
-    and sum_i g_i D_ij are 0.  Such D are B C B'^T for any C (2, 2), if the columns of B (3, 2)
-    are orthogonal to 1 under the weights g, and B' likewise under h.  With orthonormal columns
-    the variance of D is the sum of squares of C, and heritability is this variance divided by
-    prevalence (1 - prevalence).
-
-    The direction of C is drawn.  Where it leaves [0, 1] too early, C goes from there towards the
-    corner of the feasible C that has the largest variance, until its variance is as asked: the
-    feasible C are convex.
-
-    Parameters
-    ----------
-    frequency : of the minor allele at each locus; genotypes count it (Hardy-Weinberg).
-
-    Raises
-    ------
-    DataError: a heritability that no table has, with the largest there is.
-    """
-    basis = np.kron(*map(_without_mean, frequency))  # D = basis C, (9, 4)
-
-    def most(c: np.ndarray) -> float:
-        """How many times c still gives probabilities."""
-        with np.errstate(divide="ignore"):
-            room = np.where((d := basis @ c) > 0, 1 - prevalence, prevalence) / np.abs(d)
-        return float(room.min())
-
-    corner = _widest(basis, prevalence)
-    corner = corner * min(most(corner), 1.0)  # against rounding
-    scale = prevalence * (1 - prevalence)
-    largest = (corner @ corner) / scale * (1 + 1e-9)
-    if not 0 < heritability <= largest:
-        raise DataError(
-            f"heritability is {heritability:g}; with frequencies {frequency[0]:g} and "
-            f"{frequency[1]:g} and prevalence {prevalence:g} it must be above 0 and at most "
-            f"{np.floor(1e6 * largest) / 1e6:g}"
-        )
-    variance = heritability * scale
-    c = rng.standard_normal(4)
-    c = c * min(most(c), float(np.sqrt(variance / (c @ c))))
-    if c @ c < variance:
-        # |c + t (corner - c)|^2 = variance at one t in [0, 1]
-        step = corner - c
-        roots = np.roots([step @ step, 2 * c @ step, c @ c - variance])
-        c = c + min(roots.real.max(), 1) * step
-    return np.clip(prevalence + basis @ c, 0, 1).reshape(3, 3)
-
-
-def _hardy_weinberg(frequency: float) -> np.ndarray:
-    return np.array([(1 - frequency) ** 2, 2 * frequency * (1 - frequency), frequency**2])
-
-
-def _without_mean(frequency: float) -> np.ndarray:
-    """Return two functions of a genotype, (3, 2), with mean 0, variance 1 and no covariance."""
-    root = np.sqrt(_hardy_weinberg(frequency))
-    whole, _ = np.linalg.qr(np.column_stack([root, np.eye(3)[:, :2]]))
-    return whole[:, 1:] / root[:, None]
-
-
-def _widest(basis: np.ndarray, prevalence: float) -> np.ndarray:
-    """Return the c (4,) with prevalence + basis c in [0, 1] that has the largest norm.
-
-    It is a corner, where four of the nine probabilities are 0 or 1.
-    """
-    cells = np.array(list(combinations(range(9), 4)))
-    unit = basis / np.linalg.norm(basis, axis=1, keepdims=True)
-    cells = cells[np.abs(np.linalg.det(unit[cells])) > 1e-9]
-    bounds = np.array(list(product([-prevalence, 1 - prevalence], repeat=4)))
-    corners = np.linalg.solve(basis[cells], bounds.T[None]).transpose(0, 2, 1).reshape(-1, 4)
-    table = prevalence + corners @ basis.T
-    corners = corners[((table > -1e-9) & (table < 1 + 1e-9)).all(axis=1)]
-    return corners[np.argmax((corners**2).sum(axis=1))]
-
-
-def draw_epistasis(
-    rng: np.random.Generator,
-    *,
-    cases: int,
-    noise_features: int,
-    frequency: tuple[float, float] = (0.4, 0.4),
-    heritability: float = 0.1,
-    prevalence: float = 0.5,
-) -> tuple[FeatureTable, dict[str, np.ndarray]]:
-    """Draw genotypes (0, 1, 2) of which two, together only, have to do with the response.
-
-    Half of the cases are class 1, in random order.  Features N0, N1, ... have nothing to do with
-    the response, and minor alleles of frequencies uniform on [0.05, 0.5]; P1 and P2 come last.
-
-    Returns
-    -------
-    The table, and what it was drawn with: penetrance (3, 3), as the function of that name returns
-    it, and probability (cases, 2) of each class given the genotypes in such a sample.
-    """
-    if cases < 2 or noise_features < 0:
-        raise DataError(
-            f"cases is {cases} and noise_features {noise_features}; they must be at least 2 and 0"
-        )
-    table = penetrance(rng, frequency, heritability, prevalence)
-    response = rng.permutation(np.arange(cases) % 2).astype(np.int32)
-    likelihood = (
-        np.stack([1 - table, table]) / np.array([1 - prevalence, prevalence])[:, None, None]
-    )
-    population = np.outer(*map(_hardy_weinberg, frequency))
-    pair = draw_rows(rng, (likelihood * population).reshape(2, 9), response)
-    minor = rng.uniform(0.05, 0.5, noise_features)
-    X = np.column_stack([rng.binomial(2, minor, (cases, noise_features)), pair // 3, pair % 3])
-    share = np.bincount(response) / cases
-    probability = likelihood.reshape(2, 9)[:, pair].T * share
-    genotypes = FeatureTable(
-        X.astype(np.int16),
-        response,
-        [*(f"N{j}" for j in range(noise_features)), "P1", "P2"],
-        [["0", "1", "2"] for _ in range(noise_features + 2)],
-        ["control", "case"],
-        source="drawn with two-locus epistasis",
-    )
-    return genotypes, {
-        "penetrance": table,
-        "probability": probability / probability.sum(axis=1, keepdims=True),
-    }
-
-
-def draw_genotypes(rng: np.random.Generator, data: GenotypesData) -> tuple[np.ndarray, np.ndarray]:
-    """Draw genotypes (n, p) of 0, 1 and 2, and responses (n,), a half expected in each class."""
-    n, p = data.train + data.test, data.loci
-    frequency = rng.uniform(0.05, 0.5, p)
-    frequency[: 2 * data.pairs] = rng.uniform(0.2, 0.5, 2 * data.pairs)
-    threshold = special.ndtri(1 - frequency)
-    X = np.zeros((n, p), dtype=np.int16)
-    for _ in range(2):  # two copies of a chromosome
-        z = rng.standard_normal((n, p), dtype=np.float32)
-        for j in range(p if data.correlation else 0):
-            if j % data.haplotype:
-                z[:, j] *= np.sqrt(1 - data.correlation**2)
-                z[:, j] += data.correlation * z[:, j - 1]
-        X += z > threshold
-    odds = np.zeros(n)
-    for pair in range(data.pairs):
-        a, b = X[:, 2 * pair], X[:, 2 * pair + 1]
-        if data.penetrance == "multiplicative":
-            product_of = a * b - (a * b).mean()
-            odds += data.effect * product_of / max(product_of.std(), 1e-9)
-        else:
-            either = (a > 0) != (b > 0) if data.penetrance == "exclusive-or" else (a > 0) & (b > 0)
-            odds += data.effect * (2 * either - 1)
-    # the intercept with which the classes are expected to be equally frequent
-    middle = optimize.brentq(lambda c: special.expit(odds - c).mean() - 0.5, -50, 50)
-    response = (rng.random(n) < special.expit(odds - middle)).astype(np.int32)
-    return X, response
 
 
 # ---- tic-tac-toe ----

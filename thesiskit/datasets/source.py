@@ -342,11 +342,6 @@ class Source(Block):
         return False
 
     @property
-    def names(self) -> list[str]:
-        """What drawn features are called, if patterns of them can be selected; else nothing."""
-        return []
-
-    @property
     def n_models(self) -> int:
         """How many models data sets are drawn from: `replicates` data sets of each in turn."""
         return 1
@@ -359,11 +354,6 @@ class Source(Block):
         """Yield keys of data, or features, that the model does not take."""
         if "transform" in self.model_fields_set and not config.takes_reals:
             yield "data.transform: is for real features. Fix: use model.kind: normal or pool"
-        if config.of_patterns and config.selects and self.drawn and not self.names:
-            yield (
-                f"data.source: {self.source} draws cases for model.kind: logistic; genotypes "
-                "draws them for a selection of patterns"
-            )
         if self.sizes and config.takes_reals and not self.real_features:
             yield (
                 f"data.source: {self.source} draws binary features here; for model.kind: normal "

@@ -46,7 +46,7 @@ from thesiskit.estimators.inputs import (
     symbols,
     threads_for,
 )
-from thesiskit.models import mixture, planes, pool
+from thesiskit.models import mixture, pool
 from thesiskit.models.base import Model, Training, positive, whole
 from thesiskit.models.mixture import COLLAPSED, Mixture
 from thesiskit.models.naive_bayes import NaiveBayes
@@ -96,7 +96,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     model_class: ClassVar[type[Model]]
     random_state: Any
     # of classifiers that have no such parameters
-    n_features, correct, screened, temperature, order = None, True, None, None, None
+    n_features, correct, screened, temperature = None, True, None, None
     transformation = None
     _transform: Transform | None = None
     _attributes: ClassVar[dict[str, str]] = {}  # after fit, by the name in the posterior
@@ -246,9 +246,12 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         indices : return their places in rising order instead.
         """
         check_is_fitted(self)
-        columns = planes.features_of(self.selected_) if self.order else self.selected_
-        support = np.isin(np.arange(self.n_features_in_), columns)
+        support = np.isin(np.arange(self.n_features_in_), self._columns_kept())
         return np.flatnonzero(support) if indices else support
+
+    def _columns_kept(self) -> np.ndarray:
+        """Return the columns that predictions depend on."""
+        return self.selected_
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the features kept, (k,), in the order of the columns of X.
@@ -328,7 +331,7 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
     With `order`, features have any discrete values, as those of InteractionClassifier, and the
     model's features are patterns of them, such as "rs1=2, rs7=0": of all patterns that vary, those
     that correlate best with the response.  The correction counts all others
-    (models/interactions.py).
+    (pairs/interactions.py).
 
     Parameters
     ----------
@@ -364,7 +367,7 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
     ----------
     classes_ : (2,) the two labels; the second is "class 1".
     selected_ : (k,) column indices of the features kept, strongest first; of patterns, their
-        numbers, which models.planes.decode reads.
+        numbers, which pairs.planes.decode reads.
     patterns_ : the k patterns as text, strongest first; None without `order`.
     categories_ : with `order`, p arrays, the values of each feature, sorted.
     gamma_squared_ : Fraction, squared correlation of the weakest feature kept.
@@ -437,7 +440,7 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
         self.patterns_ = None
         if self.order:
             values = [*map(symbols, self.categories_)]
-            self.patterns_ = planes.words(self.selected_, self._names, values)
+            self.patterns_ = self._planes.words(self.selected_, self._names, values)
         return self
 
     def pattern_table(self):
@@ -464,6 +467,13 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
             {"pattern": self.patterns_} | counts
             | {"odds ratio": ratio[:, 0], "corrected": ratio[:, 1], "relevant": self.relevance_}
         )  # fmt: skip
+
+    @property
+    def _planes(self) -> Any:
+        """Patterns of features, which few need."""
+        from thesiskit.pairs import planes
+
+        return planes
 
     def _check_options(self) -> None:
         super()._check_options()
@@ -493,32 +503,37 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
         if not self.order:
             return super()._packed(X)
         instead = ", or use NormalClassifier, which takes real values as they are"
-        most = planes.MOST_VALUES
+        most = self._planes.MOST_VALUES
         self.categories_ = find_categories(X, self._names, most, instead)
         return encode(X, self._names, self.categories_)
 
     def _select(self, table, y, rng) -> Selection | FSelection:
         if not self.order:
             return super()._select(table, y, rng)
-        selector = Selector(
+        from thesiskit.pairs.selector import PatternSelector
+
+        selector = PatternSelector(
             int(self.n_features or 0),
             order=int(self.order),
             disjoint=bool(self.disjoint),
             ld=self.ld,
             at_most=self.n_features == DEFAULT_KEPT,
         )
-        return selector.select_patterns(planes.Planes.pack(table, y), rng)
+        return selector.select_patterns(self._planes.Planes.pack(table, y), rng)
+
+    def _columns_kept(self) -> np.ndarray:
+        return self._planes.features_of(self.selected_) if self.order else self.selected_
 
     def _kept(self, table, selected) -> np.ndarray:
         if not self.order:
             return super()._kept(table, selected)
-        return planes.express(selected, table)
+        return self._planes.express(selected, table)
 
     def _kept_of(self, X) -> np.ndarray:
         if not self.order:
             return super()._kept_of(X)
         check_is_fitted(self)
-        return planes.express(self.selected_, self._codes(X))
+        return self._planes.express(self.selected_, self._codes(X))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

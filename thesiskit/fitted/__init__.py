@@ -37,8 +37,8 @@ from thesiskit.fitted.file import EXPORT, check_writable, read_model, write_mode
 from thesiskit.fitted.inputs import Inputs, distinct
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays, marked
-from thesiskit.models.covariates import Covariates
 from thesiskit.models.likeness import MOST_DISCRETE, UNLIKE, Likeness
+from thesiskit.registry import candidates_of
 
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
@@ -71,7 +71,7 @@ class FittedModel:
     cases: int
     codes: np.ndarray | None = field(default=None, repr=False)
     likeness: Likeness | None = field(default=None, repr=False)
-    covariates: Covariates | None = field(default=None, repr=False)
+    covariates: Any = field(default=None, repr=False)
 
     @property
     def classes(self) -> list[str]:
@@ -397,18 +397,21 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     codes = arrays.get("codes")
     with_codes = {} if codes is None else {"codes": codes}
     arms: dict[str, FittedArm] = {}
+    candidates = candidates_of(source.family)
+    selecting = SelectedArm if candidates is None else candidates.load("arm")
     for number, about in enumerate(header["arms"]):
         if about["kind"] == "process":
             raise ValueError("it has a Gaussian process, which is no longer read")
         own_arrays = marked(arrays, f"arm-{number}/") | with_codes
-        arm = ARMS.get(about["kind"], SelectedArm).restore(about, own_arrays, inputs)
+        arm_class = ARMS.get(about["kind"]) or selecting
+        arm = arm_class.restore(about, own_arrays, inputs)
         arms[arm.name] = arm
     if not arms:
         raise ValueError("it has no arms")
     if likeness is not None and source.family == "table":
         check(all(np.isin(arm.selected, likeness.kept).all() for arm in arms.values()))
     numbers, first = marked(arrays, "covariates/"), None
-    if names := getattr(source, "covariates", ()):
-        first = Covariates.restored(numbers, len(names))
+    if (names := getattr(source, "covariates", ())) and candidates is not None:
+        first = candidates.load("covariates").restored(numbers, len(names))
     cases, experiment = int(header["cases"]), str(header["experiment"])
     return FittedModel(experiment, source, inputs, arms, cases, codes, likeness, first)

@@ -24,7 +24,6 @@ from thesiskit.models.packed import Transform, check_transform
 from thesiskit.models.patterns import PATTERNS
 from thesiskit.models.peers import Task
 from thesiskit.models.pipeline import Fitted
-from thesiskit.models.planes import features_of
 from thesiskit.models.temperature import Temperature
 
 EXACT = "enumeration"  # a kind that older files have for a mixture
@@ -140,8 +139,7 @@ class SelectedArm(FittedArm):
         self.takes_bits = model.takes == "bits"
 
     def columns(self, inputs: Inputs) -> np.ndarray:
-        of_patterns = self.takes_bits and inputs.family == "features"
-        return features_of(self.selected) if of_patterns else self.selected
+        return self.selected
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
         table = self.table(inputs, cases, bits=self.takes_bits)
@@ -155,6 +153,13 @@ class SelectedArm(FittedArm):
             )
         return {"probability": self.fitted.predict(table)}
 
+    @classmethod
+    def checked(cls, inputs: Inputs, selected: np.ndarray, *, bits: bool) -> np.ndarray:
+        """Return what is selected; ValueError for what samples do not have."""
+        if inputs.family != "table":
+            raise ValueError("its cases have no features to select")
+        return inputs.checked(selected, bits=bits)
+
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         about, arrays = self.fitted.model.saved(self.fitted.posterior)
         if temperature := self.fitted.temperature:
@@ -165,12 +170,10 @@ class SelectedArm(FittedArm):
     def restore(cls, about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "SelectedArm":
         kind, tau = about["kind"], about.get("tau", 1.0)
         offset = np.array(about.get("offset", np.zeros(len(inputs.classes))), dtype=float)
-        if inputs.family == "sequences":
-            raise ValueError("its cases have no features to select")
         check(isinstance(tau, float) and 1 <= tau < LARGEST)
         check(offset.shape == (len(inputs.classes),) and (np.abs(offset) < LARGEST).all())
         model_class = MODELS["mixture" if kind == EXACT else kind]
-        selected = inputs.checked(arrays["selected"], bits=model_class.takes == "bits")
+        selected = cls.checked(inputs, arrays["selected"], bits=model_class.takes == "bits")
         model, posterior = model_class.restored(about, arrays, selected, len(inputs.classes))
         temperature = None if tau == 1 and not offset.any() else Temperature(tau, offset)
         transform = restored_transform(about, arrays, len(selected), inputs)

@@ -17,10 +17,9 @@ from thesiskit.datasets.tables import of_frame
 from thesiskit.errors import DataError, list_some, quoted
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
-from thesiskit.models.likeness import indicators
+from thesiskit.models.likeness import MOST_DISCRETE, Likeness, indicators
 from thesiskit.models.packed import above, find_missing, read_columns
 from thesiskit.models.patterns import PATTERNS, Groups
-from thesiskit.models.planes import decode, express
 
 NONE = np.empty(0, dtype=np.intp)
 
@@ -79,10 +78,8 @@ class Inputs:
     def table(self, cases: np.ndarray, selected: np.ndarray, *, bits: bool) -> np.ndarray:
         """Return some features of cases (T, p), (T, k), or 1 where they are above thresholds.
 
-        NaN is a missing value, also among bits.  Of discrete features bits are patterns.
+        NaN is a missing value, also among bits.
         """
-        if bits and self.family == "features":
-            return express(selected, cases)
         block = read_columns(cases, selected)
         if not bits:
             return block
@@ -96,16 +93,18 @@ class Inputs:
         # genotypes that are packed in their file are unpacked
         return indicators(cases[:, :], self.n_values) if self.family == "features" else cases
 
+    def likeness(
+        self, codes: np.ndarray, y: np.ndarray, groups: np.ndarray | None
+    ) -> Likeness | None:
+        """Return what new samples of discrete features are compared with; None of too many."""
+        if self.width > MOST_DISCRETE:
+            return None
+        return Likeness.of(self.compared(codes), y, NONE, groups, least=1 / len(y))
+
     def checked(self, selected: np.ndarray, *, bits: bool) -> np.ndarray:
         """Return columns (k,) of a model file; ValueError for what `table` cannot take."""
         selected = selected.astype(np.intp)
         check(len(np.unique(selected)) == selected.size)
-        if bits and self.family == "features":
-            check(selected.ndim == 1 and (selected > 0).all())
-            feature, value = decode(selected)
-            check((feature[:, 2] >= 0).all() and (feature < self.width).all())
-            check((value < np.append(self.n_values, 0)[feature])[feature >= 0].all())
-            return selected
         check(selected.ndim == 1 and ((selected >= 0) & (selected < self.width)).all())
         check(not bits or np.isin(selected, self.columns).all())  # these have thresholds
         return selected

@@ -936,7 +936,7 @@ class Method:
     size : a number of features, "all", or a threshold.
     of : how many features there were before the table was filtered, 0 for as many as the table has;
         None where it was not, or where the methods of this selection do not ask.
-    disjoint : whether each discrete feature is in one pattern.
+    form : of the selection, where its candidates can be selected in several.
     transform : of the real features, "none" of a method that takes bits.
 
     Of patterns:
@@ -964,7 +964,7 @@ class Method:
     sampler: str = ""
     size: int | str | float = "all"
     of: int | None = None
-    disjoint: bool = False
+    form: str = ""
     transform: str = NO_TRANSFORM
 
     @property

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.models.base import Model, Training
-from thesiskit.models.interactions import Run, select_patterns
 from thesiskit.models.packed import PackedFeatures, Transform
-from thesiskit.models.planes import Planes
 from thesiskit.models.selection import (
     FSelection,
     Screened,
@@ -34,7 +32,6 @@ class Selector:
     threshold : the |COR| that all selected features exceed.
     prefiltered : what is known of a table whose features somebody else selected.
     ties : see `selection.select_features`.
-    order, disjoint, ld : of patterns, see `interactions.select_patterns`.
     at_most : select all features that vary where they are fewer than n_features.
     """
 
@@ -42,9 +39,6 @@ class Selector:
     threshold: Fraction | float | str | None = None
     prefiltered: Screened | None = None
     ties: str = "exact"
-    order: int = 2
-    disjoint: bool = False
-    ld: float | None = None
     at_most: bool = False
 
     def select_bits(
@@ -89,25 +83,6 @@ class Selector:
             cases=rows,
             prefiltered=self.prefiltered,
             at_most=self.at_most,
-        )
-
-    def select_patterns(
-        self, planes: Planes, rng: np.random.Generator, run: Run | None = None
-    ) -> Selection:
-        """Select patterns of discrete features, by the planes of the training samples.
-
-        run : how patterns are counted.  Raises as `interactions.select_patterns` does.
-        """
-        return select_patterns(
-            planes,
-            self.n_features,
-            rng,
-            order=self.order,
-            threshold=self.threshold,
-            disjoint=self.disjoint,
-            ld=self.ld,
-            at_most=self.at_most,
-            run=run or Run(),
         )
 
 

@@ -3,12 +3,14 @@
 import difflib
 import re
 from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from thesiskit.defaults import RESIDUAL
 from thesiskit.errors import ConfigError
+from thesiskit.registry import Candidates, all_candidates, candidates_of
 from thesiskit.report import (
     chains,
     claims,
@@ -68,7 +70,6 @@ TEST_SET = Need("a test set", lambda c: c["scheme"] == "test-set")
 TESTS = Need("test cases", lambda c: c["scheme"] != "none")
 ARROWS = Need("data.arrows", lambda c: bool(c["data"] and c["data"].get("arrows")))
 DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
-PATTERNS = Need("patterns of discrete features", lambda c: bool(c.get("of_patterns")))
 SELECTION = Need(
     "a selection of features, for another model than logistic",
     lambda c: c["selection"] is not None and c["model"]["kind"] != "logistic",
@@ -131,7 +132,6 @@ class Part(NamedTuple):
         return re.sub(r" \(fig-[^)]*\)", "", said)  # labels of the thesis
 
 
-_PATTERNS = (DATA, SELECTION, PATTERNS, RELEVANT, KNOWN)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
@@ -139,8 +139,6 @@ PARTS: dict[str, Part] = {
     "selected-features": Part(posteriors.selected_table, (DATA, SELECTION, KEPT)),
     "pool-features": Part(posteriors.pool_table, (DATA, SELECTION, POOL)),
     "relevance": Part(posteriors.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN)),
-    "pair-table": Part(posteriors.pair_table, _PATTERNS),
-    "pair-figure": Part(posteriors.pair_figure, _PATTERNS),
     "screened-answers": Part(
         predicted.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN)
     ),
@@ -198,9 +196,22 @@ PARTS: dict[str, Part] = {
 }
 
 
+def _of_candidates(kind: Candidates) -> dict[str, Part]:
+    """Return the parts that show what the correction does to candidates that were selected."""
+
+    def met(config: dict[str, Any]) -> bool:
+        return candidates_of(config.get("candidates")) == kind
+
+    needs = (DATA, SELECTION, Need(f"a selection of {kind.unit}s", met), RELEVANT, KNOWN)
+    return {name: Part(resolve_name(place), needs) for name, place in kind.parts.items()}
+
+
+for _candidates in all_candidates():
+    PARTS |= _of_candidates(_candidates)
 OWN = (
     "summary", "data-card", "screened-answers", "relevance", "temperature-table",
-    "pair-table", "pair-figure", "selected-features", "pool-features", "predictions",
+    *(name for kind in all_candidates() for name in kind.parts),
+    "selected-features", "pool-features", "predictions",
 )  # fmt: skip
 FIRST = (  # in this order, before others of OWN, where a config begins with them
     "summary", "data-card", "classifier-table", "differences-table", "reliability-figure",

@@ -26,6 +26,7 @@ from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
 from thesiskit.models.peers import NONE, OURS, Method, from_columns
 from thesiskit.models.temperature import summarise_losses
+from thesiskit.registry import Candidates, candidates_of
 from thesiskit.report import metrics
 from thesiskit.report.layout import kept_words, read_yaml, size_words
 from thesiskit.report.metrics import Score, Tested
@@ -132,7 +133,12 @@ class Record:
     @property
     def unit(self) -> str:
         """What is selected: features, or patterns of them."""
-        return "pattern" if self.config.get("of_patterns") else "feature"
+        return "feature" if self.candidates is None else self.candidates.unit
+
+    @property
+    def candidates(self) -> Candidates | None:
+        """What is selected, None where it is columns of a table, or nothing."""
+        return candidates_of(self.config.get("candidates"))
 
     @cached_property
     def patterns(self) -> dict[int, str]:

@@ -73,11 +73,9 @@ def _asked_of_features(record: Record) -> str:
         text = f"To which class does a case belong: {listed(class_names, 'or')}"
     column = config["data"].get("response") if config["own"] else None
     text += f" (the column {column} of {config['data']['path']})?" if column else "?"
-    selection, of = config["selection"], f"{record.used:,} features"
-    if config.get("of_patterns"):
-        order, number = selection.get("order", 1), int(record.selection["n_features"][0])
-        pattern_words = f"at most {order} of {of}" if order > 1 else f"one of {of}"
-        of = f"{number:,} patterns of {pattern_words}"
+    selection, of, how = config["selection"], f"{record.used:,} features", ""
+    if record.candidates is not None:
+        of, how = record.candidates.load("question")(record, of)
     if selection["features"]:
         sizes = [f"{size:,}" for size in selection["features"] if size != "all"]
         basis = f"all {of}"
@@ -87,15 +85,12 @@ def _asked_of_features(record: Record) -> str:
     else:
         limits = listed([f"{limit:g}" for limit in selection["thresholds"]])
         basis = f"those of {of} whose correlation with it exceeds {limits} in training cases"
-    disjoint = selection.get("disjoint", [False])
-    if True in disjoint:
-        basis += " (each feature in one pattern" + (" or in several)" if False in disjoint else ")")
     model = config.get("model_words", "the model")  # results of before do not say
     corrected = {"corrected": "with", "uncorrected": "without"}
     methods = config["model"]["methods"]
     corrections = " and ".join(corrected[name] for name in corrected if name in methods)
     return (
-        f"{text} This is predicted from {basis}, by {model} {corrections} the correction for "
+        f"{text} This is predicted from {basis}{how}, by {model} {corrections} the correction for "
         "this selection."
     )
 
@@ -238,10 +233,10 @@ def _columns(record: Record) -> list[tuple[str, str]]:
             (pairs + bits, "with two values, taken as real ones"),
             (constant, "with one value only, which are left out"),
         ]
-    if record.config.get("of_patterns"):
+    if record.candidates is not None:
         kinds = [(reals, "with more than two values"), (bits, "with two"), kinds[-1]]
     words = "; ".join(f"{count:,} {kind}" for count, kind in kinds if count) or "none"
-    title = "values" if record.real or record.config.get("of_patterns") else "made binary"
+    title = "values" if record.real or record.candidates else "made binary"
     return [("missing values", f"{missing:,}" if missing else "none"), (title, words)]
 
 

@@ -26,11 +26,11 @@ from thesiskit.fitted.arms import (
     SelectedArm,
     match_name,
 )
-from thesiskit.fitted.inputs import NONE, Inputs
+from thesiskit.fitted.inputs import Inputs
 from thesiskit.models.chains import unmixed
-from thesiskit.models.covariates import Covariates
-from thesiskit.models.likeness import MOST_DISCRETE, Likeness
-from thesiskit.models.peers import PEERS, Task
+from thesiskit.models.likeness import Likeness
+from thesiskit.models.peers import PEERS
+from thesiskit.registry import candidates_of
 from thesiskit.study.cells import CellBlock
 from thesiskit.study.design import KEY
 from thesiskit.study.experiment import Experiment, Watch
@@ -189,17 +189,18 @@ class AllCases(Experiment):
 
 
 def _selecting(work: SelectionWork, block: CellBlock) -> FittedModel:
-    design = work.design
-    table, patterns = design.tables[0], work.config.of_patterns
+    config, design = work.config, work.design
+    assert config.data is not None
+    table, candidates = design.tables[0], candidates_of(config.data.family)
+    arm_class = SelectedArm if candidates is None else candidates.load("arm")
     arms: dict[str, FittedArm] = {}
     kept = [np.empty(0, dtype=np.intp)]
     for arm in work.fitted_arms.values():
         (pair,) = work.pairs(arm, block)
         stored = block.read("fit", arm.name)
         if arm.method in PEERS:
-            kind, *sizes = stored.pop("task").tolist()
-            classes, keep = map(int, sizes)
-            task = Task(kind, classes, keep, pair[0].n_values or ())
+            *_, keep = stored.pop("task").tolist()
+            task = pair[0].task(arm.method, int(keep))
             features = np.arange(pair[0].reals()[0].shape[1])
             columns = pair[0].of_table(features).astype(np.intp)
             arms[arm.name] = PeerArm(
@@ -208,24 +209,15 @@ def _selecting(work: SelectionWork, block: CellBlock) -> FittedModel:
             continue
         fitted = work.fitted(stored, 0, arm, pair, block)
         selected = pair[0].of_table(fitted.selected).astype(np.intp)
-        arms[arm.name] = SelectedArm(arm.name, replace(fitted, selected=selected))
-        kept += [selected] if fitted.model.takes == "bits" and not patterns else []
-    columns = np.unique(np.concatenate(kept)).astype(np.intp)
-    config = work.config
-    assert config.data is not None
+        arms[arm.name] = arm_class(arm.name, replace(fitted, selected=selected))
+        kept += [selected] if fitted.model.takes == "bits" else []
     X, y = table.features, table.response
     if len(design.tables) > 1:
         X = np.concatenate([part.features for part in design.tables])
         y = np.concatenate([part.response for part in design.tables])
-    if patterns:
-        keys = ("classes", "features", "values", "alleles")
-        about = {key: getattr(design.stored[0], key) for key in keys}
-        inputs = Inputs.restore("features", about, {})
-        first = None if design.covariates is None else Covariates.of(design.covariates, y)
-        likeness = _of_codes(inputs, X, y, design.case_groups)
-        return FittedModel(
-            config.experiment, config.data, inputs, arms, len(y), None, likeness, first
-        )
+    if candidates is not None:
+        return candidates.load("model")(work, arms, X, y)
+    columns = np.unique(np.concatenate(kept)).astype(np.intp)
     about = {"names": table.names, "classes": table.classes, "coding": table.coding}
     about |= {"width": X.shape[1]}
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
@@ -234,16 +226,6 @@ def _selecting(work: SelectionWork, block: CellBlock) -> FittedModel:
     imitated = as_if_new(config, pair[0].transformed(NO_TRANSFORM), X, y)
     likeness = Likeness.of(X, y, taken, design.case_groups, imitated=imitated)
     return FittedModel(config.experiment, config.data, inputs, arms, len(y), likeness=likeness)
-
-
-def _of_codes(
-    inputs: Inputs, codes: Any, y: np.ndarray, groups: np.ndarray | None
-) -> Likeness | None:
-    """Return what new cases of discrete features are compared with; None of too many features."""
-    if inputs.width > MOST_DISCRETE:
-        return None
-    known = inputs.compared(codes)
-    return Likeness.of(known, y, NONE, groups, least=1 / len(y))
 
 
 # ---- chapter 3 ----
@@ -275,7 +257,7 @@ def _of_patterns(work: PatternWork, block: CellBlock) -> FittedModel:
     if patterns.kind == "features":
         y = cases.train_response if cases.classes else np.zeros(n, dtype=int)
         groups = None if cases.groups is None else cases.groups[:n]
-        likeness = _of_codes(inputs, cases.train, y, groups)
+        likeness = inputs.likeness(cases.train, y, groups)
     assert work.config.data is not None
     return FittedModel(
         work.config.experiment, work.config.data, inputs, arms, n, cases.train, likeness

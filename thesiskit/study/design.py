@@ -8,7 +8,7 @@ a model of real features needs no bits, and one of binary features no real numbe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
@@ -24,7 +24,6 @@ from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.defaults import NO_TRANSFORM, RESIDUAL
 from thesiskit.errors import DataError, pluralise, quoted, shorten
 from thesiskit.models.base import OWN
-from thesiskit.models.interactions import Run
 from thesiskit.models.packed import (
     PackedFeatures,
     Transform,
@@ -34,9 +33,8 @@ from thesiskit.models.packed import (
     median_thresholds,
     read_columns,
 )
-from thesiskit.models.peers import PEERS
+from thesiskit.models.peers import BITS, PEERS, REALS, Method, Task
 from thesiskit.models.pipeline import Selector
-from thesiskit.models.planes import Planes, express
 from thesiskit.models.selection import (
     FSelection,
     Selection,
@@ -62,9 +60,7 @@ class Split:
     `response` (n,) holds the classes of all cases, from 0; `train` and `test` are row numbers.
     Where most columns were left out before anything else, `columns` are those that are features, of
     `width`.  `case_groups` (n,) are numbers of groups of
-    cases that folds keep together, None where each case is alone.  `covariates` (n, q) are numbers
-    that are no features, or None.  Where features are discrete, `n_values` (p,) says how many
-    values each has, `reals` are their codes, and what is selected is patterns.
+    cases that folds keep together, None where each case is alone.
 
     bits : returns the binary features of all cases; real ones are cut at their medians.
     reals : returns the features as they were read or drawn, tables (., p) one below the other, or
@@ -83,8 +79,6 @@ class Split:
     reals: Callable[[], tuple[np.ndarray, ...]]
     columns: np.ndarray | None = None
     case_groups: np.ndarray | None = None
-    n_values: Sequence[int] | None = None
-    covariates: np.ndarray | None = None
     transform: str = NO_TRANSFORM
     _forms: dict[str, Split] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -111,8 +105,6 @@ class Split:
 
     def values(self, columns: np.ndarray, cases: np.ndarray, takes: str) -> np.ndarray:
         """Return some features of some cases, (cases, columns), as "bits" or "reals"."""
-        if self.n_values is not None:
-            return express(columns, self.codes[cases])
         if takes == "bits":
             return self.bits().unpack(columns, cases)
         return np.concatenate([read_columns(table, columns) for table in self.features])[cases]
@@ -154,17 +146,6 @@ class Split:
             **changes,
         )
 
-    @cached_property
-    def codes(self) -> Any:
-        """The codes of discrete features of all cases, (n, p)."""
-        tables = self.reals()
-        return tables[0] if len(tables) == 1 else np.concatenate(tables)
-
-    @cached_property
-    def planes(self) -> Planes:
-        """The discrete features of the training cases, of which patterns are selected."""
-        return Planes.pack(self.codes, self.response, self.train)
-
     def training_rows(self) -> np.ndarray:
         """Return real features, of which the first rows are all cases up to the last that trains.
 
@@ -174,19 +155,33 @@ class Split:
         inside = self.train.max(initial=0) < len(first)
         return first if inside else np.concatenate(self.features)
 
-    def select(
-        self, selector: Selector, takes: str, rng: np.random.Generator, run: Run | None = None
-    ) -> Selection | FSelection:
-        """Select "bits", "reals" or patterns by the training samples.
+    def selector(self, config: Config, method: Method, **options: Any) -> Selector:
+        """Return what selects the features of a method, with the options of any selector."""
+        return Selector(**options)
 
-        Memory-mapped tables are not copied.
-        """
-        if self.n_values is not None:
-            return selector.select_patterns(self.planes, rng, run)
+    def select(
+        self, selector: Selector, takes: str, rng: np.random.Generator
+    ) -> Selection | FSelection:
+        """Select "bits" or "reals" by the training samples; memory-mapped tables are not copied."""
         if takes == "bits":
             return selector.select_bits(self.bits(), self.response, rng, self.train)
         table = self.training_rows()
         return selector.select_reals(table, self.response[: len(table)], rng, self.train)
+
+    def task(self, method: str, k: int) -> Task:
+        """Return what a third-party method is asked for; k : how many features it may keep."""
+        return Task(REALS if REALS in PEERS[method].takes else BITS, self.classes, k)
+
+    def table(self, task: Task) -> np.ndarray:
+        """Return the features of all cases that a task is about."""
+        if task.kind == BITS:
+            return self.bits().unpack(np.arange(len(self.bits())))
+        tables = self.features
+        return tables[0] if len(tables) == 1 else np.concatenate(tables)
+
+    def adjusted(self, p: np.ndarray) -> np.ndarray:
+        """Return probabilities of the test cases, given what else is known of them."""
+        return p
 
 
 def pack_drawn(data: Drawn) -> PackedFeatures:
@@ -287,7 +282,7 @@ class Design:
         """The table of the config, then its test table; none for simulated data."""
         if self.data.drawn:
             return []
-        return [table.as_table() if self.config.of_patterns else table for table in self.stored]
+        return self.stored
 
     @cached_property
     def stored(self) -> list[Any]:
@@ -357,12 +352,11 @@ class Design:
         texts = {name: np.array(values, dtype=str) for name, values in said.items()}
         if self.case_groups is not None:
             texts["case_groups"] = self.case_groups
-        if self.config.of_patterns:
-            many = np.array([*map(len, first.values)])
-            missing = sum(table.missing for table in self.tables)
-            kinds = [(many == 2).sum(), 0, (many > 2).sum(), (many < 2).sum(), missing]
-            return texts | {"columns": np.array(kinds)} | arrays
-        return texts | {"columns": count_columns(*self._features)} | arrays
+        return texts | {"columns": self.count_columns()} | arrays
+
+    def count_columns(self) -> np.ndarray:
+        """Count the kinds of columns of the tables, and missing values, as `count_columns` does."""
+        return count_columns(*self._features)
 
     def _divisions(self, replicates: range) -> dict[str, np.ndarray]:
         """Return response, fold and group of replicates of the tables."""
@@ -453,9 +447,7 @@ class Design:
             fold = np.where(np.arange(len(response)) < n, -1, 0).astype(np.int32)
             group = self._groups(data.train.features.shape[1], replicate)
             row = {"response": response, "fold": fold, "group": group, "alpha": data.alpha}
-            # real features are drawn again where they are needed: they would fill the disk
-            real = self.config.takes_reals or self.config.of_patterns
-            rows.append(row if real else {"words": pack_drawn(data).words} | row)
+            rows.append({"words": pack_drawn(data).words} | row if self.stores_bits else row)
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def drawn(self, replicate: int) -> Drawn:
@@ -463,15 +455,16 @@ class Design:
         rng = generator(self.config.seed, "data", self.data.settings_of_draws, replicate)
         priors = SelectionPriors(**self.config.first_model.priors_of_draws)
         with self.config.wrong_data():
-            if not self.config.of_patterns:
-                return self.data.draw(rng, priors)
-            whole = self.data.draw(rng).as_table()
-        at = self.data.sizes.train  # type: ignore[union-attr]
-        train, test = (
-            replace(whole, features=whole.features[rows], response=whole.response[rows])
-            for rows in (slice(at), slice(at, None))
-        )
-        return Drawn(train, test, float("nan"), {})
+            return self.draw_from(rng, priors)
+
+    def draw_from(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
+        """Draw data from the source."""
+        return self.data.draw(rng, priors)
+
+    @property
+    def stores_bits(self) -> bool:
+        """Whether drawn features are stored; real ones, drawn again, would fill the disk."""
+        return not self.config.takes_reals
 
     # ---- splits ----
 
@@ -483,7 +476,6 @@ class Design:
     ) -> Iterator[Split]:
         """Yield the splits of a block, in the order of replicate, fold and group."""
         groups = self.config.evaluation.feature_groups
-        n_values = [*map(len, self.named[1])] if self.config.of_patterns else None
         for b, replicate in enumerate(replicates):
             response, fold, group = (arrays[name][b] for name in ("response", "fold", "group"))
             words = arrays["words"][b] if "words" in arrays else None
@@ -494,9 +486,9 @@ class Design:
                 cut_there = cache(partial(bits, train))
                 split = Split(
                     replicate, 0, f, response, train, test, len(group), cut_there, reals,
-                    case_groups=self.case_groups, n_values=n_values,
-                    covariates=self.covariates,
+                    case_groups=self.case_groups,
                 )  # fmt: skip
+                split = self.split(split)
                 for g in range(groups):
                     columns = np.flatnonzero(group == g)
                     part = split
@@ -504,22 +496,9 @@ class Design:
                         part = split.take_columns(columns, group=g, width=len(columns))
                     yield keep_best(self.config, part, at_most=divided is not each_fold)
 
-    @cached_property
-    def covariates(self) -> np.ndarray | None:
-        """Numbers of all cases of the tables that are no features, (n, q); None without any."""
-        if not self.tables or not self.tables[0].covariates:
-            return None
-        parts = [np.column_stack([*table.covariates.values()]) for table in self.tables]
-        return np.concatenate(parts)
-
-    @cached_property
-    def named(self) -> tuple[list[str], list[list[str]]]:
-        """The names of discrete features, and of the values of each."""
-        if not self.data.drawn:
-            return self.tables[0].names, self.tables[0].values
-        assert self.data.sizes is not None
-        values = [str(value) for value in range(self.data.sizes.values)]
-        return self.data.names, [values] * len(self.data.names)
+    def split(self, split: Split) -> Split:
+        """Return a split as features are selected in it."""
+        return split
 
     def _bits(
         self, replicate: int, n: int, words: np.ndarray | None, train: np.ndarray
@@ -540,7 +519,7 @@ class Design:
         if not self.data.drawn:  # truth values become numbers without a copy
             tables = self._features
             return tuple(table.view(np.uint8) if table.dtype == bool else table for table in tables)
-        if self.data.real_features or self.config.of_patterns:
+        if self.data.real_features or not self.stores_bits:
             drawn = self.drawn(replicate)
             return drawn.train.features, drawn.test.features
         packed = bits(np.arange(0))  # they are drawn as bits
@@ -593,7 +572,7 @@ class Design:
         """What the user should know about the tables, a line each."""
         if not self.tables:
             return []
-        methods, n_folds = self.config.model.methods, self.config.evaluation.folds
+        n_folds = self.config.evaluation.folds
         notes = self.config.check_tables(self.stored) if self.data.own else []
         notes = [*notes, *(note for table in self.tables for note in table.notes)]
         if self.config.scheme == "k-fold" and self.folds < n_folds:
@@ -613,14 +592,16 @@ class Design:
             why = next(filter(None, map(too_few, self._training_counts())), "")
             if why:
                 notes.append(f"model.temperature: a training set has none, because {why}")
-        if any(table.missing for table in self.tables) and not self.config.of_patterns:
-            notes += [
-                f"for {name}, a missing value counts as the {peer.filled} of its feature in "
-                "the training set"
-                for name, peer in PEERS.items()
-                if name in methods
-            ]
-        return notes
+        return notes + (self.notes_of_missing() if any(t.missing for t in self.tables) else [])
+
+    def notes_of_missing(self) -> list[str]:
+        """Return what third-party methods do with missing values, a line each."""
+        return [
+            f"for {name}, a missing value counts as the {peer.filled} of its feature in "
+            "the training set"
+            for name, peer in PEERS.items()
+            if name in self.config.model.methods
+        ]
 
     def check(self) -> None:
         """Raise ConfigError for a transform of other values, or a threshold too large."""

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from thesiskit.config import Config
 from thesiskit.errors import ConfigError, ResultsError, UserError, memory_text
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, sweep, write_text
+from thesiskit.registry import all_candidates, candidates_of
 from thesiskit.report.layout import changed, csv_text
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts, parts_without_tests, stage_rows
@@ -28,7 +29,9 @@ from thesiskit.study.cells import Cell, Graph, Needs, Work, digest
 from thesiskit.study.workers import Workers
 
 # what writes a report
-PAGE = ("thesiskit.report.page",), ("report/templates", "report/thesis")
+_PLACES = [place for kind in all_candidates() for place in kind.parts.values()]
+_REPORTS = dict.fromkeys(place.partition(":")[0] for place in _PLACES)
+PAGE = ("thesiskit.report.page", *_REPORTS), ("report/templates", "report/thesis")
 ROWS = {"select": "selected-features.csv", "predict": "predictions.csv"}  # beside the stages
 Watch = Callable[[Iterable, int, str], Iterable]
 
@@ -297,4 +300,7 @@ def open_work(config: Config, folder: Path) -> Work:
         kind = "without_data:LatticeWork"
     else:
         kind = "selecting:SelectionWork" if config.selects else "patterns:PatternWork"
+        candidates = candidates_of(config.data.family)
+        if candidates is not None and config.selects:
+            return candidates.load("work")(config, folder)
     return resolve_name(f"thesiskit.study.{kind}")(config, folder)

@@ -29,8 +29,6 @@ from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared
 from thesiskit.models.peers import Task
-from thesiskit.models.pipeline import Selector
-from thesiskit.models.planes import Planes, features_of
 from thesiskit.models.temperature import numbered, summarise_losses, together
 from thesiskit.study.cells import Cell, CellBlock, Needs, Unfinished, Work, generator
 from thesiskit.study.design import excess_log_loss
@@ -153,10 +151,13 @@ class PatternDesign:
 
         Where features are selected, at most so many are kept.
         """
-        sizes, selection = self._sizes_of_data, self.config.selection
-        if selection is None or not selection.features:
-            return sizes
-        return replace(sizes, width=min(sizes.width, int(selection.features[0]) * selection.order))
+        sizes, selection = self._sizes_of_data, self._selection
+        return replace(sizes, width=selection.most_columns(sizes.width)) if selection else sizes
+
+    @property
+    def _selection(self) -> Any:
+        """The block of a selection whose features the model takes; None where it takes all."""
+        return self.config.selection
 
     @property
     def _sizes_of_data(self) -> Sizes:
@@ -277,7 +278,7 @@ class PatternDesign:
             )
         test_X, test_y, test_ids = _rows(last, test)
         patterns: Any = PATTERNS[data.family].like(last)
-        if config.selection is not None:
+        if self._selection is not None:
             features = self._selected(X, y, division)
             patterns, X, test_X = patterns.take(features), X[:, features], test_X[:, features]
         groups = None
@@ -292,15 +293,8 @@ class PatternDesign:
 
     def _selected(self, X: np.ndarray, y: np.ndarray, division: int) -> np.ndarray:
         """Return the features of the patterns that are selected in training cases."""
-        block = self.config.selection
-        assert block is not None
-        threshold = str(block.thresholds[0]) if block.thresholds else None
-        n_features = None if threshold else int(block.features[0])  # type: ignore[index]
-        disjoint, order = block.disjoint[0], block.order
-        selector = Selector(n_features, threshold, order=order, disjoint=disjoint, ld=block.ld)
-        rng = generator(self.config.seed, "ties", division)
-        selection = selector.select_patterns(Planes.pack(X, y), rng)
-        features, order = features_of(selection.selected), max(self.model.orders)
+        features = self._selection.columns(X, y, generator(self.config.seed, "ties", division))
+        order = max(self.model.orders)
         if len(features) < order:
             raise self.config.wrong(
                 "selection.features",
@@ -388,7 +382,9 @@ class PatternWork(Work):
 
     @property
     def modules(self) -> tuple[str, ...]:
-        return (*super().modules, MODELS[self.model.kind].__module__)
+        block = self.config.selection
+        selecting = () if block is None else (type(block).__module__,)
+        return (*super().modules, MODELS[self.model.kind].__module__, *selecting)
 
     @property
     def data_digest(self) -> str:

@@ -28,7 +28,6 @@ from thesiskit.defaults import (
     LEAST_CHOSEN,
     NO_TRANSFORM,
     OLD_SAMPLERS,
-    PATTERN_PI,
     TEMPERED,
 )
 from thesiskit.errors import DataError, UserError
@@ -36,12 +35,9 @@ from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import OTHERS, OWN, SOFTENED, Arrays, Model, Training, pack_relevance
 from thesiskit.models.chains import marked
-from thesiskit.models.covariates import Covariates
-from thesiskit.models.interactions import Run, forecast
 from thesiskit.models.packed import read_columns
-from thesiskit.models.peers import BITS, FEATURES, NONE, PEERS, REALS, Method, Task, as_columns
-from thesiskit.models.pipeline import Fitted, Selector
-from thesiskit.models.planes import Planes, check_values, decode, words
+from thesiskit.models.peers import BITS, FEATURES, NONE, PEERS, REALS, Method, as_columns
+from thesiskit.models.pipeline import Fitted
 from thesiskit.models.selection import (
     FSelection,
     LeftOut,
@@ -62,7 +58,7 @@ from thesiskit.study.design import (
 )
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
-WHOLE, DISJOINT = "l2-logistic", "disjoint"
+WHOLE = "l2-logistic"
 # peers that take all features as they are: one arm, whatever the sizes
 WHOLE_METHODS = tuple(
     name for name in peers.names(BITS, REALS, FEATURES) if not PEERS[name].selects
@@ -72,8 +68,6 @@ STREAMS = {new: old for old, new in OLD_SAMPLERS.items()}  # names in random str
 OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
 OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant", "unit")
 OF_SPLITS = ("tau", "tau_errors", "seconds", "inner_losses")  # of predictions
-FEW, PART = 20_000, 2048  # features of which pairs are screened in seconds, and of a forecast
-MOST_PAIRS = 10  # of features whose cells are counted
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 
 
@@ -100,9 +94,9 @@ def methods(config: Config) -> list[Method]:
     sizes = config.selection.features or config.selection.thresholds or []
     transforms = getattr(config.data, "transform", [NO_TRANSFORM])
     suffixes = {kind: "" if kind == NO_TRANSFORM else f" {kind}" for kind in transforms}
-    for transform, size, disjoint in product(suffixes, sizes, config.selection.disjoint):
+    for transform, size, form in product(suffixes, sizes, config.selection.forms):
         label = str(size) if config.selection.features else f"|COR| > {size}"
-        label += (f" {DISJOINT}" if disjoint else "") + suffixes[transform]
+        label += (f" {form}" if form else "") + suffixes[transform]
         origins = [None] if prefiltered is None else prefiltered.of or [0]
         # a selection as it is, and as the correction has it: one for each `of` of a list
         plain = (label, origins[0] if len(origins) == 1 else None)
@@ -117,7 +111,7 @@ def methods(config: Config) -> list[Method]:
             analyses = [("complete", variant, options) for variant in variants]
         else:
             analyses += third_party
-        base = Method(size=size, disjoint=disjoint, transform=transform)
+        base = Method(size=size, form=form, transform=transform)
         for name, variant, pairs in analyses:
             corrected = OTHERS.get(name, ("", name))[1] == "corrected"
             analysis = replace(base, method=name, variant=variant)
@@ -145,9 +139,7 @@ def methods(config: Config) -> list[Method]:
 # ---- selecting ----
 
 
-def select(
-    config: Config, splits: Iterable[Split], unfinished: Unfinished, *, first: bool
-) -> Arrays:
+def select(config: Config, splits: Iterable[Split], *, first: bool) -> Arrays:
     """Return the arrays of the select stage; the first block has correlations to draw, too.
 
     Where selection.screened.keep leaves columns out before, columns (splits, keep) are the others,
@@ -159,40 +151,19 @@ def select(
     selectors, takes = selections(config), "reals" if config.takes_reals else "bits"
     for split in splits:
         columns += [] if split.columns is None else [split.columns]
-        if split.n_values is None:  # before the clock starts
-            _ = split.reals() if config.takes_reals else split.bits()
+        _ = split.reals() if config.takes_reals else split.bits()  # before the clock starts
         for method in selectors:
-            if split.n_values is not None:
-                selection, took = _screened(config, split, method, unfinished, len(selections_made))
-                selections_made.append(selection)
-                seconds.append(took)
-                continue
             started = time.process_time()
             selections_made.append(
                 select_one(config, split.transformed(method.transform), method, takes)
             )
             seconds.append(time.process_time() - started)
-        takes_bits = not config.takes_reals and not config.of_patterns
-        if first and not arrays and config.scheme == "test-set" and takes_bits:
+        if first and not arrays and config.scheme == "test-set" and not config.takes_reals:
             arrays = _both_correlations(split)
     if columns:
         arrays["columns"] = np.array(columns, dtype=np.int32)
     labels = np.array([method.label for method in selectors])
     return arrays | {"label": labels} | pack_selections(selections_made, np.array(seconds))
-
-
-def _screened(
-    config: Config, split: Split, method: Method, unfinished: Unfinished, place: int
-) -> tuple[Any, float]:
-    """Return a selection of patterns and its seconds; one that was stopped goes on."""
-    if place not in unfinished.fits:
-        running = unfinished.begin(place)
-        alone = config.replicates == 1  # then no other cell needs a processor
-        run = Run(None if alone else 1, running.watch, running.saved)
-        selection = select_one(config, split, method, BITS, run=run)
-        unfinished.finish(pack_selections([selection], running.seconds[None]))
-    fit = unfinished.fits[place]
-    return unpack_selections(fit)[0], float(fit["seconds"][0])
 
 
 def select_one(
@@ -202,11 +173,11 @@ def select_one(
     takes: str,
     *,
     at_most: bool = False,
-    run: Run | None = None,
+    **options: Any,
 ) -> Selection | FSelection:
     """Select features for an arm as a model takes them, "bits" or "reals".
 
-    run : how patterns of discrete features are screened.
+    options : of the selector of the split.
     at_most : keep all features that vary where they are fewer than asked for, as they may be
         in a part of a training set.
     """
@@ -220,20 +191,20 @@ def select_one(
     size = None if block.thresholds or method.size == "all" else int(method.size)
     if method.size == "all" and (real or prefiltered is None):  # else None says that all are kept
         size, at_most = split.width, True
-    selector = Selector(
-        size,
+    selector = split.selector(
+        config,
+        method,
+        n_features=size,
         threshold=str(method.size) if block.thresholds else None,
         prefiltered=prefiltered,
         ties=block.ties,
-        order=block.order,
-        disjoint=method.disjoint,
-        ld=block.ld,
         at_most=at_most,
+        **options,
     )
     # which of equal features are kept
     rng = generator(config.seed, "ties", *split.place, str(method.size))
     try:
-        return split.select(selector, takes, rng, run=run or Run(threads=1))
+        return split.select(selector, takes, rng)
     except DataError:
         raise
     except UserError as error:
@@ -260,34 +231,6 @@ def as_if_new(config: Config, split: Split, X: np.ndarray, y: np.ndarray) -> np.
     imitated = np.array(X, dtype=float)
     imitated[:, selection.selected] = draws[: len(y)]
     return imitated
-
-
-def _cells(split: Split, arrays: Arrays, names: list[str], values: list[list[str]]) -> Arrays:
-    """Count the values of pairs of features, those of the best patterns of the first training set.
-
-    pair_feature (m, 2) and pair_value (m, 2, V) are words, of which those of a feature with fewer
-    values are empty; cells (m, V, V, 2) are cases in each class.
-    """
-    labels = arrays["label"]
-    label = np.repeat(labels, np.diff(arrays["offset"][: len(labels) + 1]))
-    apart = np.char.find(label, DISJOINT) >= 0  # pairs of one good feature and others say little
-    columns = np.flatnonzero(apart | ~apart.any())
-    best = columns[np.argsort(-arrays["correlation"][columns], kind="stable")]
-    features = decode(arrays["selected"][best])[0]
-    of_two = features[(features[:, 0] < 0) & (features[:, 1] >= 0), 1:]
-    pairs = np.array([*dict.fromkeys(map(tuple, of_two.tolist()))][:MOST_PAIRS]).reshape(-1, 2)
-    V = max(map(len, values))
-    cells = np.zeros((len(pairs), V, V, 2), dtype=np.int32)
-    for counts, pair in zip(cells, pairs, strict=True):
-        a, b = (split.codes[split.train, f] for f in pair)
-        present = (a >= 0) & (b >= 0)
-        np.add.at(counts, (a[present], b[present], split.response[split.train][present]), 1)
-    symbols = [[[*values[f], *[""] * (V - len(values[f]))] for f in pair] for pair in pairs]
-    return {
-        "pair_feature": np.array([[names[f] for f in pair] for pair in pairs], dtype=str),
-        "pair_value": np.array(symbols, dtype=str),
-        "cells": cells,
-    }
 
 
 def _both_correlations(split: Split) -> Arrays:
@@ -372,13 +315,15 @@ class SelectionWork(Work):
         and to predict new cases those of others, too.
     """
 
+    design_class = Design
+
     def __init__(self, config: Config, folder: Path):
         super().__init__(config, folder)
         self.model, self.kind = config.model, MODELS[config.model.kind]
         names = [name for name in self.model.methods if name in OTHERS]
         self.others = {name: MODELS[OTHERS[name][0]] for name in names}
         assert config.data is not None
-        self.design = Design(config, folder)
+        self.design = self.design_class(config, folder)
         self.stages = ("simulate", "select", "fit", "predict")
         if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
@@ -408,9 +353,6 @@ class SelectionWork(Work):
         lost = [
             word for word, model in self.others.items() if count > (model.most_classes or count)
         ]
-        rivals = [name for name in self.model.methods if name not in OWN]
-        if rivals and self.design.covariates is not None:
-            notes.append(f"data.covariates: {', '.join(rivals)}: without them")
         if lost:
             notes.append(
                 f"model.methods: {', '.join(lost)}: no predictions where there are more than two "
@@ -431,9 +373,7 @@ class SelectionWork(Work):
 
     @property
     def described(self) -> dict[str, Any]:
-        patterns = {"of_patterns": True} if self.config.of_patterns else {}
-        about = {"model_words": self.kind.words, "takes": self.kind.takes}
-        return super().described | about | patterns
+        return super().described | {"model_words": self.kind.words, "takes": self.kind.takes}
 
     # ---- arms ----
 
@@ -442,10 +382,7 @@ class SelectionWork(Work):
         with self._named():
             if arm.method in self.others:
                 return self.others[arm.method].with_priors_of(self.config.first_model)
-            model = self.kind.of(self.model, arm.variant, arm.relevant)
-            # of millions of patterns a few are relevant
-            few = self.config.of_patterns and "pi" not in self.model.model_fields_set
-            return replace(model, pi=PATTERN_PI) if few else model  # type: ignore[type-var]
+            return self.kind.of(self.model, arm.variant, arm.relevant)
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -505,8 +442,6 @@ class SelectionWork(Work):
             problem = too_many(self.config, table.features.shape[1])
             if problem:
                 raise self.config.wrong(*problem.split(": ", 1))
-        if self.config.of_patterns:
-            check_values(*design.named)
         problem = two_classes(self.config, design.n_classes)
         if self.kind.most_classes == 2 and problem:
             raise self.config.wrong(*problem.split(": ", 1))
@@ -570,29 +505,11 @@ class SelectionWork(Work):
                 needed.memory += DRAWS * sizes.train * sizes_selected[arm.label] * 8
             fits = splits + self.chooses * replicates * groups * PAIRS
             needed.iterations += fits * iterations
-        if config.of_patterns:
-            # features that are used once, or skipped, take a second walk
-            ld = config.selection is not None and config.selection.ld is not None
-            walks = sum(2 if method.disjoint or ld else 1 for method in selections(config))
-            needed.screening = splits * walks * self._seconds_of_screening(p)
         needed.disk += sum(sizes_of_fits)
         needed.memory += (
             max(sizes_of_fits, default=0) if self.kind.has_chains else sum(sizes_of_fits)
         )
         return needed
-
-    def _seconds_of_screening(self, p: int) -> float:
-        """Return about how long a screening of p discrete features takes a processor."""
-        block = self.config.selection
-        assert block is not None
-        if p < FEW ** (2 / block.order):  # it takes seconds
-            return 0.0
-        design = self.design
-        table = design.drawn(0).train if design.data.drawn else design.tables[0]
-        part = min(p, PART)  # pairs, or triples, are counted from this
-        planes = Planes.pack(np.asarray(table.features[:, :part]), table.response)
-        _, seconds = forecast(planes, block.order, Run(threads=1))
-        return seconds * (p / part) ** block.order
 
     # ---- making it ----
 
@@ -600,14 +517,7 @@ class SelectionWork(Work):
         if cell.stage == "simulate":
             return self.design.draw(block.replicates)
         if not cell.arm:
-            splits = self._splits(block)
-            arrays = select(self.config, splits, unfinished, first=block.number == 0)
-            if self.config.of_patterns:
-                named = self.design.named
-                arrays["pattern"] = np.array(words(arrays["selected"], *named), dtype=str)
-                if block.number == 0:
-                    arrays |= _cells(next(self._splits(block)), arrays, *named)
-            return arrays
+            return self.select(block, unfinished)
         arm = self.all_arms[cell.arm]
         if cell.stage == "predict":
             return self._predict(arm, block)
@@ -636,7 +546,12 @@ class SelectionWork(Work):
         tested |= {name: tested[name].swapaxes(0, 1) for name in OF_SPLITS if name in tested}
         return tested
 
-    def _splits(self, block: CellBlock) -> Iterator[Split]:
+    def select(self, block: CellBlock, unfinished: Unfinished) -> Arrays:
+        """Return the arrays of the select stage."""
+        return select(self.config, self.splits(block), first=block.number == 0)
+
+    def splits(self, block: CellBlock) -> Iterator[Split]:
+        """Yield the splits of a block."""
         return self.design.splits(block.replicates, block.load("simulate"))
 
     def pairs(self, arm: Method, block: CellBlock) -> Iterator[Pair]:
@@ -644,7 +559,7 @@ class SelectionWork(Work):
         labels = [method.label for method in selections(self.config)]
         # what takes all features has no selection of its own
         place = 0 if arm.method in WHOLE_METHODS else labels.index(arm.label)
-        splits = (split.transformed(arm.transform) for split in self._splits(block))
+        splits = (split.transformed(arm.transform) for split in self.splits(block))
         return zip(splits, self._selected(block)[place :: len(labels)], strict=True)
 
     def _fit(self, model: Model, arm: Method, block: CellBlock) -> Arrays:
@@ -670,13 +585,13 @@ class SelectionWork(Work):
                 soft = softened[-1].expected  # NaN without a temperature
                 promised.append(expected if np.isnan(soft) else soft)
         arrays = model.pack(posteriors)
-        arrays |= pack_relevance(posteriors) if arm.relevant == "some" else {}
-        if self.config.of_patterns and arm.relevant == "some":
-            arrays["odds_ratio"] = np.concatenate(
-                [posterior.odds_ratios for posterior in posteriors]
-            )
+        arrays |= self.pack_relevance(posteriors) if arm.relevant == "some" else {}
         arrays |= {"promised": np.array(promised)} if promised else {}
         return arrays | _as_arrays(softened) | {"seconds": np.array(seconds)}
+
+    def pack_relevance(self, posteriors: list[Any]) -> Arrays:
+        """Return what posteriors have where some features are relevant, as arrays."""
+        return pack_relevance(posteriors)
 
     def _sample(
         self,
@@ -719,7 +634,8 @@ class SelectionWork(Work):
     def _fit_peer(self, arm: Method, block: CellBlock) -> Arrays:
         """Return what a method of others learns of all cases, as `peers.fit` returns it."""
         ((split, selection),) = self.pairs(arm, block)
-        task, table = _task_of(arm.method, split, len(selection.selected))
+        task = split.task(arm.method, len(selection.selected))
+        table = split.table(task)
         rng = generator(self.config.seed, arm.method, *split.place)
         peers.load([arm.method])
         train, seed = split.train, int(rng.integers(2**31))
@@ -789,7 +705,7 @@ class SelectionWork(Work):
                 )
                 losses.setdefault(place, []).append(loss)
         summaries = []
-        for split in self._splits(block):
+        for split in self.splits(block):
             part = int(parts[split.replicate][split.test[0]])
             place = (split.replicate, split.group, part)
             summaries.append(summarise_losses(losses.get(place, [])))
@@ -826,8 +742,8 @@ class SelectionWork(Work):
             return peers.l2_logistic(
                 blocks, train, y[train], split.test, seed, split.classes, groups
             )
-        task, table = _task_of(method, split, k)
-        task = replace(task, groups=groups)
+        task = replace(split.task(method, k), groups=groups)
+        table = split.table(task)
         p = peers.fit_predict(method, task, table[train], y[train], table[split.test], seed)
         return p[:, 1] if split.classes == 2 else p
 
@@ -862,19 +778,5 @@ def _predict(fitted: Fitted, values: np.ndarray, split: Split) -> np.ndarray:
 
     values : (T, k) of the selected features.
     """
-    p = fitted.predict(values)
-    if split.covariates is not None:
-        first = Covariates.of(split.covariates[split.train], split.response[split.train])
-        p = first.adjusted(p, split.covariates[split.test])
+    p = split.adjusted(fitted.predict(values))
     return p[:, 1] if p.shape[1] == 2 else p
-
-
-def _task_of(method: str, split: Split, k: int) -> tuple[Task, np.ndarray]:
-    """Return what a method of others is asked for, and the table of all cases that it takes."""
-    if split.n_values is not None:
-        return Task(FEATURES, split.classes, k, split.n_values), np.asarray(split.codes[:, :])
-    task = Task(REALS if REALS in PEERS[method].takes else BITS, split.classes, k)
-    if task.kind == BITS:
-        return task, split.bits().unpack(np.arange(len(split.bits())))
-    tables = split.features
-    return task, tables[0] if len(tables) == 1 else np.concatenate(tables)

@@ -13,11 +13,11 @@ from plink_files import write_plink as write
 
 from thesiskit.config import load_config
 from thesiskit.datasets import SOURCES, checking
-from thesiskit.datasets.plink import Genotypes, read_plink
 from thesiskit.datasets.source import MISSING
 from thesiskit.errors import DataError
 from thesiskit.fitted import load_model
-from thesiskit.models.interactions import Planes
+from thesiskit.pairs.interactions import Planes
+from thesiskit.pairs.plink import Genotypes, read_plink
 
 
 def drawn(n, p, seed=0):
@@ -59,7 +59,7 @@ def test_bits_that_stand_behind_the_last_case_are_nothing(tmp_path):
 def test_what_is_asked_for_is_what_an_array_has(tmp_path, monkeypatch):
     X = drawn(30, 23)
     lazy = read_plink(write(tmp_path / "a.bed", X)).X
-    monkeypatch.setattr("thesiskit.datasets.plink.BLOCK", 100)  # several parts
+    monkeypatch.setattr("thesiskit.pairs.plink.BLOCK", 100)  # several parts
     some, mask = np.array([7, 3, 3, 29]), np.arange(30) % 3 == 1
     assert np.array_equal(lazy[5], X[5])
     for rows in (slice(None), slice(4, 20, 3), some, mask, 5, [1, 2], np.arange(0)):
@@ -359,8 +359,8 @@ MEMORY = """\
 import resource, sys
 from pathlib import Path
 import numpy as np
-from thesiskit.datasets.plink import read_plink
-from thesiskit.models.interactions import Planes
+from thesiskit.pairs.plink import read_plink
+from thesiskit.pairs.interactions import Planes
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 Planes.pack(np.arange(12).reshape(6, 2) % 3, np.arange(6) % 2)

@@ -7,7 +7,7 @@ import pytest
 import reference_interactions as twin
 
 from thesiskit._kernels import interactions as kernel
-from thesiskit.models.planes import Planes, encode
+from thesiskit.pairs.planes import Planes, encode
 
 ALL = range(len(kernel.FORMS))
 

@@ -10,11 +10,11 @@ from commands import arrays, invoke, must_fail, run
 from thesiskit.config import load_config
 from thesiskit.defaults import PATTERN_PI
 from thesiskit.files import Results
-from thesiskit.models.interactions import select_patterns
 from thesiskit.models.naive_bayes import NaiveBayes, fit
-from thesiskit.models.planes import Planes, words
+from thesiskit.pairs.interactions import select_patterns
+from thesiskit.pairs.planes import Planes, words
+from thesiskit.pairs.report import pair_figure
 from thesiskit.report.layout import kept_words, size_words
-from thesiskit.report.posteriors import pair_figure
 from thesiskit.study.experiment import Experiment
 
 TABLE = """
@@ -180,7 +180,7 @@ model: { relevant: [some] }
 report: { parts: [pair-table] }
 """
     (tmp_path / "a.yaml").write_text(text)
-    must_fail(invoke("run", tmp_path / "a.yaml"), "pair-table needs patterns of discrete features")
+    must_fail(invoke("run", tmp_path / "a.yaml"), "pair-table needs a selection of patterns")
 
 
 def test_labels_in_words():

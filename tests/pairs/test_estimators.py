@@ -12,9 +12,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from thesiskit.defaults import PATTERN_PI
 from thesiskit.errors import UserError
 from thesiskit.estimators import NaiveBayesClassifier
-from thesiskit.models.interactions import select_patterns
 from thesiskit.models.naive_bayes import NaiveBayes, fit, predict, rates_of
-from thesiskit.models.planes import Planes, decode, express
+from thesiskit.pairs.interactions import select_patterns
+from thesiskit.pairs.planes import Planes, decode, express
 
 SUBTRACTS = {  # not from tables of whole numbers, but from those that may have missing values
     "check_positive_only_tag_during_fit": "the check subtracts a mean: values are then real"

@@ -18,11 +18,11 @@ from thesiskit.defaults import PATTERN_PI
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results
 from thesiskit.models import chains, naive_bayes
-from thesiskit.models.covariates import Covariates
-from thesiskit.models.interactions import select_patterns
-from thesiskit.models.planes import Planes, express, words
 from thesiskit.models.selection import squared_correlation
-from thesiskit.study import selecting
+from thesiskit.pairs import work
+from thesiskit.pairs.covariates import Covariates
+from thesiskit.pairs.interactions import select_patterns
+from thesiskit.pairs.planes import Planes, express, words
 from thesiskit.study.all_cases import AllCases
 from thesiskit.study.experiment import Experiment
 
@@ -158,12 +158,10 @@ def test_new_cases_are_predicted_from_the_results_and_from_a_file(tmp_path):
         other = new.assign(rs0=new["rs0"].replace("TT", "AA"))
         if "logistic" not in arm:
             kept = model.arms[arm]
-            table_of = model.inputs.table(model._cases(new), kept.selected, bits=True)
+            table_of = kept.table(model.inputs, model._cases(new), bits=True)
             assert (
                 np.isnan(table_of[0]).sum()
-                <= np.isnan(
-                    model.inputs.table(model._cases(other), kept.selected, bits=True)[0]
-                ).sum()
+                <= np.isnan(kept.table(model.inputs, model._cases(other), bits=True)[0]).sum()
             )
 
 
@@ -353,9 +351,9 @@ def test_a_logistic_model_needs_enough_features(tmp_path):
 
 
 def test_a_long_screening_needs_yes(tmp_path, monkeypatch):
-    monkeypatch.setattr(selecting, "FEW", 10)
-    monkeypatch.setattr(selecting, "PART", 512)
-    monkeypatch.setattr(selecting, "forecast", lambda planes, order, run: (planes.p, 100.0))
+    monkeypatch.setattr(work, "FEW", 10)
+    monkeypatch.setattr(work, "PART", 512)
+    monkeypatch.setattr(work, "forecast", lambda planes, order, run: (planes.p, 100.0))
     path = _written(
         tmp_path, DRAWN.replace("loci: 30", "loci: 600").replace("cates: 2", "cates: 4")
     )
@@ -384,4 +382,4 @@ def test_too_many_values_and_classes_are_refused_by_name(tmp_path):
 
 
 def test_columns_that_are_numbers_have_no_patterns(tmp_path):
-    must_fail(invoke("run", "null", "--set", "selection.order=2"), "is for discrete features")
+    must_fail(invoke("run", "null", "--set", "selection.order=2"), "selection.order: unknown key")

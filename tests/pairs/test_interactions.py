@@ -8,12 +8,12 @@ import pytest
 import reference_interactions as twin
 
 from thesiskit.errors import UserError
-from thesiskit.models import interactions
-from thesiskit.models import planes as planes_module
-from thesiskit.models.interactions import Run, forecast, select_patterns
 from thesiskit.models.packed import PackedFeatures
-from thesiskit.models.planes import Planes, decode, encode, express
 from thesiskit.models.selection import select_features
+from thesiskit.pairs import interactions
+from thesiskit.pairs import planes as planes_module
+from thesiskit.pairs.interactions import Run, forecast, select_patterns
+from thesiskit.pairs.planes import Planes, decode, encode, express
 
 
 def drawn(seed, n, p, values=(2, 3, 4), missing=0.0, alike=0.0):

@@ -44,7 +44,6 @@ import numpy as np
 from thesiskit._kernels import interactions as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import UserError
 from thesiskit.models.base import splitmix64
-from thesiskit.models.planes import LANES, MOST_VALUES, Planes, count_bits, decode, encode
 from thesiskit.models.selection import (
     AT,
     BELOW,
@@ -59,6 +58,7 @@ from thesiskit.models.selection import (
     squared_correlation,
     squares,
 )
+from thesiskit.pairs.planes import LANES, MOST_VALUES, Planes, count_bits, decode, encode
 
 MOST_PATTERNS = 2e13
 MOST_ABOVE = 5_000_000  # patterns above a threshold

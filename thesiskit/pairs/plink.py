@@ -23,6 +23,7 @@ from thesiskit.datasets import reading
 from thesiskit.datasets.reading import shown
 from thesiskit.datasets.source import MISSING, FeatureTable, Source
 from thesiskit.errors import DataError, list_some, pluralise, shorten
+from thesiskit.pairs.genotypes import CLASSES, GENOTYPES
 
 MAGIC = b"\x6c\x1b\x01"  # the last one: locus after locus
 COPIES = np.array([2, MISSING, 1, 0], dtype=np.int8)  # of A1, by two bits
@@ -31,7 +32,6 @@ UNPACKED = np.ascontiguousarray(COPIES[np.arange(256)[:, None] >> np.arange(0, 8
 OF_BYTE = UNPACKED.view(np.uint32)[:, 0]
 TURNED = np.array([2, 1, 0, MISSING], dtype=np.int8)  # copies of the other allele; -1 is the last
 BLOCK = 1 << 22  # genotypes that are unpacked together
-GENOTYPES, CLASSES = ["0", "1", "2"], ["control", "case"]
 UNKNOWN = ("NA", "nan", "-9")  # of covariates
 FAM = "family, case, father, mother, sex and phenotype"
 BIM = "chromosome, name, distance, position and two alleles"

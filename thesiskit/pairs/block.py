@@ -1,0 +1,105 @@
+"""The block `selection` of a config, where patterns of discrete features are selected."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field, StrictBool, model_serializer
+
+from thesiskit.blocks import Each
+from thesiskit.config import SelectionBlock
+from thesiskit.models.base import OWN
+from thesiskit.models.peers import FEATURES, names
+from thesiskit.pairs.planes import Planes, features_of
+from thesiskit.pairs.selector import DISJOINT, PatternSelector
+
+
+class PatternSelection(SelectionBlock):
+    """How many patterns of discrete features to keep."""
+
+    more_classes: ClassVar = "logistic"
+
+    order: Annotated[int, Field(strict=True, ge=1, le=3)] = 1
+    """Of discrete features: candidates are all patterns of at most so many features, such as
+    `rs1=2, rs7=0`, and those that are kept are the features of the model."""
+    disjoint: Each[StrictBool] = [False]
+    """Of discrete features: whether each is used once, by the pattern with the largest correlation,
+    so that patterns do not say the same thing twice. `[true, false]` compares both."""
+    ld: Annotated[float, Field(strict=True, gt=0, lt=1)] | None = None
+    """Of discrete features: skip those whose squared correlation with a feature of a better pattern
+    is above this, as loci are in linkage disequilibrium."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, handler: Any) -> dict[str, Any]:
+        dumped, unused = handler(self), {"order": 1, "disjoint": [False], "ld": None}
+        return {
+            key: entry for key, entry in dumped.items() if key not in unused or entry != unused[key]
+        }
+
+    @property
+    def forms(self) -> Sequence[str]:  # type: ignore[override]
+        """In how many ways patterns are selected, in words."""
+        return [DISJOINT if disjoint else "" for disjoint in self.disjoint]
+
+    def too_large(self, p: int, groups: int) -> str:
+        """Return nothing: there are more patterns than features."""
+        return ""
+
+    def incompatibilities(self, config: Any) -> Iterator[str]:
+        """Yield what cannot be done where patterns of discrete features are selected."""
+        if not config.selects:
+            yield from self._unfit_for_logistic(config)
+            return
+        for method in config.model.methods:
+            if method not in (*OWN, *names(FEATURES)):
+                yield (
+                    f"model.methods: {method} takes no discrete features; choose from "
+                    f"{', '.join(names(FEATURES))}"
+                )
+        if config.model.kind != "naive-bayes":
+            yield (
+                "data.source: patterns of discrete features are selected for model.kind: "
+                "naive-bayes; or give model.kind: logistic, which takes them all"
+            )
+        if "all" in (self.features or ()):
+            yield "selection.features: there are too many patterns to keep all; give a number"
+        if self.screened is not None or config.evaluation.feature_groups != 1:
+            key = "selection.screened" if self.screened else "evaluation.feature_groups"
+            yield f"{key}: is not for patterns of discrete features; leave it out"
+        if self.ties != "exact":
+            yield "selection.ties: ties of patterns are counted exactly; leave it out"
+        if config.drawn and not hasattr(config.data, "names"):
+            yield (
+                f"data.source: {config.data.source} draws cases for model.kind: logistic; "
+                "genotypes draws them for a selection of patterns"
+            )
+
+    def _unfit_for_logistic(self, config: Any) -> Iterator[str]:
+        """Yield what cannot be done where a logistic model takes the features of patterns."""
+        if config.model.continuous:
+            yield "selection: is for discrete features and classes; leave it out"
+        sizes = [*(self.features or ()), *(self.thresholds or ())]
+        if len(sizes) != 1 or "all" in sizes or len(self.disjoint) > 1:
+            yield "selection.features: a logistic model needs one selection; give one number"
+        if self.screened is not None:
+            yield "selection.screened: a logistic model corrects for no screening; leave it out"
+        if "all" in config.model.orders:
+            yield "model.orders: how many features are kept is not known before; give a number"
+
+    # ---- for logistic models: the features of the patterns ----
+
+    def most_columns(self, width: int) -> int:
+        """Return how many of `width` features can be kept at most."""
+        return min(width, int(self.features[0]) * self.order) if self.features else width
+
+    def columns(self, codes: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return the features of the patterns that are selected, ascending.
+
+        codes (n, p) and classes y (n,) are those of training cases.
+        """
+        threshold = str(self.thresholds[0]) if self.thresholds else None
+        n_features = int(self.features[0]) if self.features else None
+        selector = PatternSelector(
+            n_features, threshold, order=self.order, disjoint=self.disjoint[0], ld=self.ld
+        )
+        return features_of(selector.select_patterns(Planes.pack(codes, y), rng).selected)
