@@ -39,7 +39,7 @@ TINY = {
         "report": {"parts": ["score-table"]},
     },
     "normal": {
-        "data": {"source": "normal", "features": 20, "train": [6, 6], "test": 4},
+        "data": {"source": "breast-cancer"}, "evaluation": {"scheme": "holdout"},
         "selection": {"features": [2]},
         "model": {"kind": "normal"},
         "report": {"parts": ["score-table"]},
@@ -248,10 +248,6 @@ KEYS = {
         "model.samplers": Listed(Word(("collapsed", "gibbs", "approximate", "enumeration"))),
     },
     "normal": {
-        "data.features": Whole(1, (20, 30)),
-        "data.train": Listed(Whole(1), 2, 20, twice=True, good=([6, 6], [7, 5])),
-        "data.ratio": Number(words=("prior",), good=(1, 0.5)),
-        "data.shape": Number(words=("prior", "none"), good=(3,)),
         "model.class_prior": either(Number(good=(1, 2.5)), Listed(Number(), 2, twice=True)),
         "model.relevant": RELEVANT,
         "model.temperature": TEMPERATURE,

@@ -39,7 +39,8 @@ title: Small
 about: A test.
 replicates: 4
 block: 2
-data: { source: normal, features: 40, train: [8, 9, 7], test: 9 }
+data: { source: breast-cancer }
+evaluation: { scheme: holdout }
 selection: { features: [2] }
 model: { kind: normal, temperature: [none, residual] }
 report: { parts: [score-table] }

@@ -78,7 +78,7 @@ ONE = Need("one selection, other than all", lambda c: len(_sizes(c)) == 1 and SO
 SCREENED = Need("selection.screened", lambda c: bool(c["selection"] and c["selection"]["screened"]))
 SEVERAL = Need(
     "several numbers in selection.screened.of",
-    lambda c: SCREENED.met(c) and len(c["selection"]["screened"]["of"] or []) > 1,
+    lambda c: SCREENED.met(c) and len(c["selection"]["screened"]["of"]) > 1,
 )
 KEPT = Need(
     "a selection other than all, or selection.screened", lambda c: SOME.met(c) or SCREENED.met(c)

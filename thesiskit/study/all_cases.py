@@ -201,13 +201,13 @@ def _selecting(work: SelectionWork, block: CellBlock) -> FittedModel:
             classes, keep = map(int, sizes)
             task = Task(kind, classes, keep, pair[0].n_values or ())
             features = np.arange(pair[0].reals()[0].shape[1])
-            columns = pair[0].of_table(features).astype(np.intp)
+            columns = features.astype(np.intp)
             arms[arm.name] = PeerArm(
                 arm.name, arm.method, task, columns, stored, pair[0].fitted_transform
             )
             continue
         fitted = work.fitted(stored, 0, arm, pair, block)
-        selected = pair[0].of_table(fitted.selected).astype(np.intp)
+        selected = fitted.selected.astype(np.intp)
         arms[arm.name] = SelectedArm(arm.name, replace(fitted, selected=selected))
         kept += [selected] if fitted.model.takes == "bits" and not patterns else []
     columns = np.unique(np.concatenate(kept)).astype(np.intp)

@@ -60,11 +60,10 @@ class Split:
     """One training set with its test cases.
 
     `response` (n,) holds the classes of all cases, from 0; `train` and `test` are row numbers.
-    Where most columns were left out before anything else, `columns` are those that are features, of
-    `width`.  `case_groups` (n,) are numbers of groups of
-    cases that folds keep together, None where each case is alone.  `covariates` (n, q) are numbers
-    that are no features, or None.  Where features are discrete, `n_values` (p,) says how many
-    values each has, `reals` are their codes, and what is selected is patterns.
+    `width` counts the features.  `case_groups` (n,) are numbers of groups of cases that folds keep
+    together, None where each case is alone.  `covariates` (n, q) are numbers that are no features,
+    or None.  Where features are discrete, `n_values` (p,) says how many values each has, `reals`
+    are their codes, and what is selected is patterns.
 
     bits : returns the binary features of all cases; real ones are cut at their medians.
     reals : returns the features as they were read or drawn, tables (., p) one below the other, or
@@ -81,7 +80,6 @@ class Split:
     width: int
     bits: Callable[[], PackedFeatures]
     reals: Callable[[], tuple[np.ndarray, ...]]
-    columns: np.ndarray | None = None
     case_groups: np.ndarray | None = None
     n_values: Sequence[int] | None = None
     covariates: np.ndarray | None = None
@@ -141,10 +139,6 @@ class Split:
             return tables
         return tuple(map(self.fitted_transform.apply, tables))
 
-    def of_table(self, features: np.ndarray) -> np.ndarray:
-        """Return which columns of the table, or of the group, some features are."""
-        return features if self.columns is None else self.columns[features]
-
     def take_columns(self, numbers: np.ndarray, **changes) -> Split:
         """Return a split that has only some columns."""
         return replace(
@@ -190,9 +184,8 @@ class Split:
 
 
 def pack_drawn(data: Drawn) -> PackedFeatures:
-    """Return the features of drawn data as bits; real ones are cut at training medians."""
-    train = np.arange(len(data.train.response))
-    return PackedFeatures.pack(data.train.features, data.test.features, cases=train)
+    """Return the features of drawn data as bits."""
+    return PackedFeatures.pack(data.train.features, data.test.features)
 
 
 def folds_of(fold: np.ndarray) -> np.ndarray:
@@ -248,21 +241,6 @@ def excess_log_loss(
         return loss
     group = np.unique(groups, return_inverse=True)[1]
     return np.bincount(group, loss) / np.bincount(group)
-
-
-def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:
-    """Return a split without the columns that selection.screened.keep leaves out.
-
-    at_most : keep all that vary where they are fewer, as they may be in a part of a training set.
-    """
-    screened = config.screened
-    if screened is None or screened.keep is None:
-        return split
-    rng = generator(config.seed, "screened", *split.place, screened.keep)
-    takes = "reals" if config.takes_reals else "bits"  # of reals those that vary count
-    selection = split.select(Selector(screened.keep, at_most=at_most), takes, rng)
-    columns = np.sort(selection.selected)
-    return split.take_columns(columns, width=selection.n_features, columns=columns)
 
 
 def screening_limit(config: Config) -> Fraction | float | None:
@@ -453,9 +431,9 @@ class Design:
             fold = np.where(np.arange(len(response)) < n, -1, 0).astype(np.int32)
             group = self._groups(data.train.features.shape[1], replicate)
             row = {"response": response, "fold": fold, "group": group, "alpha": data.alpha}
-            # real features are drawn again where they are needed: they would fill the disk
-            real = self.config.takes_reals or self.config.of_patterns
-            rows.append(row if real else {"words": pack_drawn(data).words} | row)
+            # discrete features are drawn again where they are needed
+            again = self.config.of_patterns
+            rows.append(row if again else {"words": pack_drawn(data).words} | row)
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def drawn(self, replicate: int) -> Drawn:
@@ -502,7 +480,7 @@ class Design:
                     part = split
                     if groups > 1:
                         part = split.take_columns(columns, group=g, width=len(columns))
-                    yield keep_best(self.config, part, at_most=divided is not each_fold)
+                    yield part
 
     @cached_property
     def covariates(self) -> np.ndarray | None:
@@ -540,7 +518,7 @@ class Design:
         if not self.data.drawn:  # truth values become numbers without a copy
             tables = self._features
             return tuple(table.view(np.uint8) if table.dtype == bool else table for table in tables)
-        if self.data.real_features or self.config.of_patterns:
+        if self.config.of_patterns:
             drawn = self.drawn(replicate)
             return drawn.train.features, drawn.test.features
         packed = bits(np.arange(0))  # they are drawn as bits
@@ -564,7 +542,7 @@ class Design:
 
     def column_blocks(self, split: Split) -> Iterator[np.ndarray]:
         """Yield blocks of columns of all cases (n, .) as they were read or drawn, in parts."""
-        if self.data.drawn and not self.data.real_features:
+        if self.data.drawn:
             bits = split.bits()
             for columns in bits.chunks():
                 yield bits.unpack(np.arange(len(bits))[columns])
@@ -686,7 +664,7 @@ class Design:
     def _notes_of_screening(self) -> list[str]:
         """Return what the user should know about a table that was screened before, a line each."""
         config, tables, screened = self.config, self.tables, self.config.screened
-        if screened is None or screened.keep is not None:
+        if screened is None:
             return []
         notes = []
         if config.scheme == "none":
@@ -711,7 +689,7 @@ class Design:
         else:
             gamma = math.sqrt(bound)
             chance = math.erfc(gamma * math.sqrt(len(split.train) / 2))
-        lucky = [of for of in screened.of or () if of * chance > MANY_MORE * columns][:1]
+        lucky = [of for of in screened.of if of * chance > MANY_MORE * columns][:1]
         # then it has not the best of so many, and the correction is for another table
         notes += [
             f"{KEY}: by luck alone about {float(f'{of * chance:.2g}'):,.0f} of {of:,} useless "
