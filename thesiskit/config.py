@@ -88,11 +88,18 @@ REMOVED_PARTS = (
 )
 REMOVED = {
     "cluster.account": "add --account=NAME to cluster.options",
+    "cluster.cells": "set cluster.array, the number of jobs",
+    "cluster.requeues": "leave it out; it is 10",
     "cluster.qos": "add --qos=NAME to cluster.options",
+    "data.classes": "leave it out; it is 2",
+    "data.frequency": "leave it out; it is [0.4, 0.4]",
+    "data.prevalence": "leave it out; it is 0.5",
+    "data.prior": "leave it out; it is cauchy",
     "data.sets": "give one table, such as data.table: alon",
     "data.settings": "give the keys of one setting to data itself",
     "data.source: normal": "write the samples to a file, and use source: file",
     "data.source: signals": "use interactions, for discrete features",
+    "evaluation.test_fraction": "leave it out; it is 0.3",
     "evaluation.ranks": "leave it out; `make test-slow` ranks the parameters of every model",
     "data.pad": "fill short histories before, with a symbol of their own",
     "model.alpha_quadrature": "leave it out, and raise model.alpha_points for a finer rule",
@@ -128,14 +135,12 @@ class Evaluation(Block):
     """How cases and features are divided."""
 
     scheme: Literal["test-set", "leave-one-out", "k-fold", "holdout"] | None = None
-    """How cases are divided: `test-set` where the data have one, else `k-fold`; or `leave-one-out`,
-    `holdout`."""
+    """How cases are divided: `test-set` where the data have one, else `k-fold`; or `leave-one-out`;
+    or `holdout`, which tests 30% of the cases, drawn at random."""
     folds: AtLeastTwo = 10
     """Number of folds of `k-fold`. Each class is divided separately, so that at most as many folds
     can be made as the larger class has cases; for discrete features, as there are distinct cases.
     """
-    test_fraction: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.3
-    """The fraction of test cases with `holdout`."""
     feature_groups: Positive = 1
     """Number of random groups of features; each group is analysed separately. Groups of cases are
     `data.case_groups`."""
@@ -219,7 +224,7 @@ class ScreenedBlock(Block):
                 "were screened away; leave it out"
             )
         if not config.drawn:
-            divides = {"scheme", "folds", "test_fraction"} & evaluation.model_fields_set
+            divides = {"scheme", "folds"} & evaluation.model_fields_set
             if divides and evaluation.scheme != "test-set":
                 key = "scheme" if "scheme" in divides else min(divides)
                 yield (
@@ -417,20 +422,15 @@ class ClusterBlock(Block):
     time: Annotated[Text, BeforeValidator(lambda v: str(v) if type(v) is int else v)] = "1:00:00"
     """Time limit of each job: hours:minutes:seconds, days-hours:minutes:seconds, or minutes. A job
     stops two minutes before its limit (or after half of it, if that is later), stores its chains,
-    and is queued again."""
+    and is queued again, up to ten times."""
     memory: Text | None = None
     """Memory of each job, such as `4G` or `500M`; the cluster's own unless given."""
     cpus: Annotated[Positive, Field(le=MOST_CORES)] = 1
     """Number of cores of each job."""
     array: Positive = 100
-    """Largest number of jobs that run at the same time."""
-    cells: Positive | None = None
-    """Number of chains, or arms without chains, that each job makes; an even share of `array` jobs
-    unless given."""
+    """Largest number of jobs, which share the chains, and the arms without chains, evenly."""
     options: list[Annotated[str, Field(strict=True)]] = []
     """Further options of sbatch, such as `--account=mine`; each may be given once."""
-    requeues: Count = 10
-    """How often a job may be queued again after it met its time limit."""
     setup: list[Text] = []
     """Shell commands that a job runs first, such as `module load python`."""
 

@@ -206,7 +206,6 @@ KEYS = {
         "cluster.partition": Word(good=("long", "a,b")),
         "cluster.array": Whole(1, (1, 50), counts=False),
         "cluster.cpus": Whole(1, (1, 4), most=1024),
-        "cluster.requeues": Whole(0, (0, 3), counts=False),
         "cluster.options": Listed(Word(), least=0, good=(["--exclusive"],)),
         "cluster.setup": Listed(Word(), least=0, twice=True, good=(["module load x"],)),
         "smoke": lambda value: EITHER if isinstance(value, dict) else REFUSED,
@@ -220,7 +219,6 @@ KEYS = {
         "model.class_prior": PAIR,
         "model.alpha_prior": PAIR,
         "evaluation.feature_groups": Whole(1, (1,)),
-        "evaluation.test_fraction": Number(0, 1 - 1e-16),
     },
     "naive": {
         "model.alpha_points": Whole(1, (5, 30)),
@@ -297,7 +295,6 @@ KEYS = {
     },
     "divided": {
         "evaluation.folds": Whole(2, (2, 3), most=958),
-        "evaluation.test_fraction": Number(0, 1 - 1e-16),
     },
     "table": {
         "evaluation.scheme": Word(("leave-one-out", "k-fold", "holdout"), good=("k-fold",)),

@@ -21,7 +21,6 @@ from pydantic import Field, StrictBool, field_validator, model_validator
 from scipy import optimize, special
 
 from thesiskit.blocks import (
-    AtLeastTwo,
     CaseGroups,
     Count,
     Covariates,
@@ -53,7 +52,7 @@ from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, list_some, quoted, shorten
 
 Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]
-Frequency = Annotated[float, Field(strict=True, gt=0, lt=1)]
+FREQUENCIES, PREVALENCE = (0.4, 0.4), 0.5  # of two loci that matter together
 MISSING_TEXTS = ("", "NA", "?", "nan", "NaN")
 NULL = "\0"  # of Parquet; no text has it
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
@@ -73,12 +72,8 @@ class InteractionData(Source):
     values: Values
     """Number of values of each feature."""
     sigma: Widths
-    """The widths of the coefficients of orders 0, 1, ... with which responses are drawn; 0 leaves
-    an order out."""
-    prior: Literal["cauchy", "gaussian"] = "cauchy"
-    """The distribution of these coefficients, `cauchy` or `gaussian`."""
-    classes: AtLeastTwo = 2
-    """Number of classes."""
+    """The widths of the Cauchy coefficients of orders 0, 1, ... with which responses of two classes
+    are drawn; 0 leaves an order out."""
     noise: PositiveNumber = 0.5
     """With `model.response: gaussian`: standard deviation of the noise about the linear function.
     """
@@ -98,19 +93,17 @@ class InteractionData(Source):
 
     @property
     def sizes(self) -> Sizes:
-        return Sizes(self.train, self.test, self.features, self.values, self.classes)
+        return Sizes(self.train, self.test, self.features, self.values)
 
     @property
     def settings_of_draws(self) -> dict[str, Any]:
         """What the generator depends on: noise only scales what is drawn."""
-        return self.model_dump(exclude={"noise"})
+        return self.model_dump(exclude={"noise"}) | {"prior": "cauchy", "classes": 2}
 
     def incompatibilities(self, config: Any) -> Iterator[str]:
         """Yield a key that is for other responses."""
-        continuous = getattr(config.model, "continuous", False)
-        key, response = ("classes", "classes") if continuous else ("noise", "gaussian")
-        if key in self.model_fields_set:
-            yield f"data.{key}: is for model.response: {response}; leave it out"
+        if "noise" in self.model_fields_set and not getattr(config.model, "continuous", False):
+            yield "data.noise: is for model.response: gaussian; leave it out"
         yield from super().incompatibilities(config)
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
@@ -122,8 +115,6 @@ class InteractionData(Source):
             sigma=np.array(self.sigma),
             cases=self.train + self.test,
             train=self.train,
-            cauchy=self.prior == "cauchy",
-            classes=self.classes,
             noise=self.noise if continuous else None,
         )
         return table
@@ -140,12 +131,14 @@ class EpistasisData(Source):
     """Number of all cases."""
     noise_features: Count
     """Number of loci besides the two that matter."""
-    frequency: tuple[Frequency, Frequency] = (0.4, 0.4)
-    """Minor allele frequencies of the two loci that matter."""
     heritability: Probability = 0.1
-    """Heritability of their penetrance table."""
-    prevalence: Frequency = 0.5
-    """Prevalence of their penetrance table."""
+    """Heritability of the penetrance table of these two, whose minor allele frequencies are 0.4 and
+    whose prevalence is 0.5."""
+
+    @property
+    def settings_of_draws(self) -> dict[str, Any]:
+        """What the generator depends on."""
+        return self.model_dump() | {"frequency": FREQUENCIES, "prevalence": PREVALENCE}
 
     @property
     def has_test_set(self) -> bool:
@@ -266,8 +259,6 @@ def draw_interactions(
     sigma: np.ndarray,
     cases: int,
     train: int,
-    cauchy: bool = True,
-    classes: int = 2,
     noise: float | None = None,
 ) -> tuple[FeatureTable, np.ndarray]:
     """Draw uniform features, and responses from all their patterns up to an order.
@@ -277,11 +268,11 @@ def draw_interactions(
     order : of the patterns that have a coefficient, at most `features`.
     sigma : (order + 1,) widths; 0 makes the coefficients of an order 0.
     train : among so many first responses there are two classes at least.
-    noise : None for classes; or the standard deviation of the noise of real responses.
+    noise : None for two classes; or the standard deviation of the noise of real responses.
 
     Returns
     -------
-    The table, and the probabilities (cases, classes) or linear function (cases,) of its responses.
+    The table, and the probabilities (cases, 2) or linear function (cases,) of its responses.
     """
     table = draw_uniform(rng, features=features, values=values, cases=cases)
     if not 2 <= train <= cases:
@@ -300,12 +291,10 @@ def draw_interactions(
         }
         patterns.append(list(level.values()))
     if noise is None:
-        response, expected = draw_responses(
-            rng, patterns, sigma, classes=classes, train=train, cauchy=cauchy
-        )
-        symbols = numbered(classes)
+        response, expected = draw_responses(rng, patterns, sigma, train=train)
+        symbols = numbered(2)
     else:
-        response, expected = draw_real_responses(rng, patterns, sigma, noise=noise, cauchy=cauchy)
+        response, expected = draw_real_responses(rng, patterns, sigma, noise=noise)
         symbols = []
     source = f"drawn from a model of order {order}"
     return replace(table, response=response, classes=symbols, source=source), expected
@@ -397,9 +386,7 @@ def draw_epistasis(
     *,
     cases: int,
     noise_features: int,
-    frequency: tuple[float, float] = (0.4, 0.4),
     heritability: float = 0.1,
-    prevalence: float = 0.5,
 ) -> tuple[FeatureTable, dict[str, np.ndarray]]:
     """Draw genotypes (0, 1, 2) of which two, together only, have to do with the response.
 
@@ -415,12 +402,12 @@ def draw_epistasis(
         raise DataError(
             f"cases is {cases} and noise_features {noise_features}; they must be at least 2 and 0"
         )
-    table = penetrance(rng, frequency, heritability, prevalence)
+    table = penetrance(rng, FREQUENCIES, heritability, PREVALENCE)
     response = rng.permutation(np.arange(cases) % 2).astype(np.int32)
     likelihood = (
-        np.stack([1 - table, table]) / np.array([1 - prevalence, prevalence])[:, None, None]
+        np.stack([1 - table, table]) / np.array([1 - PREVALENCE, PREVALENCE])[:, None, None]
     )
-    population = np.outer(*map(_hardy_weinberg, frequency))
+    population = np.outer(*map(_hardy_weinberg, FREQUENCIES))
     pair = draw_rows(rng, (likelihood * population).reshape(2, 9), response)
     minor = rng.uniform(0.05, 0.5, noise_features)
     X = np.column_stack([rng.binomial(2, minor, (cases, noise_features)), pair // 3, pair % 3])

@@ -211,34 +211,24 @@ def draw_mixture(
 
 
 def draw_responses(
-    rng: np.random.Generator,
-    patterns: list[list[np.ndarray]],
-    sigma: np.ndarray,
-    *,
-    classes: int,
-    train: int,
-    cauchy: bool,
+    rng: np.random.Generator, patterns: list[list[np.ndarray]], sigma: np.ndarray, *, train: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw from the logistic models of chapter 3, equations eqn-softmax to eqn-cc-prior.
+    """Draw two classes from the Cauchy models of chapter 3, equations eqn-softmax to eqn-cc-prior.
 
     Parameters
     ----------
     patterns : for each order, vectors (cases,) with codes, from 0 without gaps, of the patterns
-        that the cases express; each code has a coefficient for each class, or for class 1 alone
-        where there are two.
+        that the cases express; each code has a coefficient.
     sigma : (order + 1,) the width of each order.
 
     Returns
     -------
-    Responses (cases,) int32, and probability (cases, classes).  Coefficients and responses are
-    drawn again until the first `train` are of two classes at least.
+    Responses (cases,) int32, and probability (cases, 2).  Coefficients and responses are drawn
+    again until both classes are among the first `train`.
     """
     cases = len(patterns[0][0])
-    sets = 1 if classes == 2 else classes
     for _ in range(10_000):
-        eta = _draw_linear(rng, patterns, sigma, sets, cauchy)
-        if sets == 1:
-            eta = np.concatenate([np.zeros((cases, 1)), eta], axis=1)
+        eta = np.column_stack([np.zeros(cases), _draw_linear(rng, patterns, sigma)])
         probability = np.exp(eta - eta.max(axis=1, keepdims=True))
         probability /= probability.sum(axis=1, keepdims=True)
         response = draw_rows(rng, probability, np.arange(cases)).astype(np.int32)
@@ -250,39 +240,28 @@ def draw_responses(
 
 
 def draw_real_responses(
-    rng: np.random.Generator,
-    patterns: list[list[np.ndarray]],
-    sigma: np.ndarray,
-    *,
-    noise: float,
-    cauchy: bool,
+    rng: np.random.Generator, patterns: list[list[np.ndarray]], sigma: np.ndarray, *, noise: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw responses that are a linear function of patterns plus normal noise.
 
-    As `draw_responses`, with one coefficient for each code, and noise of a standard deviation.
+    As `draw_responses`, with noise of a standard deviation.
 
     Returns
     -------
     Responses (cases,), and the linear function (cases,).
     """
-    linear = _draw_linear(rng, patterns, sigma, 1, cauchy)[:, 0]
+    linear = _draw_linear(rng, patterns, sigma)
     return linear + noise * rng.standard_normal(len(linear)), linear
 
 
 def _draw_linear(
-    rng: np.random.Generator,
-    patterns: list[list[np.ndarray]],
-    widths: np.ndarray,
-    sets: int,
-    cauchy: bool,
+    rng: np.random.Generator, patterns: list[list[np.ndarray]], widths: np.ndarray
 ) -> np.ndarray:
-    """Draw coefficients, and return their linear functions, (cases, sets)."""
-    eta = np.zeros((len(patterns[0][0]), sets))
+    """Draw Cauchy coefficients, and return their linear function, (cases,)."""
+    eta = np.zeros(len(patterns[0][0]))
     for width, codes in zip(widths, patterns, strict=True):
         for code in codes:
-            shape = (code.max() + 1, sets)
-            beta = rng.standard_cauchy(shape) if cauchy else rng.standard_normal(shape)
-            eta += (width * beta)[code]
+            eta += (width * rng.standard_cauchy(code.max() + 1))[code]
     return eta
 
 

@@ -51,6 +51,7 @@ from thesiskit.study.cells import generator
 KEY = "selection.screened"
 MANY_MORE = 2  # times the features of the table that luck alone would give it
 NOBODY = -2  # a fold of no cases
+HOLDOUT = 0.3  # of the cases of each class
 PARTS = 5  # of the folds, to choose arms; and pairs of them
 PAIRS = PARTS * (PARTS - 1) // 2
 
@@ -377,7 +378,7 @@ class Design:
             numbers = groups if leave_one_out else together(groups, response, self.folds, rng)
             fold[:] = np.unique(numbers, return_inverse=True)[1]
         elif groups is not None and scheme == "holdout":
-            missing = self.config.evaluation.test_fraction * np.bincount(response)
+            missing = HOLDOUT * np.bincount(response)
             for group in rng.permutation(int(groups.max()) + 1):
                 counts = np.bincount(response[groups == group], minlength=len(missing))
                 if (missing * counts).sum() >= (counts**2).sum() / 2:  # it comes nearer
@@ -393,7 +394,7 @@ class Design:
                 if scheme == "k-fold":
                     fold[cases] = np.arange(len(cases)) % self.folds
                 else:
-                    tested = round(self.config.evaluation.test_fraction * len(cases))
+                    tested = round(HOLDOUT * len(cases))
                     fold[cases[: max(1, tested)]] = 0
         for number in folds_of(fold):
             counts = np.bincount(response[fold != number], minlength=len(names))

@@ -514,9 +514,8 @@ class SelectionWork(Work):
         assert config.selection is not None
         if stage == "simulate":
             evaluation = config.evaluation.model_dump(exclude={"scheme", "choose"})
-            for name, scheme in (("folds", "k-fold"), ("test_fraction", "holdout")):
-                if config.scheme != scheme:
-                    del evaluation[name]
+            if config.scheme != "k-fold":
+                del evaluation["folds"]
             priors = config.first_model.priors_of_draws if config.drawn else None
             data = [config.data.model_dump(exclude={"transform"}), self.data_digest]
             return [config.seed, data, config.scheme, evaluation, priors]
