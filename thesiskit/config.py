@@ -86,6 +86,14 @@ REMOVED_PARTS = (
     "pattern-explorer rank-figure rank-table screened-figure screened-table signals-figure "
     "signals-maps signals-table"
 )
+MERGED_PARTS = {
+    "diagnostics": ("diagnostics-table", "trace-figure"),
+    "divisions": ("division-table", "division-figure"),
+    "group-scatters": ("probability-scatter", "error-scatter", "performance-scatter"),
+    "pairs": ("pair-table", "pair-figure"),
+    "performance": ("error-rates",),
+    "reliability": ("reliability-table", "reliability-figure"),
+}
 REMOVED = {
     "cluster.account": "add --account=NAME to cluster.options",
     "cluster.cells": "set cluster.array, the number of jobs",
@@ -118,6 +126,9 @@ REMOVED = {
     "model.thesis.alpha_points": "leave it out; it is 10",
     "selection.screened.keep": "give `of`, or filter the table in Python",
     **{f"report.parts: {name}": LEAVE_OUT for name in REMOVED_PARTS.split()},
+    **{
+        f"report.parts: {old}": f"use {new}" for new, names in MERGED_PARTS.items() for old in names
+    },
     **dict.fromkeys(("model.methods: boost", "model.peers: boost"), "use random-forest"),
     "model.peers: pairwise-logistic-regression": "use logistic-regression",
     "model.peers: pairwise-ridge": "use ridge",

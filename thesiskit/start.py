@@ -107,7 +107,7 @@ SELECTED_PAIRS = 20  # patterns that are kept where they are too many for a mode
 SCREENED_VALUES = 16  # of a feature, at most, of which patterns are selected
 COMPARED = 300  # features, up to which methods that take all of them are compared with
 LISTED = 20  # columns to ignore, of which each has a line of its own
-CLASS_PARTS = ["classifier-table", "differences-table", "reliability-figure"]
+CLASS_PARTS = ["classifier-table", "differences-table", "reliability"]
 ORDER_PARTS = ["order-table", "order-figure"]
 CHAIN_PARTS = ["reached-table", "chain-table"]
 PARTS = {  # after the summary and the data card
@@ -1032,7 +1032,7 @@ model:
   relevant: [some] # some patterns matter, not all alike; how many, is estimated
   temperature: {temperature}
 report:
-  parts: {_value(["summary", "data-card", "pair-figure", "pair-table", *PARTS["table"]])}
+  parts: {_value(["summary", "data-card", "pairs", *PARTS["table"]])}
 """
 
 

@@ -207,7 +207,7 @@ def own(tmp_path, frame, extra="", name="t.csv", test=None):
         "experiment: own\ntitle: Own\nabout: Own.\n"
         f"data: {{source: file, path: {name}, response: y{extra}}}\n"
         "selection: {features: [1, 2]}\nevaluation: {folds: 3}\n"
-        "report: {parts: [score-table, selection-table, reliability-figure]}\n"
+        "report: {parts: [score-table, selection-table, reliability]}\n"
     )
     return path
 

@@ -21,7 +21,7 @@ model:
   methods: [corrected, uncorrected, bernoulli-nb]
   collapsed: { chains: 2, iterations: 60, burn_in: 20 }
   thesis: { chains: 2, iterations: 12, burn_in: 2 }
-report: { parts: [score-table, diagnostics-table] }
+report: { parts: [score-table, diagnostics] }
 """
 NAIVE = """
 experiment: small

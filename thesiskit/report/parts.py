@@ -67,7 +67,6 @@ HMM = Need("data.source: hidden-markov", lambda c: bool(c["data"] and "transitio
 TEST_SET = Need("a test set", lambda c: c["scheme"] == "test-set")
 TESTS = Need("test cases", lambda c: c["scheme"] != "none")
 ARROWS = Need("data.arrows", lambda c: bool(c["data"] and c["data"].get("arrows")))
-DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
 PATTERNS = Need("patterns of discrete features", lambda c: bool(c.get("of_patterns")))
 SELECTION = Need(
     "a selection of features, for another model than logistic",
@@ -139,8 +138,7 @@ PARTS: dict[str, Part] = {
     "selected-features": Part(posteriors.selected_table, (DATA, SELECTION, KEPT)),
     "pool-features": Part(posteriors.pool_table, (DATA, SELECTION, POOL)),
     "relevance": Part(posteriors.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN)),
-    "pair-table": Part(posteriors.pair_table, _PATTERNS),
-    "pair-figure": Part(posteriors.pair_figure, _PATTERNS),
+    "pairs": Part(posteriors.pairs_part, _PATTERNS),
     "screened-answers": Part(
         predicted.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN)
     ),
@@ -152,25 +150,19 @@ PARTS: dict[str, Part] = {
     "differences-table": Part(scores.differences_table, (DATA, CLASSES, TESTS)),
     "quadrature-table": Part(scores.quadrature_table, (DATA, SELECTION, NAIVE, RULES, TESTS)),
     "timing-table": Part(scores.timing_table, (DATA, TESTS)),
-    "diagnostics-table": Part(chains.diagnostics_table, (DATA, SELECTION, MIXTURE)),
+    "diagnostics": Part(chains.diagnostics, (DATA, SELECTION, MIXTURE)),
     "exact-table": Part(chains.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
-    "reliability-table": Part(scores.reliability_table),
+    "reliability": Part(scores.reliability_part, (DATA, CLASSES, TESTS)),
     "correlation-scatter": Part(scores.correlation_scatter, (DATA, SELECTION, TEST_SET)),
-    "error-rates": Part(scores.error_rates, (DATA, SELECTION, METHODS, TESTS)),
     "performance": Part(scores.performance),
     "log-alpha": Part(posteriors.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
     "temperature-table": Part(posteriors.temperature_table, (DATA, SELECTION, TEMPERED)),
-    "reliability-figure": Part(scores.reliability_figure, (DATA, CLASSES, TESTS)),
-    "trace-figure": Part(chains.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(scores.null_figure),
     "correlation-lattice": Part(scores.correlation_lattice, (LATTICE,)),
     "colon-summary": Part(divisions.colon_summary, _GROUPS),
     "group-table": Part(divisions.group_table, _GROUPS),
-    "division-table": Part(divisions.division_table, _GROUPS),
-    "probability-scatter": Part(divisions.probability_scatter, _GROUPS),
-    "error-scatter": Part(divisions.error_scatter, _GROUPS),
-    "performance-scatter": Part(divisions.performance_scatter, _GROUPS),
-    "division-figure": Part(divisions.division_figure, (*_GROUPS, DIVISIONS)),
+    "divisions": Part(divisions.divisions_part, _GROUPS),
+    "group-scatters": Part(divisions.group_scatters, _GROUPS),
     "sequence-groups": Part(reduction.sequence_groups, (REDUCTION,)),
     "feature-groups": Part(reduction.feature_groups, (REDUCTION,)),
     "hidden-markov": Part(reduction.hidden_markov, (HMM,)),
@@ -200,10 +192,10 @@ PARTS: dict[str, Part] = {
 
 OWN = (
     "summary", "data-card", "screened-answers", "relevance", "temperature-table",
-    "pair-table", "pair-figure", "selected-features", "pool-features", "predictions",
+    "pairs", "selected-features", "pool-features", "predictions",
 )  # fmt: skip
 FIRST = (  # in this order, before others of OWN, where a config begins with them
-    "summary", "data-card", "classifier-table", "differences-table", "reliability-figure",
+    "summary", "data-card", "classifier-table", "differences-table", "reliability",
 )  # fmt: skip
 
 

@@ -635,8 +635,13 @@ def winners_curse_caption(record: Record, estimate: Relevance) -> str:
     return caption
 
 
-def pair_table(record: Record) -> list[PageTable]:
+def pairs_part(record: Record) -> list[PageTable | Figure]:
     """The patterns kept, their odds ratios as counted and corrected, and the cells of pairs."""
+    return [_pair_figure(record), *_pair_tables(record)]
+
+
+def _pair_tables(record: Record) -> list[PageTable]:
+    """Return the patterns with their odds ratios, and the cells of pairs."""
     estimates = relevances(record)
     frames = [_first_patterns(record, estimate) for estimate in estimates]
     second = record.class_words(1)
@@ -680,8 +685,8 @@ def _cell_table(record: Record) -> list[PageTable]:
     ]
 
 
-def pair_figure(record: Record) -> list[Figure]:
-    """How far the correction moves the odds ratio of each pattern towards 1."""
+def _pair_figure(record: Record) -> Figure:
+    """Return how far the correction moves the odds ratio of each pattern towards 1."""
     estimate = _widest(record)[0]
     frame = _first_patterns(record, estimate).head(MOST_DRAWN)
     heights = -np.arange(len(frame))
@@ -712,7 +717,7 @@ def pair_figure(record: Record) -> list[Figure]:
         "correlations with the response; on the right are the probabilities that they are "
         f"relevant. {winners_curse_caption(record, estimate)}"
     )
-    return [Figure("pair-figure", "Odds ratios, counted and corrected", figure, caption)]
+    return Figure("pair-figure", "Odds ratios, counted and corrected", figure, caption)
 
 
 # ---- temperatures: how often the evidence of features was counted ----
