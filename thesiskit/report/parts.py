@@ -130,7 +130,6 @@ class Part(NamedTuple):
         return re.sub(r" \(fig-[^)]*\)", "", said)  # labels of the thesis
 
 
-_PATTERNS = (DATA, SELECTION, PATTERNS, RELEVANT, KNOWN)
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
@@ -138,7 +137,7 @@ PARTS: dict[str, Part] = {
     "selected-features": Part(posteriors.selected_table, (DATA, SELECTION, KEPT)),
     "pool-features": Part(posteriors.pool_table, (DATA, SELECTION, POOL)),
     "relevance": Part(posteriors.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN)),
-    "pairs": Part(posteriors.pairs_part, _PATTERNS),
+    "pairs": Part(posteriors.pairs_part, (DATA, SELECTION, PATTERNS, RELEVANT, KNOWN)),
     "screened-answers": Part(
         predicted.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN)
     ),

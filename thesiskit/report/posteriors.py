@@ -637,11 +637,6 @@ def winners_curse_caption(record: Record, estimate: Relevance) -> str:
 
 def pairs_part(record: Record) -> list[PageTable | Figure]:
     """The patterns kept, their odds ratios as counted and corrected, and the cells of pairs."""
-    return [_pair_figure(record), *_pair_tables(record)]
-
-
-def _pair_tables(record: Record) -> list[PageTable]:
-    """Return the patterns with their odds ratios, and the cells of pairs."""
     estimates = relevances(record)
     frames = [_first_patterns(record, estimate) for estimate in estimates]
     second = record.class_words(1)
@@ -657,7 +652,8 @@ def _pair_tables(record: Record) -> list[PageTable]:
     frame = pd.concat(frames, ignore_index=True)
     title = "Patterns and their odds ratios"
     first_rows = tuple(np.flatnonzero(frame.groupby("selection").cumcount() < MOST_SHOWN).tolist())
-    return [PageTable("pair-table", title, frame, caption, shown=first_rows), *_cell_table(record)]
+    table = PageTable("pair-table", title, frame, caption, shown=first_rows)
+    return [_pair_figure(record), table, *_cell_table(record)]
 
 
 def _cell_table(record: Record) -> list[PageTable]:
