@@ -90,6 +90,14 @@ REMOVED_PARTS = (
     "pattern-explorer rank-figure rank-table screened-figure screened-table signals-figure "
     "signals-maps signals-table"
 )
+MERGED_PARTS = {
+    "diagnostics": ("diagnostics-table", "trace-figure"),
+    "divisions": ("division-table", "division-figure"),
+    "group-scatters": ("probability-scatter", "error-scatter", "performance-scatter"),
+    "pairs": ("pair-table", "pair-figure"),
+    "performance": ("error-rates",),
+    "reliability": ("reliability-table", "reliability-figure"),
+}
 REMOVED = {
     "data.correlation": LEAVE_OUT,
     "data.frequency": "leave it out; it is [0.4, 0.4]",
@@ -98,10 +106,16 @@ REMOVED = {
     "data.penetrance": "leave it out; it is exclusive-or",
     "data.prevalence": "leave it out; it is 0.5",
     "cluster.account": "add --account=NAME to cluster.options",
+    "cluster.cells": "set cluster.array, the number of jobs",
+    "cluster.requeues": "leave it out; it is 10",
     "cluster.qos": "add --qos=NAME to cluster.options",
+    "data.classes": "leave it out; it is 2",
+    "data.prior": "leave it out; it is cauchy",
     "data.sets": "give one table, such as data.table: alon",
     "data.settings": "give the keys of one setting to data itself",
-    "data.source: signals": "use normal, or interactions for discrete features",
+    "data.source: normal": "write the samples to a file, and use source: file",
+    "data.source: signals": "use interactions, for discrete features",
+    "evaluation.test_fraction": "leave it out; it is 0.3",
     "evaluation.ranks": "leave it out; `make test-slow` ranks the parameters of every model",
     "data.pad": "fill short histories before, with a symbol of their own",
     "model.alpha_quadrature": "leave it out, and raise model.alpha_points for a finer rule",
@@ -118,7 +132,11 @@ REMOVED = {
     "model.temperature": "leave it out; naive-bayes and normal have temperature: residual",
     "model.temperature: cv": "use residual",
     "model.thesis.alpha_points": "leave it out; it is 10",
+    "selection.screened.keep": "give `of`, or filter the table in Python",
     **{f"report.parts: {name}": LEAVE_OUT for name in REMOVED_PARTS.split()},
+    **{
+        f"report.parts: {old}": f"use {new}" for new, names in MERGED_PARTS.items() for old in names
+    },
     **dict.fromkeys(("model.methods: boost", "model.peers: boost"), "use random-forest"),
     "model.peers: pairwise-logistic-regression": "use logistic-regression",
     "model.peers: pairwise-ridge": "use ridge",
@@ -136,14 +154,12 @@ class Evaluation(Block):
     """How cases and features are divided."""
 
     scheme: Literal["test-set", "leave-one-out", "k-fold", "holdout"] | None = None
-    """How cases are divided: `test-set` where the data have one, else `k-fold`; or `leave-one-out`,
-    `holdout`."""
+    """How cases are divided: `test-set` where the data have one, else `k-fold`; or `leave-one-out`;
+    or `holdout`, which tests 30% of the cases, drawn at random."""
     folds: AtLeastTwo = 10
     """Number of folds of `k-fold`. Each class is divided separately, so that at most as many folds
     can be made as the larger class has cases; for discrete features, as there are distinct cases.
     """
-    test_fraction: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.3
-    """The fraction of test cases with `holdout`."""
     feature_groups: Positive = 1
     """Number of random groups of features; each group is analysed separately. Groups of cases are
     `data.case_groups`."""
@@ -191,10 +207,9 @@ class Evaluation(Block):
 class ScreenedBlock(Block):
     """How the table was screened before anything else saw it."""
 
-    of: Each[Positive] | None = None
+    of: Each[Positive]
     """How many features there were before, of which the table has the best ones. A list, such as
-    `[5000, 10000]`, gives an arm for each: how much the answer depends on it. With `keep`, as many
-    as the table has unless given."""
+    `[5000, 10000]`, gives an arm for each: how much the answer depends on it."""
     threshold: Correlation | None = None
     """The absolute correlation above which features were kept; the smallest one in the table unless
     given. More is known, and the answer is a little better, if it is given. With more than two
@@ -202,29 +217,16 @@ class ScreenedBlock(Block):
     f: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] | None = None
     """With `model.kind: normal`, in place of `threshold`: the F statistic of the analysis of
     variance above which features were kept."""
-    keep: Positive | None = None
-    """For studies, in place of `threshold`: in every training set the features with so many largest
-    absolute correlations are kept before anything else sees the table."""
 
     @model_validator(mode="after")
-    def _known(self):
-        if self.keep is None and self.of is None:
-            raise ValueError(
-                "give `of`, the number of features before the screening, or `keep`, how many are "
-                "to be kept before anything else"
-            )
+    def _single_criterion(self):
         if self.f is not None and self.threshold is not None:
             raise ValueError("`f` and `threshold` are two ways to say the same; leave out one")
-        for name in ("threshold", "f"):
-            if self.keep is not None and getattr(self, name) is not None:
-                raise ValueError(f"`keep` keeps the best ones; leave out `{name}`")
-        if self.keep is not None:
-            self.check_before(self.keep)
         return self
 
     def check_before(self, columns: int) -> None:
         """Raise ValueError where fewer features are claimed before a screening than it left."""
-        if self.of is not None and min(self.of) < columns:
+        if min(self.of) < columns:
             raise ValueError(
                 f"`of` is {min(self.of):,}, but {columns:,} features are left; it is the number "
                 f"before the screening, so at least {columns:,}"
@@ -240,14 +242,8 @@ class ScreenedBlock(Block):
                 "evaluation.feature_groups: it is not known to which group features belong that "
                 "were screened away; leave it out"
             )
-        if self.keep is not None:
-            if "transform" in getattr(config.data, "model_fields_set", ()):
-                yield (
-                    "selection.screened.keep: is done before a transform. "
-                    "Fix: leave out one of them"
-                )
-        elif not config.drawn:
-            divides = {"scheme", "folds", "test_fraction"} & evaluation.model_fields_set
+        if not config.drawn:
+            divides = {"scheme", "folds"} & evaluation.model_fields_set
             if divides and evaluation.scheme != "test-set":
                 key = "scheme" if "scheme" in divides else min(divides)
                 yield (
@@ -445,20 +441,15 @@ class ClusterBlock(Block):
     time: Annotated[Text, BeforeValidator(lambda v: str(v) if type(v) is int else v)] = "1:00:00"
     """Time limit of each job: hours:minutes:seconds, days-hours:minutes:seconds, or minutes. A job
     stops two minutes before its limit (or after half of it, if that is later), stores its chains,
-    and is queued again."""
+    and is queued again, up to ten times."""
     memory: Text | None = None
     """Memory of each job, such as `4G` or `500M`; the cluster's own unless given."""
     cpus: Annotated[Positive, Field(le=MOST_CORES)] = 1
     """Number of cores of each job."""
     array: Positive = 100
-    """Largest number of jobs that run at the same time."""
-    cells: Positive | None = None
-    """Number of chains, or arms without chains, that each job makes; an even share of `array` jobs
-    unless given."""
+    """Largest number of jobs, which share the chains, and the arms without chains, evenly."""
     options: list[Annotated[str, Field(strict=True)]] = []
     """Further options of sbatch, such as `--account=mine`; each may be given once."""
-    requeues: Count = 10
-    """How often a job may be queued again after it met its time limit."""
     setup: list[Text] = []
     """Shell commands that a job runs first, such as `module load python`."""
 
@@ -687,7 +678,7 @@ class Config(Block):
         changes: dict[str, Any] = {"model": model, "evaluation": Evaluation()}
         screened = self.screened
         files = self.data if hasattr(self.data, "test_path") else None
-        if files and screened and not screened.keep:
+        if files and screened:
             # cases that the screening did not see would need another correction
             changes["data"] = files.model_copy(update={"test_path": None})
         whole = self.model_copy(update={"replicates": 1, "block": 1, **changes})
@@ -733,8 +724,7 @@ class Config(Block):
         """
         if self.data and self.data.has_test_set:
             return "test-set"
-        screened = self.screened
-        return "none" if screened is not None and screened.keep is None else "k-fold"
+        return "k-fold" if self.screened is None else "none"
 
     def check_tables(self, tables: Sequence[Cases]) -> list[str]:
         """Return what a check of the tables of the data finds, a line each."""
@@ -781,9 +771,6 @@ def too_many(config: Config, p: int) -> str:
     """Say which key asks for more of p features or groups than there are; nothing if none does."""
     groups, screened = config.evaluation.feature_groups, config.screened
     if screened is not None:
-        if screened.keep is not None and screened.keep > p:
-            return f"selection.screened.keep: cannot keep {screened.keep} of {p} features"
-        p = screened.keep or p
         try:
             screened.check_before(p)
         except ValueError as error:

@@ -265,21 +265,3 @@ from thesiskit.datasets.synthetic import draw_mixture
 rng = np.random.default_rng(0)
 drawn = draw_mixture(rng, features=100, alpha=3, response=(0.1, 0.9), train=(20, 20), test=(50, 50))
 print(drawn.train.features.shape, drawn.test.features.shape)
-
-# %% thesiskit.datasets.synthetic draw_normal
-import numpy as np
-from thesiskit.datasets.synthetic import draw_normal
-
-rng = np.random.default_rng(0)
-drawn = draw_normal(
-    rng, features=100, ratio=1.0, pi=0.1, shape=3.0, variance=(3.0, 1.0), train=[20, 20],
-    test=[50, 50],
-)  # fmt: skip
-print(drawn.train.features.shape, drawn.test.features.shape)
-
-# %% thesiskit.datasets.synthetic draw_inverse_gammas
-import numpy as np
-from thesiskit.datasets.synthetic import draw_inverse_gammas
-
-rng = np.random.default_rng(0)
-print(draw_inverse_gammas(rng, 3.0, 1.0, 4).round(2))

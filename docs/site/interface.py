@@ -52,7 +52,7 @@ PACKAGES = {
     ),
     "thesiskit.datasets.synthetic": (
         "Data drawn from the models.",
-        "draw_naive_bayes draw_mixture draw_normal draw_inverse_gammas",
+        "draw_naive_bayes draw_mixture",
     ),
     "thesiskit.errors": (
         "What is raised.",

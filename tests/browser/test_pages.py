@@ -16,7 +16,7 @@ data: { source: file, path: genes.csv, response: status, positive: tumour, id: p
 evaluation: { folds: 4 }
 selection: { features: [3, all] }
 model: { methods: [corrected, uncorrected, l2-logistic] }
-report: { parts: [classifier-table, score-table, reliability-figure] }
+report: { parts: [classifier-table, score-table, reliability] }
 """
 
 

@@ -39,7 +39,7 @@ TINY = {
         "report": {"parts": ["score-table"]},
     },
     "normal": {
-        "data": {"source": "normal", "features": 20, "train": [6, 6], "test": 4},
+        "data": {"source": "breast-cancer"}, "evaluation": {"scheme": "holdout"},
         "selection": {"features": [2]},
         "model": {"kind": "normal"},
         "report": {"parts": ["score-table"]},
@@ -206,7 +206,6 @@ KEYS = {
         "cluster.partition": Word(good=("long", "a,b")),
         "cluster.array": Whole(1, (1, 50), counts=False),
         "cluster.cpus": Whole(1, (1, 4), most=1024),
-        "cluster.requeues": Whole(0, (0, 3), counts=False),
         "cluster.options": Listed(Word(), least=0, good=(["--exclusive"],)),
         "cluster.setup": Listed(Word(), least=0, twice=True, good=(["module load x"],)),
         "smoke": lambda value: EITHER if isinstance(value, dict) else REFUSED,
@@ -220,7 +219,6 @@ KEYS = {
         "model.class_prior": PAIR,
         "model.alpha_prior": PAIR,
         "evaluation.feature_groups": Whole(1, (1,)),
-        "evaluation.test_fraction": Number(0, 1 - 1e-16),
     },
     "naive": {
         "model.alpha_points": Whole(1, (5, 30)),
@@ -248,10 +246,6 @@ KEYS = {
         "model.samplers": Listed(Word(("collapsed", "gibbs", "approximate", "enumeration"))),
     },
     "normal": {
-        "data.features": Whole(1, (20, 30)),
-        "data.train": Listed(Whole(1), 2, 20, twice=True, good=([6, 6], [7, 5])),
-        "data.ratio": Number(words=("prior",), good=(1, 0.5)),
-        "data.shape": Number(words=("prior", "none"), good=(3,)),
         "model.class_prior": either(Number(good=(1, 2.5)), Listed(Number(), 2, twice=True)),
         "model.relevant": RELEVANT,
         "model.temperature": TEMPERATURE,
@@ -301,7 +295,6 @@ KEYS = {
     },
     "divided": {
         "evaluation.folds": Whole(2, (2, 3), most=958),
-        "evaluation.test_fraction": Number(0, 1 - 1e-16),
     },
     "table": {
         "evaluation.scheme": Word(("leave-one-out", "k-fold", "holdout"), good=("k-fold",)),

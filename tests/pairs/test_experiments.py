@@ -13,7 +13,7 @@ from scipy import special, stats
 
 from thesiskit import load_model
 from thesiskit.config import load_config
-from thesiskit.datasets.synthetic import draw_inverse_gammas, draw_naive_bayes
+from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.defaults import PATTERN_PI
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results
@@ -254,7 +254,7 @@ def test_ranks_of_the_truth_are_uniform_where_candidates_are_independent():
     for seed in range(200):
         rng = np.random.default_rng(seed)
         pi = rng.choice(model.pi)
-        alpha = float(draw_inverse_gammas(rng, *model.alpha_prior, 1)[0])
+        alpha = model.alpha_prior[1] / rng.gamma(model.alpha_prior[0])
         drawn = draw_naive_bayes(
             rng, features=400, alpha=alpha, train=(40, 40), test=(1, 1), pi=pi
         ).train

@@ -13,7 +13,7 @@ from thesiskit.files import Results
 from thesiskit.models.naive_bayes import NaiveBayes, fit
 from thesiskit.pairs.interactions import select_patterns
 from thesiskit.pairs.planes import Planes, words
-from thesiskit.pairs.report import pair_figure
+from thesiskit.pairs.report import pairs_part
 from thesiskit.report.layout import kept_words, size_words
 from thesiskit.study.experiment import Experiment
 
@@ -36,7 +36,7 @@ replicates: 2
 data: { source: genotypes, loci: 20, train: 200, test: 50, pairs: 1, effect: 1.2 }
 selection: { thresholds: [0.2], order: 2 }
 model: { relevant: [some] }
-report: { parts: [summary, relevance, pair-table, pair-figure] }
+report: { parts: [summary, relevance, pairs] }
 """
 N, P = 240, 14
 
@@ -159,7 +159,7 @@ def test_drawn_data_and_thresholds(folder):
 
 def test_the_figure_has_two_dots_for_each_pattern(folder):
     config = load_config(folder / "mine.yaml")
-    (figure,) = pair_figure(Experiment(config, Results(folder / "r", "mine"), folder).record())
+    figure, *_ = pairs_part(Experiment(config, Results(folder / "r", "mine"), folder).record())
     found = table(folder, "mine", "pair-table").query("selection == '6 disjoint'")
     axis = figure.canvas.axes[0]
     dots = {line.get_label(): line.get_xdata() for line in axis.get_lines()}
@@ -177,10 +177,10 @@ about: A test.
 data: { source: naive-bayes, features: 80, alpha: 300, train: [10, 10], test: 9 }
 selection: { features: [1] }
 model: { relevant: [some] }
-report: { parts: [pair-table] }
+report: { parts: [pairs] }
 """
     (tmp_path / "a.yaml").write_text(text)
-    must_fail(invoke("run", tmp_path / "a.yaml"), "pair-table needs a selection of patterns")
+    must_fail(invoke("run", tmp_path / "a.yaml"), "pairs needs a selection of patterns")
 
 
 def test_labels_in_words():

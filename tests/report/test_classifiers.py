@@ -17,7 +17,7 @@ from thesiskit.report.parts import wanted_parts
 from thesiskit.start import Hints, draft_config
 from thesiskit.study.experiment import Experiment
 
-PARTS = ["classifier-table", "differences-table", "reliability-figure"]
+PARTS = ["classifier-table", "differences-table", "reliability"]
 NORMAL = {"kind": "normal", "temperature": ["none"]}
 MODELS = {
     "two": NORMAL | {"methods": ["corrected", "uncorrected", "gaussian-nb", "l2-logistic"]},
@@ -149,7 +149,7 @@ def test_differences_are_paired_and_each_case_counts_once(folder, experiment):
 def test_every_arm_has_a_diagram_with_exact_intervals(folder, experiment):
     path = folder / f"{experiment}.yaml"
     record = Experiment(load_config(path), Results(folder / "r", experiment), folder).record()
-    (figure,) = scores.reliability_figure(record)
+    figure, *_ = scores.reliability_part(record)
     panels = [axis for axis in figure.canvas.axes if axis.get_visible()]
     titles = [axis.get_title().replace("\n", " ") for axis in panels]
     assert titles == table(folder, experiment, "classifiers")["arm"].to_list()

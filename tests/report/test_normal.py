@@ -25,8 +25,8 @@ data: { source: file, path: genes.csv, response: kind, id: patient }
 evaluation: { folds: 3 }
 selection: { features: [8] }
 model: { kind: normal, temperature: [none, residual] }
-report: { parts: [score-table, calibration-table, reliability-table,
-                  error-rates, performance, selection-table, timing-table] }
+report: { parts: [score-table, calibration-table, reliability,
+                  performance, selection-table, timing-table] }
 """
 CASES, WIDTH = 45, 24
 
@@ -197,7 +197,7 @@ def test_the_page_says_what_is_asked(folder):
 
 def test_arms_that_take_two_classes_say_nothing_of_three(folder, tmp_path):
     text = MINE.replace("[none, residual]", "residual, methods: [corrected, naive-corrected]")
-    parts = "parts: [temperature-table, reliability-figure] }"
+    parts = "parts: [temperature-table, reliability] }"
     text = re.sub(r"parts: .*", parts, text, flags=re.S)
     text = text.replace("path: genes", f"path: {folder}/genes")
     (tmp_path / "mine.yaml").write_text(text)

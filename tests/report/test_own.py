@@ -20,7 +20,7 @@ data: { source: file, path: genes.csv, response: status, positive: tumour, id: p
 evaluation: { folds: 4 }
 selection: { features: [3, 8, all] }
 model: { methods: [corrected, uncorrected, l2-logistic] }
-report: { parts: [score-table, reliability-figure] }
+report: { parts: [score-table, reliability] }
 """
 LOCI = """
 experiment: loci
@@ -83,7 +83,7 @@ def page(folder, experiment):
 def test_the_parts_of_a_table_of_ones_own_come_first(folder):
     anchors = re.findall(r'id="part-([a-z-]+)"', page(folder, "mine"))
     assert anchors == ["summary", "data-card", "selected-features", "predictions", "score-table",
-                       "reliability-figure"]  # fmt: skip
+                       "reliability"]  # fmt: skip
     assert re.findall(r'id="part-([a-z-]+)"', page(folder, "loci"))[:3] == [
         "summary", "data-card", "predictions"
     ]  # fmt: skip
@@ -233,7 +233,7 @@ def test_parts_of_published_or_drawn_data_are_those_of_the_config(tmp_path):
     (tmp_path / "a.yaml").write_text(text)
     run("run", tmp_path / "a.yaml", "--results", tmp_path / "r")
     anchors = re.findall(r'id="part-([a-z-]+)"', page(tmp_path, "mine"))
-    assert anchors == ["score-table", "reliability-figure"]
+    assert anchors == ["score-table", "reliability"]
     wanted = "report.parts=[summary, data-card, selected-features, predictions]"
     run("run", tmp_path / "a.yaml", "--results", tmp_path / "r", "--set", wanted)
     found = table(tmp_path, "mine", "predictions")
@@ -253,9 +253,8 @@ def test_one_test_case_gives_no_warning(folder, tmp_path, name):
     text = re.sub(r"evaluation: .*\n", "", text)
     if name == "mine":
         text = text.replace(
-            "reliability-figure",
-            "calibration-table, performance, error-rates, "
-            "reliability-table, reliability-figure, null-figure, log-alpha",
+            "reliability",
+            "calibration-table, performance, reliability, null-figure, log-alpha",
         )
     else:
         text = text.replace("coefficient-table, ", "coefficient-table, order-table, order-figure, ")
@@ -345,7 +344,7 @@ data: { source: file, path: rare.csv, response: status, positive: ill }
 evaluation: { folds: 4 }
 selection: { features: [3, all] }
 model: { kind: normal, methods: [corrected], temperature: [none], relevant: [some] }
-report: { parts: [summary, data-card, reliability-figure, selected-features] }
+report: { parts: [summary, data-card, reliability, selected-features] }
 """
 
 

@@ -21,7 +21,7 @@ data: { source: file, path: genes.csv, response: status, positive: tumour, id: p
 evaluation: { folds: 3 }
 selection: { thresholds: [0.3, 0.4] }
 model: { methods: [corrected, uncorrected, l2-logistic], relevant: [all, some] }
-report: { parts: [error-rates, performance, log-alpha, null-figure, reliability-figure,
+report: { parts: [performance, log-alpha, null-figure, reliability,
                   calibration-table, timing-table] }
 """
 SCREENED = """
@@ -144,11 +144,11 @@ def test_both_kinds_of_arms_are_on_the_page(folder):
 
 
 def test_the_parts_of_relevance_need_arms_that_estimate_it(folder):
-    text = GENES.replace("error-rates", "relevance").replace("[all, some]", "all")
+    text = GENES.replace("performance", "relevance").replace("[all, some]", "all")
     (folder / "all.yaml").write_text(text)
     must_fail(invoke("run", folder / "all.yaml", "--results", folder / "r"),
               "relevance needs some in model.relevant")  # fmt: skip
-    text = GENES.replace("error-rates", "relevance").replace("corrected, un", "un")
+    text = GENES.replace("performance", "relevance").replace("corrected, un", "un")
     (folder / "all.yaml").write_text(text)
     must_fail(invoke("run", folder / "all.yaml", "--results", folder / "r"),
               "relevance needs corrected in model.methods")  # fmt: skip

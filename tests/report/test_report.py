@@ -163,16 +163,13 @@ report: {parts: [PART]}
 BOTH = "[corrected, uncorrected]"
 # parts that can be made of this experiment, and for which selections and methods
 ALWAYS = {"selection-table", "calibration-table", "score-table", "quadrature-table", "timing-table",
-          "reliability-table", "reliability-figure", "correlation-scatter",
+          "reliability", "correlation-scatter",
           "performance", "null-figure", "classifier-table", "differences-table", "summary",
           "data-card", "predictions"}  # fmt: skip
-OF_ONE_SELECTION = {"colon-summary", "group-table", "division-table", "probability-scatter",
-                    "error-scatter", "performance-scatter", "division-figure"}  # fmt: skip
+OF_ONE_SELECTION = {"colon-summary", "group-table", "divisions", "group-scatters"}
 
 
 def can_be_made(part, selection, methods):
-    if part == "error-rates":
-        return methods == BOTH
     if part in ("log-alpha", "selected-features"):
         return selection != "features: [all]"
     if part in OF_ONE_SELECTION:

@@ -6,9 +6,10 @@ from itertools import combinations
 
 import numpy as np
 from rank_tests import DRAWS, rank_last, spaced
+from reference_normal import draw_normal
 from scipy import special
 
-from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes, draw_normal
+from thesiskit.datasets.synthetic import draw_mixture, draw_naive_bayes
 from thesiskit.defaults import PI, SIGMA_0, normal_grids
 from thesiskit.models.base import PatternTraining, Training
 from thesiskit.models.integrals import InverseGamma
@@ -86,11 +87,10 @@ def normal(rng, *, correct, train, features=200, keep=10):
     pis, ratios = normal_grids(features)
     pi, ratio = rng.choice(pis), rng.choice(ratios)
     shape = model.effect_shapes[rng.integers(len(model.effect_shapes))]
-    drawn = draw_normal(
-        rng, features=features, ratio=ratio, pi=pi, shape=shape, variance=(10.0, 1.0),
-        train=train, test=1,
-    )  # fmt: skip
-    X, y = drawn.train.features, drawn.train.response
+    X, y, effect = draw_normal(
+        rng, features=features, ratio=ratio, pi=pi, shape=shape, variance=(10.0, 1.0), train=train
+    )
+    X, y = X[:-1], y[:-1]
     selection = select_by_f(X, y, keep, rng)
     kept = selection.selected
     posterior = model.fit(Training(selection, y, lambda: X[:, kept], correct))
@@ -105,7 +105,7 @@ def normal(rng, *, correct, train, features=200, keep=10):
         "log pi": posterior.pi[j],
         "relevant features": (rng.random((DRAWS, keep)) >= irrelevant).sum(axis=1),
     }
-    relevant = (drawn.truth["effect"][kept] > 0).sum()
+    relevant = (effect[kept] > 0).sum()
     truth = {"log rho": ratio, "log pi": pi, "relevant features": relevant}
     return rank_truth(draws, truth, rng)
 

@@ -88,7 +88,8 @@ report: {parts: [score-table]}
 NORMAL = (
     HEAD
     + """\
-data: {source: normal, features: 3000, train: [12, 13, 14], test: 20}
+data: {source: breast-cancer}
+evaluation: {scheme: holdout}
 selection: {features: [2, 4]}
 model: {kind: normal, temperature: [none, residual], methods: [corrected]}
 replicates: 6

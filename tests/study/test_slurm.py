@@ -219,7 +219,7 @@ report: { parts: [score-table] }
 """)
     monkeypatch.chdir(folder)
     text = run("batch", "script", "own.yaml", "--results", "r", "--set", "evaluation.folds=4",
-               "--seed", 5, "--set", "cluster.cells=3")  # fmt: skip
+               "--seed", 5, "--set", "cluster.array=2")  # fmt: skip
     monkeypatch.chdir(tmp_path)
     return folder, text
 
@@ -266,11 +266,11 @@ def test_submit_and_script_write_the_same(tmp_path, commands):
     """Submitting writes the script that is printed, and gives it to sbatch."""
     (tmp_path / "c.yaml").write_text(KINDS["mixture"])
     commands(**SLURM, sbatch=f'[ "$1" = --parsable ] && cp "$2" {tmp_path}/given; echo 12')
-    asked = (tmp_path / "c.yaml", "--results", tmp_path / "r", "--set", "cluster.cells=5",
+    asked = (tmp_path / "c.yaml", "--results", tmp_path / "r", "--set", "cluster.array=4",
              "--set", "cluster.time=10")  # fmt: skip
     printed = run("batch", "script", *asked)
     text = run("batch", "submit", *asked)
-    assert re.match(r"\d+ jobs of at most 5 chains or arms each \(job array 12\)", text)
+    assert re.match(r"\d+ jobs of at most 7 chains or arms each \(job array 12\)", text)
     assert (tmp_path / "given").read_text() == printed
     commands(sbatch="echo no >&2; exit 1")
     assert "Slurm refuses the job: sbatch: no" in run("batch", "submit", *asked, code=2)
@@ -278,7 +278,7 @@ def test_submit_and_script_write_the_same(tmp_path, commands):
 
 @pytest.mark.parametrize(
     ("block", "limit", "shares"),
-    [({}, None, 30), ({"array": 7}, None, 6), ({"cells": 1}, 1001, 30), ({"cells": 1}, 9, 9)],
+    [({}, None, 30), ({"array": 7}, None, 6), ({}, 1001, 30), ({}, 9, 9)],
 )
 def test_an_even_share_for_each_job_and_no_longer_array_than_allowed(
     tmp_path, block, limit, shares
@@ -296,7 +296,7 @@ def test_a_limit_of_the_cluster(commands):
 
 def test_shares_with_cells_that_failed_are_submitted_again(tmp_path, commands):
     (tmp_path / "c.yaml").write_text(KINDS["naive"])
-    asked = (tmp_path / "c.yaml", "--results", tmp_path / "r", "--set", "cluster.cells=2")
+    asked = (tmp_path / "c.yaml", "--results", tmp_path / "r", "--set", "cluster.array=4")
     commands(**SLURM, sbatch=f'[ "$1" = --parsable ] && cp "$2" {tmp_path}/given; echo 12')
     run("batch", "cell", *asked, "--share", "1/4")
     run("batch", "cell", *asked, "--share", "3/4")
@@ -304,7 +304,7 @@ def test_shares_with_cells_that_failed_are_submitted_again(tmp_path, commands):
     failed, _ = part(first_cells(experiment.graph), 2, 4)
     experiment.graph.files.fail(failed, "it broke")
     assert "2 jobs of at most 2 " in run("batch", "submit", *asked)
-    assert "#SBATCH --array=2,4%100\n" in (tmp_path / "given").read_text()
+    assert "#SBATCH --array=2,4%4\n" in (tmp_path / "given").read_text()
     for share in ("2/4", "4/4"):
         run("batch", "cell", *asked, "--share", share)
     assert "nothing to submit: all cells are done" in run("batch", "submit", *asked)
@@ -431,12 +431,12 @@ for ((i = 0; i < 300; i++)); do sleep 0.05; done
 def job(tmp_path, commands):
     """Run the script of a task whose cells take long, signal it, and return what became of it."""
 
-    def start(how, code=130, restarts=0, requeues=10):
+    def start(how, code=130, restarts=0):
         stub = tmp_path / "stub"
         stub.write_text(STUB.format(code=code))
         stub.chmod(0o755)
         commands(scontrol='echo "scontrol $@"')
-        text = array_script(ClusterBlock(requeues=requeues), [str(stub)], 3, name="n",
+        text = array_script(ClusterBlock(), [str(stub)], 3, name="n",
                              folder=tmp_path)  # fmt: skip
         task = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2",
                 "SLURM_RESTART_COUNT": str(restarts)}  # fmt: skip
@@ -463,9 +463,9 @@ def test_at_the_time_limit_a_job_saves_and_is_requeued(job):
 
 
 def test_no_more_requeues_than_allowed(job):
-    status, (said,) = job(signal.SIGUSR1, restarts=3, requeues=3)
+    status, (output,) = job(signal.SIGUSR1, restarts=10)
     assert status == 0
-    assert said.startswith("requeued 3 times, as cluster.requeues allows")
+    assert output.startswith("requeued 10 times; submit again")
 
 
 @pytest.mark.parametrize("code", [0, 1])
@@ -479,7 +479,7 @@ def test_a_cancelled_job_saves_and_is_not_requeued(job):
 
 def test_the_script(tmp_path):
     folder = tmp_path / "re sults"
-    block = ClusterBlock(partition="long", array=5, requeues=3, setup=["module load python"])
+    block = ClusterBlock(partition="long", array=5, setup=["module load python"])
     text = array_script(block, ["thesis kit", "batch"], 12, name="hmm", folder=folder)
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)
     lines = text.splitlines()
@@ -493,7 +493,7 @@ def test_the_script(tmp_path):
         "'thesis kit' batch --share \"$SLURM_ARRAY_TASK_ID/12\" &",
     ):
         assert line in lines
-    assert "-lt 3 ]" in text
+    assert "-lt 10 ]" in text
 
 
 def test_no_percent_in_paths(tmp_path):

@@ -1,22 +1,25 @@
 """Small experiments with real features, and the stages that are made of them."""
 
+import numpy as np
+import pandas as pd
 import yaml
 from commands import arrays
 from small import opened
 
-DRAWN = {
+TESTED = {
     "experiment": "small",
     "title": "Small",
     "about": "A test.",
     "replicates": 2,
-    "data": {"source": "normal", "features": 60, "train": [9, 10, 8], "test": [5, 6, 7],
-             "ratio": 2.0, "relevant": 0.2},
+    "data": {"source": "file", "path": "three.csv", "test_path": "three-test.csv",
+             "response": "tissue"},
     "selection": {"features": [3]},
     "model": {"kind": "normal", "temperature": "none"},
     "report": {"parts": ["selection-table"]},
 }  # fmt: skip
-TWO = DRAWN["data"] | {"train": [11, 12], "test": [9, 9]}
-OWN = DRAWN | {
+TWO = TESTED["data"] | {"path": "two.csv", "test_path": "two-test.csv"}
+SIZES = {"two": ([11, 12], [9, 9]), "three": ([9, 10, 8], [5, 6, 7])}
+OWN = TESTED | {
     "replicates": 1,
     "data": {"source": "file", "path": "t.csv", "response": "tissue"},
     "evaluation": {"folds": 3},
@@ -24,6 +27,14 @@ OWN = DRAWN | {
 
 
 def write(folder, config, **changes):
+    """Write a config, and tables of 60 features for TESTED and TWO, some of them relevant."""
+    for name, sizes in SIZES.items():
+        rng = np.random.default_rng(len(name))
+        mean = rng.normal(0, 1.4, (3, 60)) * (rng.random(60) < 0.2)
+        for path, counts in zip((f"{name}.csv", f"{name}-test.csv"), sizes, strict=True):
+            y = np.repeat(np.arange(len(counts)), counts)
+            frame = pd.DataFrame(mean[y] + rng.normal(size=(len(y), 60)))
+            frame.assign(tissue=y).to_csv(folder / path, index=False)
     path = folder / "small.yaml"
     path.write_text(yaml.safe_dump(config | changes))
     return path

@@ -167,3 +167,27 @@ def predictions(
     posterior = prior - special.logsumexp(prior)
     found = special.logsumexp(log + posterior[:, None, None], axis=0) + np.log(class_weights)
     return special.softmax(found, axis=1), posterior
+
+
+def draw_normal(rng, *, features, ratio, pi, shape, variance, train):
+    """Draw samples of each class, and a last one whose class is drawn too.
+
+    train : how many samples of each class; other arguments as those of the model.  The centre of
+    the class means is 0: the model takes it as anything at all.
+
+    Return X (n + 1, p), y (n + 1,), and effect (p,): rho T of a relevant feature, and 0 of others.
+    """
+
+    def inverse_gammas(shape, rate):
+        return rate / np.maximum(rng.gamma(shape, size=features), 1e-300)
+
+    relevant = rng.random(features) < pi
+    spread = 1.0 if shape is None else inverse_gammas(shape / 2, shape / 2)
+    effect = np.where(relevant, ratio * spread, 0.0)
+    a, b = variance
+    within = inverse_gammas(a / 2, a * b / 2)
+    mean = np.sqrt(effect * within) * rng.standard_normal((len(train), features))
+    last = rng.multinomial(1, rng.dirichlet(np.array(train) + 1.0)).argmax()
+    y = np.append(np.repeat(np.arange(len(train), dtype=np.uint8), train), np.uint8(last))
+    X = mean[y] + np.sqrt(within) * rng.standard_normal((len(y), features), dtype=np.float32)
+    return X, y, effect

@@ -21,7 +21,7 @@ model:
   methods: [corrected, uncorrected, bernoulli-nb]
   collapsed: { chains: 2, iterations: 60, burn_in: 20 }
   thesis: { chains: 2, iterations: 12, burn_in: 2 }
-report: { parts: [score-table, diagnostics-table] }
+report: { parts: [score-table, diagnostics] }
 """
 NAIVE = """
 experiment: small
@@ -39,7 +39,8 @@ title: Small
 about: A test.
 replicates: 4
 block: 2
-data: { source: normal, features: 40, train: [8, 9, 7], test: 9 }
+data: { source: breast-cancer }
+evaluation: { scheme: holdout }
 selection: { features: [2] }
 model: { kind: normal, temperature: [none, residual] }
 report: { parts: [score-table] }

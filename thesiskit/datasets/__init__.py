@@ -14,7 +14,6 @@ SOURCES = Registry(
     {
         "naive-bayes": "synthetic:NaiveBayesData",
         "mixture": "synthetic:MixtureData",
-        "normal": "synthetic:NormalData",
         "colon": "published:ColonData",
         "microarray": "published:MicroarrayData",
         "breast-cancer": "published:BreastCancerData",

@@ -20,7 +20,6 @@ import numpy as np
 from pydantic import Field, StrictBool, field_validator, model_validator
 
 from thesiskit.blocks import (
-    AtLeastTwo,
     CaseGroups,
     Covariates,
     Decimal,
@@ -68,12 +67,8 @@ class InteractionData(Source):
     values: Values
     """Number of values of each feature."""
     sigma: Widths
-    """The widths of the coefficients of orders 0, 1, ... with which responses are drawn; 0 leaves
-    an order out."""
-    prior: Literal["cauchy", "gaussian"] = "cauchy"
-    """The distribution of these coefficients, `cauchy` or `gaussian`."""
-    classes: AtLeastTwo = 2
-    """Number of classes."""
+    """The widths of the Cauchy coefficients of orders 0, 1, ... with which responses of two classes
+    are drawn; 0 leaves an order out."""
     noise: PositiveNumber = 0.5
     """With `model.response: gaussian`: standard deviation of the noise about the linear function.
     """
@@ -93,19 +88,17 @@ class InteractionData(Source):
 
     @property
     def sizes(self) -> Sizes:
-        return Sizes(self.train, self.test, self.features, self.values, self.classes)
+        return Sizes(self.train, self.test, self.features, self.values)
 
     @property
     def settings_of_draws(self) -> dict[str, Any]:
         """What the generator depends on: noise only scales what is drawn."""
-        return self.model_dump(exclude={"noise"})
+        return self.model_dump(exclude={"noise"}) | {"prior": "cauchy", "classes": 2}
 
     def incompatibilities(self, config: Any) -> Iterator[str]:
         """Yield a key that is for other responses."""
-        continuous = getattr(config.model, "continuous", False)
-        key, response = ("classes", "classes") if continuous else ("noise", "gaussian")
-        if key in self.model_fields_set:
-            yield f"data.{key}: is for model.response: {response}; leave it out"
+        if "noise" in self.model_fields_set and not getattr(config.model, "continuous", False):
+            yield "data.noise: is for model.response: gaussian; leave it out"
         yield from super().incompatibilities(config)
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
@@ -117,8 +110,6 @@ class InteractionData(Source):
             sigma=np.array(self.sigma),
             cases=self.train + self.test,
             train=self.train,
-            cauchy=self.prior == "cauchy",
-            classes=self.classes,
             noise=self.noise if continuous else None,
         )
         return table
@@ -168,8 +159,6 @@ def draw_interactions(
     sigma: np.ndarray,
     cases: int,
     train: int,
-    cauchy: bool = True,
-    classes: int = 2,
     noise: float | None = None,
 ) -> tuple[FeatureTable, np.ndarray]:
     """Draw uniform features, and responses from all their patterns up to an order.
@@ -179,11 +168,11 @@ def draw_interactions(
     order : of the patterns that have a coefficient, at most `features`.
     sigma : (order + 1,) widths; 0 makes the coefficients of an order 0.
     train : among so many first responses there are two classes at least.
-    noise : None for classes; or the standard deviation of the noise of real responses.
+    noise : None for two classes; or the standard deviation of the noise of real responses.
 
     Returns
     -------
-    The table, and the probabilities (cases, classes) or linear function (cases,) of its responses.
+    The table, and the probabilities (cases, 2) or linear function (cases,) of its responses.
     """
     table = draw_uniform(rng, features=features, values=values, cases=cases)
     if not 2 <= train <= cases:
@@ -202,12 +191,10 @@ def draw_interactions(
         }
         patterns.append(list(level.values()))
     if noise is None:
-        response, expected = draw_responses(
-            rng, patterns, sigma, classes=classes, train=train, cauchy=cauchy
-        )
-        symbols = numbered(classes)
+        response, expected = draw_responses(rng, patterns, sigma, train=train)
+        symbols = numbered(2)
     else:
-        response, expected = draw_real_responses(rng, patterns, sigma, noise=noise, cauchy=cauchy)
+        response, expected = draw_real_responses(rng, patterns, sigma, noise=noise)
         symbols = []
     source = f"drawn from a model of order {order}"
     return replace(table, response=response, classes=symbols, source=source), expected

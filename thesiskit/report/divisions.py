@@ -113,18 +113,26 @@ def colon_summary(record: Record) -> list[PageTable]:
     return [PageTable("colon-summary", title, pd.DataFrame(rows), caption)]
 
 
-def division_table(record: Record) -> list[PageTable]:
-    """All divisions."""
+def divisions_part(record: Record) -> list[PageTable | Figure]:
+    """All divisions; the spread of the four statistics, the thesis's values marked."""
+    frame = divisions(record)
     caption = (
         "For each division: in how many groups the correction improves the predictions, paired "
         "t tests over the groups, and in how many groups the uncorrected method expects fewer "
         "errors than are observed." + _which_shown(record)
     )
-    return [PageTable("divisions", "All divisions", divisions(record), caption, long=True)]
+    table = PageTable("divisions", "All divisions", frame, caption, long=True)
+    return [table, *([_division_figure(record, frame)] if len(frame) > 1 else [])]
 
 
-def probability_scatter(record: Record) -> list[Figure]:
-    """Corrected against uncorrected predictions in each group of the first division."""
+def group_scatters(record: Record) -> list[Figure]:
+    """Predictions, error rates and losses in each group of the first division, in two methods."""
+    frame = _group_frame(record, 0)
+    return [_probabilities(record), _errors(record, frame), _losses(record, frame)]
+
+
+def _probabilities(record: Record) -> Figure:
+    """Return corrected against uncorrected predictions in each group of the first division."""
     arrays = record.predictions
     arms = [record.find(record.labels[0], method) for method in METHODS]
     corrected, uncorrected = (record.probability(arm) for arm in arms if arm)
@@ -156,7 +164,7 @@ def probability_scatter(record: Record) -> list[Figure]:
         f"{SQUARE} share a circle at their mean; its area is proportional to their number, at most "
         f"{most} here. Uncorrected predictions are often close to 0 or 1." + _which_shown(record)
     )
-    return [Figure("probability-scatter", title, figure, caption)]
+    return Figure("probability-scatter", title, figure, caption)
 
 
 def _binned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -167,9 +175,8 @@ def _binned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([np.bincount(place, values) for values in (x, y)]) / counts, counts
 
 
-def error_scatter(record: Record) -> list[Figure]:
-    """Expected against actual error in each group of the first division."""
-    frame = _group_frame(record, 0)
+def _errors(record: Record, frame: pd.DataFrame) -> Figure:
+    """Return expected against actual error in each group of the first division."""
     all_rates = frame[[f"{m}: {e}" for e in ("error", "expected error") for m in METHODS]]
     figure, axes = canvas(1, 2, height=3.6, sharex=True, sharey=True, framed=True)
     for method, axis in zip(("uncorrected", "corrected"), axes.flat, strict=True):
@@ -180,12 +187,11 @@ def error_scatter(record: Record) -> list[Figure]:
         "There is one point for each group of the first division. Below the line the "
         "predictions expect fewer errors than they make." + _which_shown(record)
     )
-    return [Figure("error-scatter", "Actual against expected error rates", figure, caption)]
+    return Figure("error-scatter", "Actual against expected error rates", figure, caption)
 
 
-def performance_scatter(record: Record) -> list[Figure]:
-    """AMLP and squared error of the two methods in each group of the first division."""
-    frame = _group_frame(record, 0)
+def _losses(record: Record, frame: pd.DataFrame) -> Figure:
+    """Return AMLP and squared error of the two methods in each group of the first division."""
     figure, axes = canvas(1, 2, height=3.6, framed=True)
     pairs = (("AMLP", "average minus log probability"), ("squared error", "average squared error"))
     for (name, words), axis in zip(pairs, axes.flat, strict=True):
@@ -197,7 +203,7 @@ def performance_scatter(record: Record) -> list[Figure]:
         "There is one point for each group of the first division. Below the line the "
         "correction improves the predictions." + _which_shown(record)
     )
-    return [Figure("performance-scatter", title, figure, caption)]
+    return Figure("performance-scatter", title, figure, caption)
 
 
 def _scatter(axis, pairs: pd.DataFrame, limits: pd.DataFrame) -> None:
@@ -210,9 +216,8 @@ def _scatter(axis, pairs: pd.DataFrame, limits: pd.DataFrame) -> None:
     axis.plot(pairs.iloc[:, 0], pairs.iloc[:, 1], "o", color=INK, markerfacecolor="none")
 
 
-def division_figure(record: Record) -> list[Figure]:
-    """The spread of the four statistics over divisions, the thesis's values marked."""
-    frame = divisions(record)
+def _division_figure(record: Record, frame: pd.DataFrame) -> Figure:
+    """Return the spread of the four statistics over divisions, the thesis's values marked."""
     figure, axes = canvas(2, 2, height=5.0)
     names = [name for name in frame if name.endswith((" better", " p-value"))]
     for name, axis in zip(names, axes.flat, strict=True):
@@ -233,4 +238,4 @@ def division_figure(record: Record) -> list[Figure]:
         f"{len(frame)} random divisions of the features. The dashed line is the number of the "
         "thesis."
     )
-    return [Figure("divisions", "The thesis's division among ours", figure, caption)]
+    return Figure("divisions", "The thesis's division among ours", figure, caption)

@@ -165,6 +165,7 @@ class Exhibit:
 
     experiment, part : our experiment, and the part of its report, that remake it. If none does,
         `why` says why.
+    output : the name of the figure or table in the part, if it is not the first.
     numbers : keys of its numbers in `thesiskit verify`, in which * stands for any text. The list
         is empty if the thesis prints no values.
     file : the name of its files without ending, such as figures/figure-2.7.
@@ -178,6 +179,7 @@ class Exhibit:
     shows: str
     experiment: str = ""
     part: str = ""
+    output: str = ""
     why: str = ""
     numbers: list[str] = field(default_factory=list)
     link: str = ""
@@ -196,14 +198,17 @@ def exhibits() -> list[Exhibit]:
 def _numbered(experiment: str, by_part: dict[str, list]) -> dict[str, str]:
     """Return the files named by numbers of the thesis, and those of the parts with their content.
 
-    Where a part has several figures or tables, the first has the number.
+    Where a part has several figures or tables, the first has the number, or the one that the
+    exhibit names.
     """
     numbered: dict[str, str] = {}
     for exhibit in exhibits():
         parts = by_part.get(exhibit.part, []) if exhibit.experiment == experiment else []
         folder = PurePosixPath(exhibit.file).parent
-        alike = (part.files for part in parts if PurePosixPath(part.files[0]).parent == folder)
-        for name in next(alike, ()):
+        paths = {PurePosixPath(part.files[0]): part.files for part in parts}
+        alike = [path for path in paths if path.parent == folder]
+        remade = [path for path in alike if exhibit.output in ("", path.stem)][:1]
+        for name in chain.from_iterable(paths[path] for path in remade):
             numbered[exhibit.file + PurePosixPath(name).suffix] = name
     return numbered
 
@@ -225,7 +230,7 @@ def exhibits_found(root: Path) -> list[Exhibit]:
         config = Results(root, name).provenance().get("config") if part else None
         is_made = config and part in config["report"]["parts"]
         is_made = is_made and (root / name / "report.html").exists()
-        link = f"{name}/report.html#part-{part}" if is_made else ""
+        link = f"{name}/report.html#{exhibit.output or f'part-{part}'}" if is_made else ""
         copy = f"{name}/{exhibit.file}.{'csv' if exhibit.name.startswith('Table') else 'pdf'}"
         copy = copy if is_made and (root / copy).exists() else ""
         verdict = _verdict(exhibit, verified, claims)

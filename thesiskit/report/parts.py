@@ -69,7 +69,6 @@ HMM = Need("data.source: hidden-markov", lambda c: bool(c["data"] and "transitio
 TEST_SET = Need("a test set", lambda c: c["scheme"] == "test-set")
 TESTS = Need("test cases", lambda c: c["scheme"] != "none")
 ARROWS = Need("data.arrows", lambda c: bool(c["data"] and c["data"].get("arrows")))
-DIVISIONS = Need("two divisions (replicates)", lambda c: c["replicates"] > 1)
 SELECTION = Need(
     "a selection of features, for another model than logistic",
     lambda c: c["selection"] is not None and c["model"]["kind"] != "logistic",
@@ -79,7 +78,7 @@ ONE = Need("one selection, other than all", lambda c: len(_sizes(c)) == 1 and SO
 SCREENED = Need("selection.screened", lambda c: bool(c["selection"] and c["selection"]["screened"]))
 SEVERAL = Need(
     "several numbers in selection.screened.of",
-    lambda c: SCREENED.met(c) and len(c["selection"]["screened"]["of"] or []) > 1,
+    lambda c: SCREENED.met(c) and len(c["selection"]["screened"]["of"]) > 1,
 )
 KEPT = Need(
     "a selection other than all, or selection.screened", lambda c: SOME.met(c) or SCREENED.met(c)
@@ -150,25 +149,19 @@ PARTS: dict[str, Part] = {
     "differences-table": Part(scores.differences_table, (DATA, CLASSES, TESTS)),
     "quadrature-table": Part(scores.quadrature_table, (DATA, SELECTION, NAIVE, RULES, TESTS)),
     "timing-table": Part(scores.timing_table, (DATA, TESTS)),
-    "diagnostics-table": Part(chains.diagnostics_table, (DATA, SELECTION, MIXTURE)),
+    "diagnostics": Part(chains.diagnostics, (DATA, SELECTION, MIXTURE)),
     "exact-table": Part(chains.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
-    "reliability-table": Part(scores.reliability_table),
+    "reliability": Part(scores.reliability_part, (DATA, CLASSES, TESTS)),
     "correlation-scatter": Part(scores.correlation_scatter, (DATA, SELECTION, TEST_SET)),
-    "error-rates": Part(scores.error_rates, (DATA, SELECTION, METHODS, TESTS)),
     "performance": Part(scores.performance),
     "log-alpha": Part(posteriors.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
     "temperature-table": Part(posteriors.temperature_table, (DATA, SELECTION, TEMPERED)),
-    "reliability-figure": Part(scores.reliability_figure, (DATA, CLASSES, TESTS)),
-    "trace-figure": Part(chains.trace_figure, (DATA, SELECTION, MIXTURE)),
     "null-figure": Part(scores.null_figure),
     "correlation-lattice": Part(scores.correlation_lattice, (LATTICE,)),
     "colon-summary": Part(divisions.colon_summary, _GROUPS),
     "group-table": Part(divisions.group_table, _GROUPS),
-    "division-table": Part(divisions.division_table, _GROUPS),
-    "probability-scatter": Part(divisions.probability_scatter, _GROUPS),
-    "error-scatter": Part(divisions.error_scatter, _GROUPS),
-    "performance-scatter": Part(divisions.performance_scatter, _GROUPS),
-    "division-figure": Part(divisions.division_figure, (*_GROUPS, DIVISIONS)),
+    "divisions": Part(divisions.divisions_part, _GROUPS),
+    "group-scatters": Part(divisions.group_scatters, _GROUPS),
     "sequence-groups": Part(reduction.sequence_groups, (REDUCTION,)),
     "feature-groups": Part(reduction.feature_groups, (REDUCTION,)),
     "hidden-markov": Part(reduction.hidden_markov, (HMM,)),
@@ -214,7 +207,7 @@ OWN = (
     "selected-features", "pool-features", "predictions",
 )  # fmt: skip
 FIRST = (  # in this order, before others of OWN, where a config begins with them
-    "summary", "data-card", "classifier-table", "differences-table", "reliability-figure",
+    "summary", "data-card", "classifier-table", "differences-table", "reliability",
 )  # fmt: skip
 
 

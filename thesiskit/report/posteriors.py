@@ -173,8 +173,6 @@ def each_kept(record: Record) -> Iterator[Kept]:
             split, size = divmod(entry, len(labels))
             replicate, part = split * len(group) // splits, slice(*ends)
             columns = members[replicate][split % groups]
-            if "columns" in select:  # others were left out before
-                columns = columns[select["columns"][split]]
             selected = select["selected"][part]
             features = selected if record.patterns else columns[selected]
             means = select["means"][part] if "means" in select else None

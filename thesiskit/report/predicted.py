@@ -92,7 +92,7 @@ def predicted_table(record: Record) -> list[PageTable]:
         rows = [{"features": arm.label, "method": arm.words} for arm in record.own]
         caption = "The arms, which predict new cases."
     screened = record.config["selection"]["screened"]
-    of = listed([f"{one:,}" for one in screened["of"] or ()], "or")
+    of = listed([f"{one:,}" for one in screened["of"]], "or")
     above, f = screened["threshold"], screened.get("f")
     what = "absolute correlation" if record.n_classes == 2 else "correlation ratio"
     which = f"the best of {of}, by their correlations with the response"

@@ -359,8 +359,14 @@ def reliability(record: Record, arm: Method) -> pd.DataFrame:
     return frame
 
 
-def reliability_table(record: Record) -> list[PageTable]:
-    """Calibration of every arm with exact bands."""
+def reliability_part(record: Record) -> list[PageTable | Figure]:
+    """Calibration of every method with exact bands: diagrams, and tables of selected features."""
+    tables = [] if record.logistic else _reliability_tables(record)
+    return [*_reliability_figures(record), *tables]
+
+
+def _reliability_tables(record: Record) -> list[PageTable]:
+    """Return how many categories are inside their bands, and all categories."""
     names_variant = record.mixture and len(record.variants) > 1
     parts, rows = [], []
     for arm in record.arms if names_variant else record.main_arms:
@@ -399,8 +405,8 @@ def _about_bands(record: Record) -> str:
     return words
 
 
-def reliability_figure(record: Record) -> list[Figure]:
-    """Reliability diagrams of every arm, with exact bands and intervals."""
+def _reliability_figures(record: Record) -> list[Figure]:
+    """Return reliability diagrams of every method, with exact bands and intervals."""
     class_name = drawn_words(record.positive_class_name, 20)
     x_label, y_label = f"mean probability of {class_name}", f"fraction in {class_name}"
     if record.n_classes > 2:
@@ -549,8 +555,15 @@ def correlation_scatter(record: Record) -> list[Figure]:
     return [Figure("correlation-scatter", title, figure, caption)]
 
 
-def error_rates(record: Record) -> list[Figure]:
-    """Actual and expected error rates by number of features (fig-sim-perf1, fig-mix-er)."""
+def performance(record: Record) -> list[Figure]:
+    """Error rates where the correction is compared, AMLP and squared error, by selection."""
+    compared = {arm.method for arm in record.arms}.issuperset(("corrected", "uncorrected"))
+    figures = _error_rates(record) if compared else []
+    return [*figures, *_losses(record)]
+
+
+def _error_rates(record: Record) -> list[Figure]:
+    """Return actual and expected error rates by number of features."""
     looks = {
         "error": {"label": "actual", "linestyle": "-", "marker": "o"},
         "expected error": {"label": "expected", "linestyle": ":", "marker": "s"},
@@ -581,8 +594,8 @@ def error_rates(record: Record) -> list[Figure]:
     return _by_variant(record, "error-rates", "Actual and expected error rates", draw, caption)
 
 
-def performance(record: Record) -> list[Figure]:
-    """AMLP and squared error by number of features (fig-sim-perf2, fig-mix-perf)."""
+def _losses(record: Record) -> list[Figure]:
+    """Return AMLP and squared error by number of features."""
     measures = {"AMLP": "average minus log probability", "squared error": "average squared error"}
 
     def draw(variant: str):

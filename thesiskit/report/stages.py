@@ -201,10 +201,7 @@ def _screened(selection: dict) -> str:
     screened = selection["screened"]
     if screened is None:
         return ""
-    of = listed([f"{count:,}" for count in screened["of"] or ()], "or")
-    if screened["keep"] is not None:
-        origin = f" (said to be kept from {of})" if of else ""
-        return f", of which each training set keeps the best {screened['keep']:,}{origin}"
+    of = listed([f"{count:,}" for count in screened["of"]], "or")
     criterion = "the best ones"
     if screened["threshold"] is not None:
         criterion = f"those with an absolute correlation above {screened['threshold']:g}"

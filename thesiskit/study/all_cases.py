@@ -202,13 +202,13 @@ def _selecting(work: SelectionWork, block: CellBlock) -> FittedModel:
             *_, keep = stored.pop("task").tolist()
             task = pair[0].task(arm.method, int(keep))
             features = np.arange(pair[0].reals()[0].shape[1])
-            columns = pair[0].of_table(features).astype(np.intp)
+            columns = features.astype(np.intp)
             arms[arm.name] = PeerArm(
                 arm.name, arm.method, task, columns, stored, pair[0].fitted_transform
             )
             continue
         fitted = work.fitted(stored, 0, arm, pair, block)
-        selected = pair[0].of_table(fitted.selected).astype(np.intp)
+        selected = fitted.selected.astype(np.intp)
         arms[arm.name] = arm_class(arm.name, replace(fitted, selected=selected))
         kept += [selected] if fitted.model.takes == "bits" else []
     X, y = table.features, table.response

@@ -97,12 +97,11 @@ class Batch:
         return self._write(self._shares(len(first_cells(self.graph))))
 
     def _shares(self, cells: int, limit: int | None = None) -> int:
-        """Return the number of shares: as many as jobs may run at once, or by `cluster.cells`.
+        """Return the number of shares: as many as jobs may run at once.
 
         limit : the largest number; with fewer shares each has more cells.
         """
-        size = self.block.cells or math.ceil(cells / self.block.array)
-        shares = math.ceil(cells / size)
+        shares = math.ceil(cells / math.ceil(cells / self.block.array))
         return shares if limit is None else min(shares, limit)
 
     def _write(self, shares: int, tasks: Sequence[int] | None = None) -> Path:

@@ -49,6 +49,7 @@ from thesiskit.study.cells import generator
 KEY = "selection.screened"
 MANY_MORE = 2  # times the features of the table that luck alone would give it
 NOBODY = -2  # a fold of no cases
+HOLDOUT = 0.3  # of the cases of each class
 PARTS = 5  # of the folds, to choose arms; and pairs of them
 PAIRS = PARTS * (PARTS - 1) // 2
 
@@ -58,9 +59,8 @@ class Split:
     """One training set with its test cases.
 
     `response` (n,) holds the classes of all cases, from 0; `train` and `test` are row numbers.
-    Where most columns were left out before anything else, `columns` are those that are features, of
-    `width`.  `case_groups` (n,) are numbers of groups of
-    cases that folds keep together, None where each case is alone.
+    `width` counts the features.  `case_groups` (n,) are numbers of groups of cases that folds keep
+    together, None where each case is alone.
 
     bits : returns the binary features of all cases; real ones are cut at their medians.
     reals : returns the features as they were read or drawn, tables (., p) one below the other, or
@@ -77,7 +77,6 @@ class Split:
     width: int
     bits: Callable[[], PackedFeatures]
     reals: Callable[[], tuple[np.ndarray, ...]]
-    columns: np.ndarray | None = None
     case_groups: np.ndarray | None = None
     transform: str = NO_TRANSFORM
     _forms: dict[str, Split] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -133,10 +132,6 @@ class Split:
             return tables
         return tuple(map(self.fitted_transform.apply, tables))
 
-    def of_table(self, features: np.ndarray) -> np.ndarray:
-        """Return which columns of the table, or of the group, some features are."""
-        return features if self.columns is None else self.columns[features]
-
     def take_columns(self, numbers: np.ndarray, **changes) -> Split:
         """Return a split that has only some columns."""
         return replace(
@@ -185,9 +180,8 @@ class Split:
 
 
 def pack_drawn(data: Drawn) -> PackedFeatures:
-    """Return the features of drawn data as bits; real ones are cut at training medians."""
-    train = np.arange(len(data.train.response))
-    return PackedFeatures.pack(data.train.features, data.test.features, cases=train)
+    """Return the features of drawn data as bits."""
+    return PackedFeatures.pack(data.train.features, data.test.features)
 
 
 def folds_of(fold: np.ndarray) -> np.ndarray:
@@ -243,21 +237,6 @@ def excess_log_loss(
         return loss
     group = np.unique(groups, return_inverse=True)[1]
     return np.bincount(group, loss) / np.bincount(group)
-
-
-def keep_best(config: Config, split: Split, *, at_most: bool = False) -> Split:
-    """Return a split without the columns that selection.screened.keep leaves out.
-
-    at_most : keep all that vary where they are fewer, as they may be in a part of a training set.
-    """
-    screened = config.screened
-    if screened is None or screened.keep is None:
-        return split
-    rng = generator(config.seed, "screened", *split.place, screened.keep)
-    takes = "reals" if config.takes_reals else "bits"  # of reals those that vary count
-    selection = split.select(Selector(screened.keep, at_most=at_most), takes, rng)
-    columns = np.sort(selection.selected)
-    return split.take_columns(columns, width=selection.n_features, columns=columns)
 
 
 def screening_limit(config: Config) -> Fraction | float | None:
@@ -393,7 +372,7 @@ class Design:
             numbers = groups if leave_one_out else together(groups, response, self.folds, rng)
             fold[:] = np.unique(numbers, return_inverse=True)[1]
         elif groups is not None and scheme == "holdout":
-            missing = self.config.evaluation.test_fraction * np.bincount(response)
+            missing = HOLDOUT * np.bincount(response)
             for group in rng.permutation(int(groups.max()) + 1):
                 counts = np.bincount(response[groups == group], minlength=len(missing))
                 if (missing * counts).sum() >= (counts**2).sum() / 2:  # it comes nearer
@@ -409,7 +388,7 @@ class Design:
                 if scheme == "k-fold":
                     fold[cases] = np.arange(len(cases)) % self.folds
                 else:
-                    tested = round(self.config.evaluation.test_fraction * len(cases))
+                    tested = round(HOLDOUT * len(cases))
                     fold[cases[: max(1, tested)]] = 0
         for number in folds_of(fold):
             counts = np.bincount(response[fold != number], minlength=len(names))
@@ -494,7 +473,7 @@ class Design:
                     part = split
                     if groups > 1:
                         part = split.take_columns(columns, group=g, width=len(columns))
-                    yield keep_best(self.config, part, at_most=divided is not each_fold)
+                    yield part
 
     def split(self, split: Split) -> Split:
         """Return a split as features are selected in it."""
@@ -519,7 +498,7 @@ class Design:
         if not self.data.drawn:  # truth values become numbers without a copy
             tables = self._features
             return tuple(table.view(np.uint8) if table.dtype == bool else table for table in tables)
-        if self.data.real_features or not self.stores_bits:
+        if not self.stores_bits:
             drawn = self.drawn(replicate)
             return drawn.train.features, drawn.test.features
         packed = bits(np.arange(0))  # they are drawn as bits
@@ -543,7 +522,7 @@ class Design:
 
     def column_blocks(self, split: Split) -> Iterator[np.ndarray]:
         """Yield blocks of columns of all cases (n, .) as they were read or drawn, in parts."""
-        if self.data.drawn and not self.data.real_features:
+        if self.data.drawn:
             bits = split.bits()
             for columns in bits.chunks():
                 yield bits.unpack(np.arange(len(bits))[columns])
@@ -667,7 +646,7 @@ class Design:
     def _notes_of_screening(self) -> list[str]:
         """Return what the user should know about a table that was screened before, a line each."""
         config, tables, screened = self.config, self.tables, self.config.screened
-        if screened is None or screened.keep is not None:
+        if screened is None:
             return []
         notes = []
         if config.scheme == "none":
@@ -692,7 +671,7 @@ class Design:
         else:
             gamma = math.sqrt(bound)
             chance = math.erfc(gamma * math.sqrt(len(split.train) / 2))
-        lucky = [of for of in screened.of or () if of * chance > MANY_MORE * columns][:1]
+        lucky = [of for of in screened.of if of * chance > MANY_MORE * columns][:1]
         # then it has not the best of so many, and the correction is for another table
         notes += [
             f"{KEY}: by luck alone about {float(f'{of * chance:.2g}'):,.0f} of {of:,} useless "

@@ -97,7 +97,7 @@ def methods(config: Config) -> list[Method]:
     for transform, size, form in product(suffixes, sizes, config.selection.forms):
         label = str(size) if config.selection.features else f"|COR| > {size}"
         label += (f" {form}" if form else "") + suffixes[transform]
-        origins = [None] if prefiltered is None else prefiltered.of or [0]
+        origins = [None] if prefiltered is None else prefiltered.of
         # a selection as it is, and as the correction has it: one for each `of` of a list
         plain = (label, origins[0] if len(origins) == 1 else None)
         counted = [(f"{label} of {of:,}", of) for of in origins if len(origins) > 1] or [plain]
@@ -140,17 +140,12 @@ def methods(config: Config) -> list[Method]:
 
 
 def select(config: Config, splits: Iterable[Split], *, first: bool) -> Arrays:
-    """Return the arrays of the select stage; the first block has correlations to draw, too.
-
-    Where selection.screened.keep leaves columns out before, columns (splits, keep) are the others,
-    and features that are selected are numbered among them.
-    """
+    """Return the arrays of the select stage; the first block has correlations to draw, too."""
     selections_made: list[Any] = []
-    seconds, columns = [], []
+    seconds = []
     arrays: Arrays = {}
     selectors, takes = selections(config), "reals" if config.takes_reals else "bits"
     for split in splits:
-        columns += [] if split.columns is None else [split.columns]
         _ = split.reals() if config.takes_reals else split.bits()  # before the clock starts
         for method in selectors:
             started = time.process_time()
@@ -160,8 +155,6 @@ def select(config: Config, splits: Iterable[Split], *, first: bool) -> Arrays:
             seconds.append(time.process_time() - started)
         if first and not arrays and config.scheme == "test-set" and not config.takes_reals:
             arrays = _both_correlations(split)
-    if columns:
-        arrays["columns"] = np.array(columns, dtype=np.int32)
     labels = np.array([method.label for method in selectors])
     return arrays | {"label": labels} | pack_selections(selections_made, np.array(seconds))
 
@@ -187,7 +180,7 @@ def select_one(
     if block.screened is not None and method.of is not None:
         # a threshold for real features says nothing of bits
         limit = screening_limit(config) if config.takes_reals == real else None
-        prefiltered = Screened(method.of or split.width, limit)
+        prefiltered = Screened(method.of, limit)
     size = None if block.thresholds or method.size == "all" else int(method.size)
     if method.size == "all" and (real or prefiltered is None):  # else None says that all are kept
         size, at_most = split.width, True
@@ -220,9 +213,9 @@ def as_if_new(config: Config, split: Split, X: np.ndarray, y: np.ndarray) -> np.
     largest number of features before the filtering.  X (n, p), y (n,), result (n, p), None of a
     table that was not filtered; columns that do not vary are left as they are.
     """
-    if config.screened is None or config.screened.keep is not None:
+    if config.screened is None:
         return None
-    method = Method(label="all", of=max(config.screened.of or [0]), method="corrected")
+    method = Method(label="all", of=max(config.screened.of), method="corrected")
     selection = select_one(config, split, method, "reals")
     table, groups = partial(read_columns, X, selection.selected), split.groups_of(split.train)
     training = Training(selection, y, table, groups=groups)
@@ -456,9 +449,8 @@ class SelectionWork(Work):
         assert config.selection is not None
         if stage == "simulate":
             evaluation = config.evaluation.model_dump(exclude={"scheme", "choose"})
-            for name, scheme in (("folds", "k-fold"), ("test_fraction", "holdout")):
-                if config.scheme != scheme:
-                    del evaluation[name]
+            if config.scheme != "k-fold":
+                del evaluation["folds"]
             priors = config.first_model.priors_of_draws if config.drawn else None
             data = [config.data.model_dump(exclude={"transform"}), self.data_digest]
             return [config.seed, data, config.scheme, evaluation, priors]
@@ -490,9 +482,9 @@ class SelectionWork(Work):
         every = config.scheme not in ("test-set", "none")
         tested = replicates * groups * (n if every else sizes.test)
         drawn = config.drawn
-        bits = 0 if config.takes_reals else replicates * 8 * p * math.ceil(n / 64) * drawn
+        bits = replicates * 8 * p * math.ceil(n / 64) * drawn
         needed = Needs(fits=splits * len(self.own_arms))
-        needed.memory = bits + n * p * drawn * (8 if config.takes_reals else 1) + 8 * tested
+        needed.memory = bits + n * p * drawn + 8 * tested
         forms = {arm.transform for arm in self.all_arms.values()} - {NO_TRANSFORM}
         needed.memory += 8 * n * p * len(forms)  # each has a table of its own
         needed.disk = bits + replicates * 5 * n + 4 * splits * sum(sizes_selected.values())

@@ -24,6 +24,7 @@ ATTEMPTS = 5  # to ask squeue, over half a minute
 OUTDO = ["ARRAY_INX", "EXPORT", "GET_USER_ENV", "NO_REQUEUE", "OPEN_MODE"]
 OUTDO += ["REQUEUE", "SIGNAL", "TIMELIMIT", "WAIT"]
 LOG = "%A_%a.log"  # of a task, as Slurm writes its array and its number
+REQUEUES = 10  # of a job, after its time limit
 NOTICE = 120  # seconds before the time limit at which a job gets a signal
 
 ARRAY_SCRIPT = """\
@@ -39,7 +40,7 @@ at_limit() {{
     if [ "${{SLURM_RESTART_COUNT:-0}}" -lt {requeues} ]; then
         scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"
     else
-        echo "requeued {requeues} times, as cluster.requeues allows; submit again to go on"
+        echo "requeued {requeues} times; submit again to go on"
     fi
     exit 0
 }}
@@ -204,7 +205,7 @@ def array_script(
         lines.append(f"#SBATCH --{option}{argument}")
     setup = "".join(f"{on_a_line('cluster.setup', line)}\n" for line in block.setup)
     words = shlex.join(on_a_line("an argument", part) for part in command)
-    body = ARRAY_SCRIPT.format(setup=setup, command=words, shares=shares, requeues=block.requeues)
+    body = ARRAY_SCRIPT.format(setup=setup, command=words, shares=shares, requeues=REQUEUES)
     return "\n".join(lines) + "\n" + body
 
 

@@ -227,8 +227,6 @@ report: { parts: [parameter-table] }
         (("data={source: tic-tac-toe}",),
          "gaussian needs data.source: interactions or table; tic-tac-toe has classes"),
         (("data={source: text, history: 3, train: 9}", "evaluation={}"), "text has classes"),
-        (("data={source: interactions, features: 2, values: 2, sigma: [1], classes: 3, train: 9, "
-          "test: 9}",), "data.classes: is for model.response: classes"),
         (("data={source: interactions, features: 2, values: 2, sigma: [1], noise: 3, train: 9, "
           "test: 9}", "model.response=classes"), "data.noise: is for model.response: gaussian"),
         (("data.response=colour", "data.ignore=[weight]"),

@@ -28,7 +28,7 @@ model:
   samplers: [collapsed, gibbs]
   collapsed: {chains: 2, iterations: 60, burn_in: 20}
   thesis: {iterations: 12, burn_in: 4}
-report: {parts: [score-table, diagnostics-table, timing-table]}
+report: {parts: [score-table, diagnostics, timing-table]}
 """
 
 
@@ -307,7 +307,7 @@ def test_complete_data_have_one_of_two_samplers_that_differ_in_the_factor():
 
 def test_every_sampler_is_named_and_shown(small, tmp_path):
     samplers = ("--set", "model.samplers=[approximate, collapsed]")
-    parts = ("--set", "report.parts=[reliability-figure, reliability-table, calibration-table]")
+    parts = ("--set", "report.parts=[reliability, calibration-table]")
     done = invoke("run", small, "--results", tmp_path, *samplers, *parts)
     assert done.exit_code == 0, done.output
     page = (tmp_path / "small/report.html").read_text()

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import arrays, invoke, must_fail
-from real_tables import DRAWN, OWN, TWO, made, write
+from real_tables import OWN, TESTED, TWO, made, write
 from small import content
 
 from thesiskit.config import load_config
@@ -44,9 +44,9 @@ def table(tmp_path):
 @pytest.mark.parametrize("selection", [{"features": [3]}, {"thresholds": [0.5]}])
 def test_predictions_are_those_of_the_model(tmp_path, selection, model):
     changes = {"selection": selection, "model": {"kind": "normal", "temperature": "none"} | model}
-    found, _ = made(tmp_path, DRAWN, **changes)
-    drawn = Design(load_config(tmp_path / "small.yaml"), tmp_path).drawn(0)
-    X, y = drawn.train.features, drawn.train.response
+    found, _ = made(tmp_path, TESTED, **changes)
+    train, test = Design(load_config(tmp_path / "small.yaml"), tmp_path).tables
+    X, y = train.features, train.response
     k = selection.get("features", [None])[0]
     f = None if k else Fraction("0.25")
     selected = select_by_f(X, y, k, np.random.default_rng(0), threshold=f)
@@ -63,7 +63,7 @@ def test_predictions_are_those_of_the_model(tmp_path, selection, model):
     ]
     for i, correct in enumerate([True, False]):
         posterior = normal.fit(selected, settings, correct=correct)
-        expected = normal.predict(posterior, drawn.test.features[:, selected.selected])
+        expected = normal.predict(posterior, test.features[:, selected.selected])
         np.testing.assert_allclose(found["predict"]["probability"][i], expected, atol=1e-12)
         fit = found["fit"]
         np.testing.assert_allclose(fit["log_joint"][0, i], posterior.log_joint, rtol=1e-6)
@@ -79,17 +79,14 @@ def test_predictions_are_those_of_the_model(tmp_path, selection, model):
 
 
 def test_two_classes_have_one_probability(tmp_path):
-    found, _ = made(tmp_path, DRAWN, data=TWO, selection={"features": [3, "all"]})
+    found, _ = made(tmp_path, TESTED, data=TWO, selection={"features": [3, "all"]})
     predicted = found["predict"]
     assert predicted["probability"].shape == (3, 18)
     assert predicted["method"].tolist() == ["corrected", "uncorrected", "complete"]
-    design = Design(load_config(tmp_path / "small.yaml"), tmp_path)
-    drawn = design.drawn(0)
-    everything = select_by_f(
-        drawn.train.features, drawn.train.response, 60, np.random.default_rng(0)
-    )
+    train, test = Design(load_config(tmp_path / "small.yaml"), tmp_path).tables
+    everything = select_by_f(train.features, train.response, 60, np.random.default_rng(0))
     posterior = normal.fit(everything, normal.Normal())
-    expected = normal.predict(posterior, drawn.test.features[:, everything.selected])[:, 1]
+    expected = normal.predict(posterior, test.features[:, everything.selected])[:, 1]
     np.testing.assert_allclose(predicted["probability"][2], expected, atol=1e-12)
 
 
@@ -97,7 +94,7 @@ def test_bytes_do_not_depend_on_jobs(tmp_path):
     model = {"kind": "normal", "relevant": ["all", "some"], "temperature": ["none", "residual"],
              "methods": ["corrected", "naive-corrected"]}  # fmt: skip
     for jobs in (0, 2):
-        made(tmp_path, DRAWN, data=TWO, model=model, jobs=jobs, results=f"jobs{jobs}")
+        made(tmp_path, TESTED, data=TWO, model=model, jobs=jobs, results=f"jobs{jobs}")
     expected = content(tmp_path / "jobs0")
     assert len(expected) > 10
     assert content(tmp_path / "jobs2") == expected
@@ -155,14 +152,13 @@ def test_gaps_and_constant_columns(tmp_path, table):
 def test_naive_bayes_beside_the_normal_model(tmp_path):
     model = {"kind": "normal", "temperature": "none",
              "methods": ["corrected", "naive-corrected", "naive-uncorrected"]}  # fmt: skip
-    made(tmp_path, DRAWN, data=TWO, model=model, selection={"thresholds": [0.45]})
-    drawn = Design(load_config(tmp_path / "small.yaml"), tmp_path).drawn(1)
-    cut = np.median(drawn.train.features, axis=0)
-    X, new = ((one.features > cut).astype(np.uint8) for one in (drawn.train, drawn.test))
-    assert (X.sum(axis=0) == 11).all()
+    made(tmp_path, TESTED, data=TWO, model=model, selection={"thresholds": [0.45]})
+    train, test = Design(load_config(tmp_path / "small.yaml"), tmp_path).tables
+    cut = np.median(train.features, axis=0)
+    X, new = ((table.features > cut).astype(np.uint8) for table in (train, test))
     rng = np.random.default_rng(0)
-    selected = select_features(X, drawn.train.response, None, rng, threshold="0.45")
-    p = arrays(tmp_path / "results/small/predict/0001.npz")["probability"]
+    selected = select_features(X, train.response, None, rng, threshold="0.45")
+    p = arrays(tmp_path / "results/small/predict/0000.npz")["probability"]
     for row, correct in ((1, True), (2, False)):
         posterior = naive_bayes.fit(
             selected, naive_bayes.NaiveBayes(relevant="some"), correct=correct
@@ -172,19 +168,10 @@ def test_naive_bayes_beside_the_normal_model(tmp_path):
 
 
 def test_the_normal_model_beside_naive_bayes(tmp_path):
-    data = {
-        "source": "normal",
-        "features": 50,
-        "relevant": 0.1,
-        "ratio": 1.0,
-        "shape": "none",
-        "train": [9, 10],
-        "test": [8, 8],
-    }
     one = {"methods": ["corrected", "normal-corrected", "normal-uncorrected"]}
     other = {"kind": "normal", "temperature": "none"}
-    beside, _ = made(tmp_path, DRAWN, data=data, model=one, results="beside")
-    alone, _ = made(tmp_path, DRAWN, data=data, model=other, results="alone")
+    beside, _ = made(tmp_path, TESTED, data=TWO, model=one, results="beside")
+    alone, _ = made(tmp_path, TESTED, data=TWO, model=other, results="alone")
     np.testing.assert_allclose(
         beside["predict"]["probability"][1:], alone["predict"]["probability"], atol=1e-12
     )
@@ -194,7 +181,7 @@ def test_the_normal_model_beside_naive_bayes(tmp_path):
 def test_drawn_bits_are_numbers_too(tmp_path):
     data = {"source": "naive-bayes", "features": 40, "alpha": 3.0, "train": [9, 9], "test": 8}
     model = {"methods": ["corrected", "normal-corrected"]}
-    found, _ = made(tmp_path, DRAWN, data=data, model=model, selection={"thresholds": [0.5]})
+    found, _ = made(tmp_path, TESTED, data=data, model=model, selection={"thresholds": [0.5]})
     drawn = Design(load_config(tmp_path / "small.yaml"), tmp_path).drawn(0)
     f = Fraction("0.25")
     selected = select_by_f(
@@ -206,34 +193,6 @@ def test_drawn_bits_are_numbers_too(tmp_path):
 
 
 # ---- tables that were screened before ----
-
-
-def test_a_screened_table_is_fitted_as_the_whole_table_is(tmp_path):
-    whole, _ = made(tmp_path, DRAWN, results="whole")
-    selection = DRAWN["selection"] | {"screened": {"keep": 12}}
-    part, _ = made(tmp_path, DRAWN, selection=selection, results="part")
-    np.testing.assert_allclose(
-        part["predict"]["probability"], whole["predict"]["probability"], atol=1e-10
-    )
-    columns = part["select"]["columns"]
-    assert columns.shape == (1, 12)
-    np.testing.assert_array_equal(
-        columns[0][part["select"]["selected"]], whole["select"]["selected"]
-    )
-    assert (part["select"]["n_features"] == 60).all()
-
-
-def test_constant_columns_are_no_features_before_a_screening_either(tmp_path, table):
-    frame = pd.read_csv(tmp_path / "t.csv")
-    frame.iloc[:, 20:25] = 1.0
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    model, found = {"kind": "normal", "methods": ["corrected"], "temperature": "none"}, []
-    for more in ({}, {"screened": {"keep": 8}}):
-        selection = {"features": [3]} | more
-        found.append(made(tmp_path, OWN, model=model, selection=selection, results=str(more))[0])
-        assert (found[-1]["select"]["n_features"] == 20).all()
-    plain, screened = (one["predict"]["probability"] for one in found)
-    np.testing.assert_allclose(screened, plain, atol=1e-10)
 
 
 def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, table):
@@ -281,7 +240,6 @@ def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, 
          "selection.screened.f: is 100, but the feature 'g"),
         ({"selection": {"features": [3], "screened": {"of": 99, "threshold": 0.9}},
           "evaluation": {}}, "has a correlation ratio of"),
-        ({"selection": {"features": [3], "screened": {"keep": 9, "f": 1.0}}}, "leave out `f`"),
         ({"selection": {"features": [3], "screened": {"of": 99, "f": 1.0}},
           "model": {"methods": ["corrected"]}}, "selection.screened.f: is for model.kind: normal"),
     ],
@@ -314,5 +272,5 @@ def test_a_training_set_without_a_class(tmp_path, table):
 
 def test_drawn_bits_are_refused(tmp_path):
     data = {"source": "naive-bayes", "features": 40, "alpha": 3.0, "train": [9, 9], "test": 8}
-    with pytest.raises(ConfigError, match="draws binary features here"):
-        load_config(write(tmp_path, DRAWN, data=data))
+    with pytest.raises(ConfigError, match=r"draws binary features\. Fix: give real"):
+        load_config(write(tmp_path, TESTED, data=data))

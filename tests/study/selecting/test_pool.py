@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import arrays, invoke
-from real_tables import DRAWN, OWN, made, write
+from real_tables import OWN, TESTED, made, write
 from small import opened
 
 from thesiskit.errors import ConfigError
@@ -12,8 +12,7 @@ from thesiskit.models import pool
 from thesiskit.study.cells import generator
 from thesiskit.study.design import Design
 
-WHOLE = DRAWN | {
-    "data": DRAWN["data"] | {"shape": "none"},
+WHOLE = TESTED | {
     "model": {"kind": "pool"},
     "selection": {"features": ["all"]},
 }
@@ -24,10 +23,10 @@ def test_an_experiment_has_the_predictions_of_the_pool(tmp_path):
     predicted = found["predict"]
     assert predicted["method"].tolist() == ["complete"]
     experiment = opened(tmp_path / "small.yaml", tmp_path / "results")
-    drawn = Design(experiment.config, tmp_path).drawn(0)
+    tables = Design(experiment.config, tmp_path).tables
     rng = generator(experiment.config.seed, "chain", 0, 0, 0, "all", "complete", "exact", 0)
-    X, new = (one.features[:, found["select"]["selected"]] for one in (drawn.train, drawn.test))
-    learnt = pool.fit(X, drawn.train.response, rng)
+    X, new = (one.features[:, found["select"]["selected"]] for one in tables)
+    learnt = pool.fit(X, tables[0].response, rng)
     p = np.exp(pool.log_probability(learnt, new))
     np.testing.assert_allclose(predicted["probability"][0][: len(new)], p, atol=1e-12)
 

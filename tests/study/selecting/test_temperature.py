@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import arrays, run
-from real_tables import DRAWN, OWN, TWO, made, write
+from real_tables import OWN, TESTED, TWO, made, write
 from small import opened
 
 from thesiskit.config import load_config
@@ -12,7 +12,7 @@ from thesiskit.errors import ConfigError
 from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier, NormalClassifier
 from thesiskit.report.posteriors import temperatures
 
-BITS = DRAWN | {
+BITS = TESTED | {
     "data": {"source": "naive-bayes", "features": 60, "alpha": 2.0, "train": [14, 13], "test": 30},
     "selection": {"features": [5]},
 }
@@ -131,7 +131,7 @@ def test_a_class_with_one_case_has_no_temperature_and_the_page_says_so(tmp_path)
 
 
 def test_errors_behind_a_temperature_are_of_every_replicate(tmp_path):
-    made(tmp_path, DRAWN, data=TWO, replicates=3,
+    made(tmp_path, TESTED, data=TWO, replicates=3,
          model={"kind": "normal", "methods": ["corrected"], "temperature": "residual"})  # fmt: skip
     record = opened(tmp_path / "small.yaml", tmp_path / "results").record()
     (found,) = temperatures(record).values()
@@ -142,7 +142,7 @@ def test_errors_behind_a_temperature_are_of_every_replicate(tmp_path):
 def test_no_feature_above_a_threshold_predicts_the_shares_of_classes(tmp_path):
     model = {"kind": "normal", "methods": ["corrected"], "temperature": ["none", "residual"]}
     selection = {"thresholds": [0.99]}
-    found, _ = made(tmp_path, DRAWN, data=TWO, model=model, selection=selection)
+    found, _ = made(tmp_path, TESTED, data=TWO, model=model, selection=selection)
     assert (found["fit"]["tau"] == 1).all()
     p = found["predict"]["probability"]
     assert np.ptp(p) < 1e-9
@@ -151,13 +151,13 @@ def test_no_feature_above_a_threshold_predicts_the_shares_of_classes(tmp_path):
 
 @pytest.mark.parametrize("kind", ["mixture", "pool"])
 def test_other_models_have_no_temperature(tmp_path, kind):
-    path = write(tmp_path, DRAWN, model={"kind": kind, "temperature": "residual"})
+    path = write(tmp_path, TESTED, model={"kind": kind, "temperature": "residual"})
     with pytest.raises(ConfigError, match=r"model\.temperature was removed\. Fix: leave it out"):
         load_config(path)
 
 
 @pytest.mark.parametrize("value", ["cv", ["none", "cv"]])
 def test_cross_validation_was_removed(tmp_path, value):
-    path = write(tmp_path, DRAWN, model={"kind": "normal", "temperature": value})
+    path = write(tmp_path, TESTED, model={"kind": "normal", "temperature": value})
     with pytest.raises(ConfigError, match=r"temperature\.\d: cv was removed\. Fix: use residual"):
         load_config(path)

@@ -84,7 +84,6 @@ def test_a_transform_is_of_training_samples_alone(tmp_path, table):
         ({"data": DATA | {"transform": ["log", "log"]}}, "log is given twice"),
         ({"data": DATA | {"transform": "logs"}}, "data.transform.0: cannot be 'logs'"),
         ({"model": {"kind": "naive-bayes"}}, "data.transform: is for real features. Fix: use"),
-        ({"selection": {"features": [2], "screened": {"keep": 9}}}, "Fix: leave out one of them"),
     ],
 )  # fmt: skip
 def test_transforms_that_cannot_be(tmp_path, changes, words):

@@ -22,7 +22,7 @@ model:
   methods: [corrected, l2-logistic]
   until: {rhat: 1.05, ess: 100}
   collapsed: {chains: 2, iterations: 900, alpha_points: 20}
-report: {parts: [score-table, diagnostics-table, reached-table, exact-table, trace-figure]}
+report: {parts: [score-table, diagnostics, reached-table, exact-table]}
 """
 
 
