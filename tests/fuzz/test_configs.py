@@ -267,13 +267,11 @@ KEYS = {
         "model.burn_in": Whole(0, (0, 5), most=7),
         "model.thin": Whole(1, (1, 5), most=10),
         "model.joint_updates": either(Whole(0, (0, 1)), Listed(Whole(0), good=([0], [0, 1]))),
-        "model.sigma_0": WIDTH,
         "model.sigma_mode": WIDTH,
         "model.sigma_shape": Number(0.2, 1e6, with_least=True),
         "model.compress": either(Flag(), Listed(Flag(), good=([True], [True, False]))),
         "model.priors": either(Word(("cauchy", "gaussian")),
                                Listed(Word(("cauchy", "gaussian")), good=(["gaussian"],))),
-        "model.split_draws": either(Whole(1, (1,)), Word(("exact",))),
         "selection.features": lambda value: REFUSED,
         "evaluation.feature_groups": Whole(1, (1,), most=1),
     },
@@ -320,7 +318,7 @@ KEYS = {
     },
 }  # fmt: skip
 NULLABLE = ("report.thesis", "cluster.partition", "selection.features", "selection.thresholds",
-            "model.sigma_0", "evaluation.scheme", "data")  # fmt: skip
+            "evaluation.scheme", "data")  # fmt: skip
 ODD = [True, False, None, "", "text", "1", "all", "prior", [], {}, [1], [1, 2], [2, 2], {"a": 1},
        [[1]], [None], [True], 0, 1, 2, 3, -1, -(10**20), 10**6, 10**9, 10**12, 2**63 - 1, 2**63,
        10**20, 10**400, 0.5, 1.5, -0.5, 1e-300, 1e300, 1e-20, 1e20, math.inf, -math.inf, math.nan,

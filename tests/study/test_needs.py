@@ -231,11 +231,9 @@ MUCH = [
     ("logistic", "model.chains=1000000000", "cells"),
     ("logistic", "model.iterations=1000000000000", "iterations"),
     ("logistic", "model.joint_updates=100000000", "iterations"),
-    ("logistic", "model.split_draws=1000000000", "iterations"),
     ("logistic", "model.thin=1000000000", "none is kept"),
     ("short", "model.iterations=1000000000", "small needs [0-9,]+ iterations: say --yes"),
     ("short", "model.joint_updates=1000000000", "small needs [0-9,]+ iterations: say --yes"),
-    ("short", "model.split_draws=1000000000", "small needs [0-9,]+ iterations: say --yes"),
     ("logistic", "model.orders=[1000000000]", "order 1000000000 is above"),
     ("logistic", "data.history=1000000000", "about .* of memory"),
     ("logistic", "data.train=10000000000", "about .* of memory"),
@@ -266,10 +264,10 @@ def test_what_needs_much_is_refused_at_once(kind, setting, words, write, tmp_pat
     assert re.search(words, result.output), result.output
 
 
-def test_splits_of_real_responses_are_held_in_memory():
-    model = Logistic(order=2, chains=1, iterations=20, burn_in=10, thin=1, split_draws=10**6)
-    assert model.needs(100, 0, 500)[1] == 8 * 10 * 10**6 * 500
-    assert model.needs(100, 2, 500)[1] == 0
+def test_draws_of_real_responses_are_held_in_memory():
+    model = Logistic(order=2, chains=1, iterations=20, burn_in=10, thin=1)
+    assert model.needs(0, 500)[0] == 8 * 10 * 500
+    assert model.needs(2, 500)[0] == 0
 
 
 def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch):

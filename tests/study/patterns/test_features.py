@@ -147,7 +147,6 @@ def test_chains_of_other_patterns_are_made_again(config, tmp_path):
         (("data.response=nothing",), "nothing"),
         (("data.path=none.csv",), "none.csv"),
         (("model.min_cases=100",), "model.min_cases: there are 40 training cases"),
-        (("model.split_draws=exact",), "exact is for Gaussian priors here"),
         (("report.traced=['size=huge:yes']",), "size has no value 'huge'"),
         (("report.traced=['size=small:perhaps']",), "there is no class 'perhaps'"),
         (("data={source: tic-tac-toe, size: 3}",), "size"),

@@ -218,12 +218,10 @@ report: { parts: [parameter-table] }
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (("model.split_draws=exact",), "split_draws: exact is for classes"),
+        (("model.split_draws=exact",), "model.split_draws was removed. Fix: leave it out"),
         (("model.peers=[naive-bayes]",),
          "there is no peer 'naive-bayes' for real responses; choose from ridge"),
         (("model.response=poisson",), "model.response"),
-        (("model.noise_mode=0",), "model.noise_mode"),
-        (("model.response=classes", "model.noise_mode=1"), "noise_mode is for real responses"),
         (("data={source: tic-tac-toe}",),
          "gaussian needs data.source: interactions or table; tic-tac-toe has classes"),
         (("data={source: text, history: 3, train: 9}", "evaluation={}"), "text has classes"),

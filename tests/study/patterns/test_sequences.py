@@ -220,7 +220,6 @@ def test_own_sequences(tmp_path, config):
         (("report.parts=[selection-table]",), "selection-table needs a selection"),
         (("report.parts=[sampler-figure]",),
          "sampler-figure needs two values in model.sigma_scale or model.joint_updates"),
-        (("model.split_draws=0",), "model.split_draws"),
         (("model.kind=naive-bayes",), "unknown key"),
         (("data={source: hidden-markov, transition: [[1.0]], emission: [[0.3, 0.3]], history: 6, "
           "train: 5, test: 5}",), "sums to 0.6"),
