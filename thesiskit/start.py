@@ -108,13 +108,12 @@ SCREENED_VALUES = 16  # of a feature, at most, of which patterns are selected
 COMPARED = 300  # features, up to which methods that take all of them are compared with
 LISTED = 20  # columns to ignore, of which each has a line of its own
 CLASS_PARTS = ["classifier-table", "differences-table", "reliability-figure"]
-ORDER_PARTS = ["order-table", "order-figure"]
 CHAIN_PARTS = ["reached-table", "chain-table"]
 PARTS = {  # after the summary and the data card
     "table": [*CLASS_PARTS, "score-table", SELECTED, "predictions"],
-    "classes": [*CLASS_PARTS, "model-table", "coefficient-table", "predictions", *CHAIN_PARTS],
-    "numbers": ["response-table", "coefficient-table", "predictions", *CHAIN_PARTS],
-    "sequences": [*CLASS_PARTS, *ORDER_PARTS, "predictions", *CHAIN_PARTS],
+    "classes": [*CLASS_PARTS, "model-table", "coefficients", "predictions", *CHAIN_PARTS],
+    "numbers": ["responses", "coefficients", "predictions", *CHAIN_PARTS],
+    "sequences": [*CLASS_PARTS, "orders", "predictions", *CHAIN_PARTS],
 }
 
 

@@ -46,12 +46,12 @@ TINY = {
     },
     "sequences": {
         "data": HIDDEN | {"history": 3, "train": 30, "test": 9},
-        "model": CHAINS, "report": {"parts": ["order-table"]},
+        "model": CHAINS, "report": {"parts": ["orders"]},
     },
     "interactions": {
         "data": {"source": "interactions", "features": 4, "values": 2, "sigma": [1, 0.5],
                  "train": 30, "test": 9},
-        "model": CHAINS, "report": {"parts": ["order-table"]},
+        "model": CHAINS, "report": {"parts": ["orders"]},
     },
     "until": {
         "data": HIDDEN | {"history": 2, "train": 30, "test": 9},
@@ -74,7 +74,7 @@ TINY = {
     },
     "sweeps": {
         "reduction": {"cases": 20, "sweeps": [{"features": [3, 4], "values": 2, "order": 2}]},
-        "report": {"parts": ["reduction-table"]},
+        "report": {"parts": ["reduction"]},
     },
 }  # fmt: skip
 NAMES = ("naive-simulation", "null", "correlation-lattice", "mixture-exact", "hmm", "epistasis",

@@ -112,7 +112,7 @@ def test_test_sequences_are_predicted_as_new_ones_are(folder):
 def test_methods_of_others_predict_new_cases_as_test_cases(kind, folder):
     text, name = CONFIGS[kind], "probability"
     if kind == "real":
-        text, name = text.replace("order-table", "response-table"), "median"
+        text, name = text.replace("[orders]", "[responses]"), "median"
     if kind == "sequences":
         cases = (folder / "reads.txt").read_text().splitlines(keepends=True)
         (folder / "reads.txt").write_text("".join(cases[:30]))

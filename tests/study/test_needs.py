@@ -53,7 +53,7 @@ data: {source: hidden-markov, transition: [[0.9, 0.1], [0.2, 0.8]],
        emission: [[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]], history: 6, train: 100, test: 500}
 model: {kind: logistic, orders: [1, 5], priors: [gaussian], compress: [true, false], chains: 2,
         iterations: 200, burn_in: 50, peers: [n-gram]}
-report: {parts: [order-table]}
+report: {parts: [orders]}
 """
 )
 SHORT = (  # one chain, which keeps two draws
@@ -62,7 +62,7 @@ SHORT = (  # one chain, which keeps two draws
 data: {source: hidden-markov, transition: [[0.9, 0.1], [0.2, 0.8]],
         emission: [[0.8, 0.2], [0.3, 0.7]], history: 6, train: 100, test: 500}
 model: {kind: logistic, orders: [2], priors: [gaussian], chains: 1, iterations: 20, burn_in: 10}
-report: {parts: [order-table]}
+report: {parts: [orders]}
 """
 )
 FOLDED = (
@@ -108,7 +108,7 @@ SWEEPS = (
     + """\
 replicates: 2
 reduction: {cases: 50, sweeps: [{features: [3, 5], values: 3, order: 3}]}
-report: {parts: [reduction-table]}
+report: {parts: [reduction]}
 """
 )
 KINDS = {"naive": NAIVE, "mixture": MIXTURE, "logistic": LOGISTIC, "folded": FOLDED,

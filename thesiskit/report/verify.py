@@ -249,7 +249,7 @@ def _derived(source: Record, of: str, numbers: Tree) -> Tree:
             "states": len(source.classes),
             "windows": windows,
             "tests": len(source.response),
-            "traced": traced if "coefficient-traces" in parts else NOT_SHOWN,
+            "traced": traced if "coefficients" in parts else NOT_SHOWN,
         }
     # the largest entry of every row, one number where they agree
     largest = [sorted(set(map(max, data[name]))) for name in ("transition", "emission")]
