@@ -39,7 +39,7 @@ chapter 2: naive Bayes and mixtures: 3960
     datasets/published report/divisions study/without_data
 selection, its designs and stages: 3020
     models/selection models/packed models/pipeline study/design study/selecting
-chapter 3: patterns, logistic models: 6040
+chapter 3: patterns, logistic models: 5840
     models/patterns models/logistic models/splitting models/chains datasets/sequences
     study/patterns report/chains report/orders report/reduction
 normal model, transformations: 1360

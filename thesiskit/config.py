@@ -86,13 +86,10 @@ REMOVED_PARTS = (
     "pattern-explorer rank-figure rank-table screened-figure screened-table signals-figure "
     "signals-maps signals-table"
 )
-MERGED_PARTS = {  # a table and a figure are one part
-    "coefficients": "coefficient-table coefficient-traces",
-    "orders": "order-figure order-table",
-    "parameters": "parameter-figure parameter-table",
-    "reduction": "reduction-figure reduction-table",
-    "responses": "response-figure response-table",
-}
+MERGED_PARTS = (  # a table and a figure are one part, the plural of its word
+    "coefficient-table coefficient-traces order-figure order-table parameter-figure "
+    "parameter-table response-figure response-table"
+)
 REMOVED = {
     "cluster.account": "add --account=NAME to cluster.options",
     "cluster.qos": "add --qos=NAME to cluster.options",
@@ -124,11 +121,9 @@ REMOVED = {
     "model.until.least": LEAVE_OUT,
     "model.until.of": "leave it out; all that is compared has to reach the targets",
     **{f"report.parts: {name}": LEAVE_OUT for name in REMOVED_PARTS.split()},
-    **{
-        f"report.parts: {name}": f"use {part}"
-        for part, names in MERGED_PARTS.items()
-        for name in names.split()
-    },
+    **{f"report.parts: {name}": f"use {name.split('-')[0]}s" for name in MERGED_PARTS.split()},
+    "report.parts: reduction-figure": "use reduction",
+    "report.parts: reduction-table": "use reduction",
     **dict.fromkeys(("model.methods: boost", "model.peers: boost"), "use random-forest"),
     "model.peers: pairwise-logistic-regression": "use logistic-regression",
     "model.peers: pairwise-ridge": "use ridge",

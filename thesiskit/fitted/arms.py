@@ -19,7 +19,7 @@ from thesiskit.fitted.inputs import NONE, Inputs
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import LARGEST, PatternTraining, check, shaped
 from thesiskit.models.chains import Arrays, marked
-from thesiskit.models.logistic import LEVELS, Logistic
+from thesiskit.models.logistic import Logistic
 from thesiskit.models.packed import Transform, check_transform
 from thesiskit.models.patterns import PATTERNS
 from thesiskit.models.peers import Task
@@ -266,11 +266,7 @@ class PatternArm(FittedArm):
         self.posterior, self.seed = posterior, seed
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
-        codes = cases[:, :]
-        if inputs.classes:
-            return {"probability": self.posterior.predict_alone(codes, self.seed)}
-        quantiles = self.posterior.quantiles_alone(codes, LEVELS, self.seed)
-        return dict(zip(("low", "median", "high"), quantiles, strict=True))
+        return self.posterior.predict_new(cases[:, :], self.seed)
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         about, arrays = self.posterior.saved()

@@ -896,6 +896,13 @@ class Posterior:
             quantiles.append(together.quantile(levels))
         return self.mean + self.unit * np.hstack(quantiles)[:, overlap.case_of]
 
+    def predict_new(self, codes: np.ndarray, seed: int) -> Arrays:
+        """Return probability (T, K), or of real responses low, median and high, (T,) each."""
+        if self.classes:
+            return {"probability": self.predict_alone(codes, seed)}
+        quantiles = self.quantiles_alone(codes, LEVELS, seed)
+        return dict(zip(("low", "median", "high"), quantiles, strict=True))
+
     def saved(self) -> tuple[dict[str, Any], Arrays]:
         """Return what of it a model file has, besides the training cases: for `restored`."""
         model = self.model
