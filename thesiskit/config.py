@@ -90,13 +90,18 @@ REMOVED_PARTS = (
     "pattern-explorer rank-figure rank-table screened-figure screened-table signals-figure "
     "signals-maps signals-table"
 )
-MERGED_PARTS = {
+MERGED_PARTS = {  # a table and its figure are one part
+    "coefficients": ("coefficient-table", "coefficient-traces"),
     "diagnostics": ("diagnostics-table", "trace-figure"),
     "divisions": ("division-table", "division-figure"),
     "group-scatters": ("probability-scatter", "error-scatter", "performance-scatter"),
+    "orders": ("order-table", "order-figure"),
     "pairs": ("pair-table", "pair-figure"),
+    "parameters": ("parameter-table", "parameter-figure"),
     "performance": ("error-rates",),
+    "reduction": ("reduction-table", "reduction-figure"),
     "reliability": ("reliability-table", "reliability-figure"),
+    "responses": ("response-table", "response-figure"),
 }
 REMOVED = {
     "data.correlation": LEAVE_OUT,
@@ -109,6 +114,7 @@ REMOVED = {
     "cluster.cells": "set cluster.array, the number of jobs",
     "cluster.requeues": "leave it out; it is 10",
     "cluster.qos": "add --qos=NAME to cluster.options",
+    "data.arrow_probability": "leave it out; it is 0.95",
     "data.classes": "leave it out; it is 2",
     "data.prior": "leave it out; it is cauchy",
     "data.sets": "give one table, such as data.table: alon",
@@ -124,14 +130,21 @@ REMOVED = {
     "model.engine": "leave it out; the sampler is slice",
     "model.most_steps": LEAVE_OUT,
     "model.noise": "leave it out; the noise is sampled",
+    "model.noise_mode": "leave it out; it is 0.5",
+    "model.noise_shape": "leave it out; it is 0.25",
     "model.original": "leave it out; estimators have original_coefficients",
     "model.original_orders": "leave it out; compress: false is for all orders",
+    "model.sigma_0": "leave it out; it is 5 for Cauchy and 10 for Gaussian priors",
     "model.sigma_step": LEAVE_OUT,
     "model.sigma_updates": LEAVE_OUT,
+    "model.split_draws": "leave it out; each draw is split once",
+    "model.standardise": "leave it out; responses are standardised",
     "model.step": LEAVE_OUT,
     "model.temperature": "leave it out; naive-bayes and normal have temperature: residual",
     "model.temperature: cv": "use residual",
     "model.thesis.alpha_points": "leave it out; it is 10",
+    "model.until.least": LEAVE_OUT,
+    "model.until.of": "leave it out; all that is compared has to reach the targets",
     "selection.screened.keep": "give `of`, or filter the table in Python",
     **{f"report.parts: {name}": LEAVE_OUT for name in REMOVED_PARTS.split()},
     **{

@@ -107,13 +107,12 @@ WIDE = 1000  # values of all features, above which fits take long
 PAIRS = 20_000  # of values of two features, up to which their patterns are listed
 LISTED = 20  # columns to ignore, of which each has a line of its own
 CLASS_PARTS = ["classifier-table", "differences-table", "reliability"]
-ORDER_PARTS = ["order-table", "order-figure"]
 CHAIN_PARTS = ["reached-table", "chain-table"]
 PARTS = {  # after the summary and the data card
     "table": [*CLASS_PARTS, "score-table", SELECTED, "predictions"],
-    "classes": [*CLASS_PARTS, "model-table", "coefficient-table", "predictions", *CHAIN_PARTS],
-    "numbers": ["response-table", "coefficient-table", "predictions", *CHAIN_PARTS],
-    "sequences": [*CLASS_PARTS, *ORDER_PARTS, "predictions", *CHAIN_PARTS],
+    "classes": [*CLASS_PARTS, "model-table", "coefficients", "predictions", *CHAIN_PARTS],
+    "numbers": ["responses", "coefficients", "predictions", *CHAIN_PARTS],
+    "sequences": [*CLASS_PARTS, "orders", "predictions", *CHAIN_PARTS],
 }
 
 

@@ -75,7 +75,7 @@ TYPES = {
     "ld": "float | None",
     "until": "tuple[float, float] | str | None",
     "random_state": "int | RandomState | None",
-    "split_draws": "int | 'exact'",
+    "split_draws": "int",
     "k": "int",
     "cases": "slice | ndarray",
     "case": "int",

@@ -96,7 +96,7 @@ def test_stages_write_what_they_selected_and_predicted(small, tmp_path, monkeypa
 
 def test_logistic_experiments_write_predictions(tmp_path):
     run = invoke("run", "hmm", "--smoke", "--jobs", 0, "--results", tmp_path,
-                 "--set", "model.orders=[1]", "--set", "report.parts=[order-table]")  # fmt: skip
+                 "--set", "model.orders=[1]", "--set", "report.parts=[orders]")  # fmt: skip
     assert run.exit_code == 0, run.output
     found = pd.read_csv(tmp_path / "hmm-smoke" / "predictions.csv")
     arrays = Results(tmp_path, "hmm-smoke").load("predict", 0)

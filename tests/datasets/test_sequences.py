@@ -151,16 +151,17 @@ def test_transitions_are_drawn_by_the_definition(rng):
 def test_a_permuted_model_starts_uniform_and_moves_along_its_arrows(rng):
     model = PermutedMarkovData(
         source="permuted-hidden-markov", arrows=[[2, 3, 1]], emission=np.eye(3).tolist(),
-        history=2, train=20_000, test=10_000, arrow_probability=0.9,
+        history=2, train=20_000, test=10_000,
     )  # fmt: skip
     drawn = model.draw(rng)
     assert_proportions(np.bincount(drawn.histories[:, 0], minlength=3), np.full(3, 1 / 3))
     along = (drawn.histories[:, 0] + 1) % 3 == drawn.histories[:, 1]
-    assert_proportions(np.bincount(along), np.array([0.1, 0.9]))
+    assert_proportions(np.bincount(along), np.array([0.05, 0.95]))
 
 
-def test_each_model_has_its_data_sets(tmp_path):
-    settings = ("replicates=2", "data.history=3", "data.arrow_probability=1.0")
+def test_each_model_has_its_data_sets(tmp_path, monkeypatch):
+    monkeypatch.setattr(sequences, "ARROW_PROBABILITY", 1.0)
+    settings = ("replicates=2", "data.history=3")
     config = load_config(
         ROOT / "configs/studies/hmm-reconstructions.yaml", smoke=True, settings=(
             *settings, "model.orders=[1]", "data.arrows=[[3, 4, 2, 1], [1, 4, 3, 2]]",

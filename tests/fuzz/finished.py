@@ -24,7 +24,7 @@ about: A test.
 data: { source: table, path: mine.csv, response: y }
 evaluation: { folds: 2 }
 model: { kind: logistic, orders: [2], iterations: 40, burn_in: 10, chains: 2 }
-report: { parts: [model-table, coefficient-table] }
+report: { parts: [model-table, coefficients] }
 """
 LATTICE = """
 experiment: small
@@ -39,7 +39,7 @@ title: Small
 about: A test.
 replicates: 2
 reduction: { cases: 20, sweeps: [ { features: 6, values: 3, order: [1, 2, 3] } ] }
-report: { parts: [reduction-table] }
+report: { parts: [reduction] }
 """
 KINDS = {"naive": NAIVE, "mixture": MIXTURE, "logistic": LOGISTIC, "table": TABLE,
          "lattice": LATTICE, "reduction": REDUCTION}  # fmt: skip

@@ -46,12 +46,12 @@ TINY = {
     },
     "sequences": {
         "data": HIDDEN | {"history": 3, "train": 30, "test": 9},
-        "model": CHAINS, "report": {"parts": ["order-table"]},
+        "model": CHAINS, "report": {"parts": ["orders"]},
     },
     "interactions": {
         "data": {"source": "interactions", "features": 4, "values": 2, "sigma": [1, 0.5],
                  "train": 30, "test": 9},
-        "model": CHAINS, "report": {"parts": ["order-table"]},
+        "model": CHAINS, "report": {"parts": ["orders"]},
     },
     "until": {
         "data": HIDDEN | {"history": 2, "train": 30, "test": 9},
@@ -74,7 +74,7 @@ TINY = {
     },
     "sweeps": {
         "reduction": {"cases": 20, "sweeps": [{"features": [3, 4], "values": 2, "order": 2}]},
-        "report": {"parts": ["reduction-table"]},
+        "report": {"parts": ["reduction"]},
     },
 }  # fmt: skip
 NAMES = ("naive-simulation", "null", "correlation-lattice", "mixture-exact", "hmm", "epistasis",
@@ -261,13 +261,11 @@ KEYS = {
         "model.burn_in": Whole(0, (0, 5), most=7),
         "model.thin": Whole(1, (1, 5), most=10),
         "model.joint_updates": either(Whole(0, (0, 1)), Listed(Whole(0), good=([0], [0, 1]))),
-        "model.sigma_0": WIDTH,
         "model.sigma_mode": WIDTH,
         "model.sigma_shape": Number(0.2, 1e6, with_least=True),
         "model.compress": either(Flag(), Listed(Flag(), good=([True], [True, False]))),
         "model.priors": either(Word(("cauchy", "gaussian")),
                                Listed(Word(("cauchy", "gaussian")), good=(["gaussian"],))),
-        "model.split_draws": either(Whole(1, (1,)), Word(("exact",))),
         "selection.features": lambda value: REFUSED,
         "evaluation.feature_groups": Whole(1, (1,), most=1),
     },
@@ -313,7 +311,7 @@ KEYS = {
     },
 }  # fmt: skip
 NULLABLE = ("report.thesis", "cluster.partition", "selection.features", "selection.thresholds",
-            "model.sigma_0", "evaluation.scheme", "data")  # fmt: skip
+            "evaluation.scheme", "data")  # fmt: skip
 ODD = [True, False, None, "", "text", "1", "all", "prior", [], {}, [1], [1, 2], [2, 2], {"a": 1},
        [[1]], [None], [True], 0, 1, 2, 3, -1, -(10**20), 10**6, 10**9, 10**12, 2**63 - 1, 2**63,
        10**20, 10**400, 0.5, 1.5, -0.5, 1e-300, 1e300, 1e-20, 1e20, math.inf, -math.inf, math.nan,

@@ -203,19 +203,19 @@ def test_expected_logistic_of_a_gaussian_against_quadrature(sd):
         features = [(0, 1), (-mean / sd, np.pi / sd)][: 1 + (abs(mean) < 50 * sd)]
         return integrate(integrand, features, np.arange(-40, 40) / 4, 100)[1][-1]
 
-    got = model.expected_logistic_gaussian(means, sd)
+    got = twin.expected_logistic_gaussian(means, sd)
     np.testing.assert_allclose(got, [expected(mean) for mean in means], rtol=0, atol=5e-15)
-    np.testing.assert_allclose(got + model.expected_logistic_gaussian(-means, sd), 1, rtol=1e-14)
+    np.testing.assert_allclose(got + twin.expected_logistic_gaussian(-means, sd), 1, rtol=1e-14)
 
 
 def test_expected_logistic_of_a_gaussian_at_its_limits():
     x = np.array([-750, -30, -1, 0, 0.5, 20, 1e200])
-    np.testing.assert_allclose(model.expected_logistic_gaussian(x, 0), special.expit(x), rtol=1e-14)
+    np.testing.assert_allclose(twin.expected_logistic_gaussian(x, 0), special.expit(x), rtol=1e-14)
     np.testing.assert_allclose(
-        model.expected_logistic_gaussian(1e8 * x[2:5], 1e8), special.ndtr(x[2:5]), atol=1e-14
+        twin.expected_logistic_gaussian(1e8 * x[2:5], 1e8), special.ndtr(x[2:5]), atol=1e-14
     )
-    assert np.ndim(model.expected_logistic_gaussian(0.3, 5)) == 0
-    assert model.expected_logistic_gaussian([[0.0], [1.0]], [0, 1, 9]).shape == (2, 3)
+    assert np.ndim(twin.expected_logistic_gaussian(0.3, 5)) == 0
+    assert twin.expected_logistic_gaussian([[0.0], [1.0]], [0, 1, 9]).shape == (2, 3)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 30.0, 1e6])
@@ -224,7 +224,7 @@ def test_expected_logistic_of_a_split_against_quadrature(unit):
     for s, a, b in CELLS[::2]:
         s, a, b = s * unit, a * unit, b * unit
         location = np.array([0, 1.7, -s, -s / 3 - 20])
-        got = model.expected_logistic_cauchy(location, s, a, b, 0)
+        got = twin.expected_logistic_cauchy(location, s, a, b, 0)
         expected = [reference_logistic(m, s, a, b) for m in location]
         np.testing.assert_allclose(got, expected, rtol=0, atol=5e-15, err_msg=f"{s} {a} {b}")
 
@@ -232,8 +232,8 @@ def test_expected_logistic_of_a_split_against_quadrature(unit):
 @pytest.mark.parametrize("s", [1e-320, -1e-308, 1e-300])
 def test_poles_almost_the_same(s):
     location = np.array([-2.5, 0, 1.7])
-    got = model.expected_logistic_cauchy(location, s, 0.1, 0.1, 0)
-    same = model.expected_logistic_cauchy(location, 0, 0.1, 0.1, 0)
+    got = twin.expected_logistic_cauchy(location, s, 0.1, 0.1, 0)
+    same = twin.expected_logistic_cauchy(location, 0, 0.1, 0.1, 0)
     np.testing.assert_allclose(got, same, rtol=1e-15)
     x = np.array([-1, -1e-3, 0, 0.2])
     np.testing.assert_allclose(twin.cauchy_split_cdf(x, s, 0.1, 0.1), students_cdf(x, 0.1))
@@ -242,7 +242,7 @@ def test_poles_almost_the_same(s):
 @pytest.mark.parametrize("v", [1e-6, 0.5, 1e3])
 def test_expected_logistic_with_an_extra_cauchy(v):
     """The extra width as an integral over the function that the test above covers."""
-    logistic = model.expected_logistic_cauchy
+    logistic = twin.expected_logistic_cauchy
     for s, a, b in [(0, 1, 1), (1e-9, 1, 1 + 1e-9), (-3, 1e-8, 1), (0.4, 1e4, 1), (50, 2, 0.1)]:
         for m in (0, -2.5):
             expected = add_cauchy(
@@ -255,7 +255,7 @@ def test_expected_logistic_with_an_extra_cauchy(v):
 
 @pytest.mark.parametrize("width", [1e-8, 1.0, 1e8])
 def test_expected_logistic_where_nothing_or_all_of_s_is_shared(width):
-    logistic = model.expected_logistic_cauchy
+    logistic = twin.expected_logistic_cauchy
     for m, s in ((0.3, 5.0), (-40, 1e-8), (2, -1e7), (1, 0)):
         for v in (1e-8, 0.3, 1e6):
             none, every = (

@@ -36,7 +36,7 @@ model:
   iterations: 40
   burn_in: 10
   peers: [logistic-regression]
-report: { parts: [coefficient-table, model-table] }
+report: { parts: [coefficients, model-table] }
 """
 
 
@@ -257,7 +257,7 @@ def test_one_test_case_gives_no_warning(folder, tmp_path, name):
             "calibration-table, performance, reliability, null-figure, log-alpha",
         )
     else:
-        text = text.replace("coefficient-table, ", "coefficient-table, order-table, order-figure, ")
+        text = text.replace("coefficients, ", "coefficients, orders, ")
     (tmp_path / f"{name}.yaml").write_text(text)
     run("run", tmp_path / f"{name}.yaml", "--results", tmp_path / "r")
     assert len(table(tmp_path, name, "predictions").id.unique()) == 1
@@ -270,7 +270,7 @@ def test_real_responses_have_a_summary_too(tmp_path):
     frame["yield"] = g[:, 0] - g[:, 1] + rng.normal(size=40)
     frame.to_csv(tmp_path / "loci.csv", index=False)
     text = LOCI.replace("status", "yield").replace("orders:", "response: gaussian\n  orders:")
-    text = text.replace("logistic-regression", "ridge").replace("model-table", "response-table")
+    text = text.replace("logistic-regression", "ridge").replace("model-table", "responses")
     (tmp_path / "loci.yaml").write_text(text)
     printed = run("run", tmp_path / "loci.yaml", "--results", tmp_path / "r")
     assert "root mean squared error" in printed

@@ -155,13 +155,20 @@ def mixture(rng, *, correct, train, features, **selecting):
 # ---- logistic models ----
 
 
+class InUnits(Logistic):
+    """The model with responses in their own units: the truth is drawn from its prior."""
+
+    def scale(self, response):
+        return 0.0, 1.0
+
+
 def logistic(rng, *, train, shape, order, history=False, classes=2, real=False, **settings):
     """Rank log sigma_1 and P(last class) of a new sample; of real responses noise and function.
 
     shape : the number of states or features, and of the values of each.
     """
     width, values = shape
-    model = Logistic(order=order, standardise=False, burn_in=200, chains=1, until=None, **settings)
+    model = InUnits(order=order, burn_in=200, chains=1, until=None, **settings)
     codes = rng.integers(0, values, (train + 1, width))
     truth, response = draw_responses(rng, codes, model, history, 0 if real else classes)
     symbols = [str(value) for value in range(values)]

@@ -53,7 +53,7 @@ data: {source: hidden-markov, transition: [[0.9, 0.1], [0.2, 0.8]],
        emission: [[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]], history: 6, train: 100, test: 500}
 model: {kind: logistic, orders: [1, 5], priors: [gaussian], compress: [true, false], chains: 2,
         iterations: 200, burn_in: 50, peers: [n-gram]}
-report: {parts: [order-table]}
+report: {parts: [orders]}
 """
 )
 SHORT = (  # one chain, which keeps two draws
@@ -62,7 +62,7 @@ SHORT = (  # one chain, which keeps two draws
 data: {source: hidden-markov, transition: [[0.9, 0.1], [0.2, 0.8]],
         emission: [[0.8, 0.2], [0.3, 0.7]], history: 6, train: 100, test: 500}
 model: {kind: logistic, orders: [2], priors: [gaussian], chains: 1, iterations: 20, burn_in: 10}
-report: {parts: [order-table]}
+report: {parts: [orders]}
 """
 )
 FOLDED = (
@@ -109,7 +109,7 @@ SWEEPS = (
     + """\
 replicates: 2
 reduction: {cases: 50, sweeps: [{features: [3, 5], values: 3, order: 3}]}
-report: {parts: [reduction-table]}
+report: {parts: [reduction]}
 """
 )
 KINDS = {"naive": NAIVE, "mixture": MIXTURE, "logistic": LOGISTIC, "folded": FOLDED,
@@ -232,11 +232,9 @@ MUCH = [
     ("logistic", "model.chains=1000000000", "cells"),
     ("logistic", "model.iterations=1000000000000", "iterations"),
     ("logistic", "model.joint_updates=100000000", "iterations"),
-    ("logistic", "model.split_draws=1000000000", "iterations"),
     ("logistic", "model.thin=1000000000", "none is kept"),
     ("short", "model.iterations=1000000000", "small needs [0-9,]+ iterations: say --yes"),
     ("short", "model.joint_updates=1000000000", "small needs [0-9,]+ iterations: say --yes"),
-    ("short", "model.split_draws=1000000000", "small needs [0-9,]+ iterations: say --yes"),
     ("logistic", "model.orders=[1000000000]", "order 1000000000 is above"),
     ("logistic", "data.history=1000000000", "about .* of memory"),
     ("logistic", "data.train=10000000000", "about .* of memory"),
@@ -267,10 +265,10 @@ def test_what_needs_much_is_refused_at_once(kind, setting, words, write, tmp_pat
     assert re.search(words, result.output), result.output
 
 
-def test_splits_of_real_responses_are_held_in_memory():
-    model = Logistic(order=2, chains=1, iterations=20, burn_in=10, thin=1, split_draws=10**6)
-    assert model.needs(100, 0, 500)[1] == 8 * 10 * 10**6 * 500
-    assert model.needs(100, 2, 500)[1] == 0
+def test_draws_of_real_responses_are_held_in_memory():
+    model = Logistic(order=2, chains=1, iterations=20, burn_in=10, thin=1)
+    assert model.needs(0, 500)[0] == 8 * 10 * 500
+    assert model.needs(2, 500)[0] == 0
 
 
 def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch):

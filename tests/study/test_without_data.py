@@ -14,7 +14,7 @@ from thesiskit.datasets.features import draw_uniform
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results
 from thesiskit.models.patterns import compress_features
-from thesiskit.report.reduction import reduction_figure, sweeps
+from thesiskit.report.reduction import parameter_reduction, sweeps
 from thesiskit.study import without_data
 from thesiskit.study.cells import generator
 from thesiskit.study.experiment import Experiment
@@ -34,7 +34,7 @@ reduction:
     - {features: 4, values: 3, order: [1, 2, 3, 4]}
 report:
   thesis: parameter_reduction
-  parts: [statement-table, reduction-figure, reduction-table]
+  parts: [statement-table, reduction]
 """
 
 
@@ -146,7 +146,7 @@ def test_what_cannot_be(small, old, new, words):
         ("compress", ["--pattern", ""], "leave out --list and --pattern"),
         ("simulate", [], "small has no data to simulate; use `thesiskit run CONFIG`"),
         ("fit-logistic", [], "small has no data to fit"),
-        ("run", ["--set", "report.parts=[parameter-table]"], "parameter-table needs model.kind"),
+        ("run", ["--set", "report.parts=[parameters]"], "parameters needs model.kind"),
         ("run", ["--set", "report.parts=[score-table]"], "score-table needs data"),
     ],
 )
@@ -200,7 +200,7 @@ def test_one_data_set_has_no_range(small, tmp_path):
 def test_the_figure_has_the_numbers(small, tmp_path):
     experiment = Experiment(load_config(small), Results(tmp_path / "r", "small"), tmp_path)
     experiment.run("compress", watch=lambda items, *_: items)
-    (figure,) = reduction_figure(experiment.record())
+    figure, _ = parameter_reduction(experiment.record())
     axes = np.reshape(figure.canvas.axes, (3, 2))
     assert [axis.get_title() for axis in axes[:, 0]] == ["p = 4, O = 3", "K = 3, O = 2",
                                                          "p = 4, K = 3"]  # fmt: skip

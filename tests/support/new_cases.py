@@ -16,7 +16,7 @@ PATTERNS = """
 experiment: mine
 title: Mine
 about: A test.
-report: { parts: [order-table] }
+report: { parts: [orders] }
 """
 SHORT = "kind: logistic, chains: 2, iterations: 40, burn_in: 10"
 CONFIGS = {

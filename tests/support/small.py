@@ -53,7 +53,7 @@ data: { source: hidden-markov, transition: [[0.9, 0.1], [0.2, 0.8]],
         emission: [[0.8, 0.2], [0.3, 0.7]], history: 3, train: 40, test: 12 }
 model: { kind: logistic, orders: [1, 3], priors: [gaussian], compress: [true, false], chains: 2,
          iterations: 60, burn_in: 20, peers: [n-gram] }
-report: { parts: [order-table, chain-table] }
+report: { parts: [orders, chain-table] }
 """
 # a table t.csv, of which an arm is chosen inside the folds
 CHOSEN = """

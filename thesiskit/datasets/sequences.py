@@ -38,6 +38,7 @@ from thesiskit.errors import DataError, list_some, quoted, shorten
 
 # symbol -> its characters, in the order of the thesis's codes 1, 2, 3; None is all others
 THESIS_STATES: Mapping[str, str | None] = {"V": "aeiou", "C": "bcdfghjklmnpqrstvwxyz", "_": None}
+ARROW_PROBABILITY = 0.95  # of the likely move from a hidden state
 SHIPPED = Path(__file__).parent / "text" / "sotu-1790.txt"
 # sha256 of its digits, without line ends
 SHIPPED_DIGITS = "fd13ab0989061ee5d78e0fcda64aae835a1674e8a3c6a2a00cf7ec903d640ddc"
@@ -102,11 +103,9 @@ class PermutedMarkovData(_HiddenMarkov):
 
     source: Literal["permuted-hidden-markov"]
     arrows: Annotated[list[list[Positive]], Field(min_length=1)]
-    """For each model the state, from 1, that each hidden state is most likely to move to: a
-    permutation. `replicates` data sets of each model."""
-    arrow_probability: Probability = 0.95
-    """The probability of that move. Those of all other moves from a hidden state are uniform random
-    numbers, scaled to sum to the rest."""
+    """For each model the state, from 1, that each hidden state moves to with probability 0.95: a
+    permutation. The probabilities of all other moves are uniform random numbers, scaled to sum to
+    the rest. `replicates` data sets of each model."""
 
     @field_validator("arrows")
     @classmethod
@@ -129,7 +128,7 @@ class PermutedMarkovData(_HiddenMarkov):
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> Sequences:
         """Return sequences of the first model."""
-        transition = draw_transition(rng, self.arrows[0], self.arrow_probability)
+        transition = draw_transition(rng, self.arrows[0], ARROW_PROBABILITY)
         start, cases = np.full(len(transition), 1 / len(transition)), self.train + self.test
         model: Any = {"transition": transition, "emission": self.emission, "start": start}
         return draw_hidden_markov(rng, **model, length=self.history, cases=cases)

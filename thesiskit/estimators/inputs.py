@@ -1,6 +1,5 @@
 """What estimators are given: tables of other packages, values of any type, how long chains run."""
 
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -19,7 +18,6 @@ from thesiskit.models.patterns import MISSING, UNSEEN, available_memory
 
 AUTO = "auto"
 GIGABYTE = 1e9
-REQUIRED = inspect.Parameter.empty  # in place of a default
 
 
 def as_table(X):
@@ -112,27 +110,6 @@ def threads_for(n_jobs) -> int | None:
         )
     jobs = int(n_jobs)  # below 0 as in scikit-learn: -2 leaves a core free
     return jobs if jobs > 0 else None if jobs == -1 else max(1, cores() + 1 + jobs)
-
-
-def initialiser(parameters: Mapping[str, Any]) -> Any:
-    """Return an __init__ with a signature, as scikit-learn reads it: all but the first by name.
-
-    parameters : their defaults; of one that has to be given, REQUIRED.
-    """
-    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    listed = [inspect.Parameter("self", kinds[0])]
-    listed += [inspect.Parameter(name, kinds[i > 0], default=default)
-               for i, (name, default) in enumerate(parameters.items())]  # fmt: skip
-    signature = inspect.Signature(listed)
-
-    def __init__(self, *given, **named):
-        bound = signature.bind(self, *given, **named)
-        bound.apply_defaults()
-        for name in parameters:
-            setattr(self, name, bound.arguments[name])
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__
 
 
 class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

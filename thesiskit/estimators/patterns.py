@@ -1,9 +1,7 @@
 """Classifiers and a regressor with patterns: of sequences, and of interactions of features."""
 
 import warnings
-from collections.abc import Sequence
-from copy import deepcopy
-from dataclasses import fields
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,18 +21,16 @@ from thesiskit import defaults
 from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators.inputs import (
     AUTO,
-    REQUIRED,
     DiscreteFeatures,
     coded,
     encode,
     find_categories,
-    initialiser,
     run_length,
     symbols,
     threads_for,
 )
 from thesiskit.models.base import CLOSEST, PatternTraining, whole
-from thesiskit.models.logistic import Logistic
+from thesiskit.models.logistic import SPLIT_DRAWS, Logistic
 from thesiskit.models.patterns import (
     UNSEEN,
     FeaturePatterns,
@@ -51,49 +47,48 @@ USUAL = {  # lengths of chains that are not judged
     "thin": defaults.THIN,
     "chains": defaults.CHAINS,
 }
-SPLIT_DRAWS = 10  # where no expectation is known
 LEVELS = (0.05, 0.95)  # of the intervals of `largest`
 LEAST_UNIT, MOST_UNIT = 1e-100, 1e100  # of real responses: their squares are numbers
-
-
-# what all estimators here have, in the order of their signatures; the others are of the model
-PARAMETERS = (
-    "order", "prior", "compress", "min_cases", "until", *USUAL, "sigma",
-    "sigma_scale", "n_jobs", "random_state",
-)  # fmt: skip
-DEFAULTS = {one.name: one.default for one in fields(Logistic)} | {
-    "order": REQUIRED,
-    "until": AUTO,
-    **dict.fromkeys((*USUAL, "n_jobs", "random_state")),
-}
 
 
 class PatternModel(BaseEstimator):
     """A linear function of patterns; subclasses add the kind of cases and of responses."""
 
-    order: Any
-    prior: Any
-    compress: Any
-    min_cases: Any = defaults.MIN_CASES
-    until: Any
-    sigma: Any
-    sigma_scale: Any
-    n_jobs: Any
-    random_state: Any
+    min_cases = defaults.MIN_CASES
     _unit = 1.0  # of the coefficients
-    _responses: Any  # returns the responses in the form that the model needs
-    _codes: Any  # returns test cases as codes (m, p)
+    _codes: Callable[[Any], np.ndarray]  # returns test cases as codes (m, p)
 
-    def __init_subclass__(cls, without: Sequence[str] | None = None):
-        """Give an estimator the parameters of the models, but for some."""
-        super().__init_subclass__()
-        if without is not None:
-            names = [name for name in PARAMETERS if name not in without]
-            cls.__init__ = initialiser({name: DEFAULTS[name] for name in names})  # type: ignore[assignment]
+    def __init__(
+        self,
+        order,
+        *,
+        prior=defaults.PRIOR,
+        compress=True,
+        until=AUTO,
+        iterations=None,
+        burn_in=None,
+        thin=None,
+        chains=None,
+        sigma=None,
+        sigma_scale=defaults.SIGMA_SCALE,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.order = order
+        self.prior = prior
+        self.compress = compress
+        self.until = until
+        self.iterations = iterations
+        self.burn_in = burn_in
+        self.thin = thin
+        self.chains = chains
+        self.sigma = sigma
+        self.sigma_scale = sigma_scale
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
-    def _fit(self, patterns: Patterns, codes: np.ndarray, order: int, y: np.ndarray):
-        """Run the chains of codes (n, p) of patterns, and responses y (n,)."""
-        response = self._responses(y)
+    def _fit(self, patterns: Patterns, codes: np.ndarray, order: int, response: np.ndarray):
+        """Run the chains of codes (n, p) of patterns, and responses (n,): classes or numbers."""
         if not isinstance(self.compress, bool | np.bool_):
             raise UserError(f"compress must be True or False, got {self.compress!r}")
         compress = bool(self.compress)
@@ -104,12 +99,11 @@ class PatternModel(BaseEstimator):
             **{
                 name: getattr(self, name) for name in ("prior", "min_cases", "sigma", "sigma_scale")
             },
-            standardise=False,  # they are
             **length,
         )
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        # each prediction has a copy of the last: equal calls give equal predictions
-        *generators, self._predicting = np.random.default_rng(seed).spawn(self._model.chains + 1)
+        *generators, last = np.random.default_rng(seed).spawn(self._model.chains + 1)
+        self._seed = int(last.integers(np.iinfo(np.int32).max))  # of predictions
         find = partial(patterns.groups, codes, order, compress=compress, min_cases=self.min_cases)
         classes = len(getattr(self, "classes_", ()))
         self._training = PatternTraining(patterns, codes, response, classes, find)
@@ -179,27 +173,19 @@ class PatternModel(BaseEstimator):
 class PatternClassifier(ClassifierMixin, PatternModel):
     """A logistic function of patterns."""
 
-    _responses = coded
-
-    def predict_proba(self, X, *, split_draws=None):
+    def predict_proba(self, X, *, split_draws=SPLIT_DRAWS):
         """Return the probabilities of the classes, (m, K).
 
         split_draws : how often each draw of a group's coefficient is split at random between the
-            patterns that a case has and those that it does not have.  "exact" computes the
-            expectation in place of this.  It is possible for two classes, if priors are Gaussian
-            or if each case shares at most one group in part, as histories do; it is then the
-            default.  Otherwise the default is 10, and the prediction for a case with new patterns
-            depends slightly on the other cases in the same call.
+            patterns that a case has and those that it does not have.  No prediction depends on
+            the other cases in the same call.
         """
         check_is_fitted(self)
         codes = self._codes(X)
-        if split_draws is None:
-            has_expectation = self.prior == "gaussian" or self._grouped().one_in_part
-            split_draws = "exact" if has_expectation and len(self.classes_) == 2 else SPLIT_DRAWS
         posterior = self._draws.posterior(self._model, self._training)
-        return posterior.predict(codes, deepcopy(self._predicting), split_draws)
+        return posterior.predict_alone(codes, self._seed, split_draws)
 
-    def predict_log_proba(self, X, *, split_draws=None):
+    def predict_log_proba(self, X, *, split_draws=SPLIT_DRAWS):
         """Return the logs of the probabilities of the classes, (m, K), none below log 2^-53.
 
         split_draws : as of predict_proba.
@@ -215,7 +201,7 @@ class PatternClassifier(ClassifierMixin, PatternModel):
 # ---- sequences ----
 
 
-class SequenceClassifier(PatternClassifier, without=("min_cases",)):
+class SequenceClassifier(PatternClassifier):
     """Bayesian logistic sequence prediction with patterns of any order.
 
     Sections "Bayesian Logistic Sequence Prediction Models" and "Application to Sequence Prediction
@@ -273,7 +259,7 @@ class SequenceClassifier(PatternClassifier, without=("min_cases",)):
         if symbols is None:
             symbols = range(int(histories.max(initial=-1)) + 1)
         patterns = SequencePatterns([str(state) for state in symbols])
-        return self._fit(patterns, histories, order, y)
+        return self._fit(patterns, histories, order, coded(self, y))
 
     def _codes(self, X):
         return check_histories(self._as_codes(self._checked(X)), "histories", unseen=True)
@@ -337,6 +323,39 @@ def _numbers(X):
 class FeatureModel(DiscreteFeatures, PatternModel):
     """Features of any discrete values, and the groups of their patterns."""
 
+    def __init__(
+        self,
+        order,
+        *,
+        prior=defaults.PRIOR,
+        compress=True,
+        min_cases=defaults.MIN_CASES,
+        until=AUTO,
+        iterations=None,
+        burn_in=None,
+        thin=None,
+        chains=None,
+        sigma=None,
+        sigma_scale=defaults.SIGMA_SCALE,
+        n_jobs=None,
+        random_state=None,
+    ):
+        super().__init__(
+            order,
+            prior=prior,
+            compress=compress,
+            until=until,
+            iterations=iterations,
+            burn_in=burn_in,
+            thin=thin,
+            chains=chains,
+            sigma=sigma,
+            sigma_scale=sigma_scale,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.min_cases = min_cases
+
     def _learn(self, X, y, **checks):
         """Return patterns, codes (n, p), the order and the responses; learn the categories."""
         X, y = self._discrete(X, y=y, **checks)
@@ -386,7 +405,7 @@ class FeatureModel(DiscreteFeatures, PatternModel):
         return tags
 
 
-class InteractionClassifier(FeatureModel, PatternClassifier, without=()):
+class InteractionClassifier(FeatureModel, PatternClassifier):
     """Bayesian logistic classification with interactions of discrete features, of any order.
 
     Section "Application to Logistic Classification Models" of the thesis.  Features are any
@@ -418,10 +437,11 @@ class InteractionClassifier(FeatureModel, PatternClassifier, without=()):
         Raises ValueError for real or infinite values, more than 255 values of a feature, an order
         above p, one class, and groups that memory would not hold.
         """
-        return self._fit(*self._learn(X, y))
+        patterns, codes, order, y = self._learn(X, y)
+        return self._fit(patterns, codes, order, coded(self, y))
 
 
-class InteractionRegressor(RegressorMixin, FeatureModel, without=()):
+class InteractionRegressor(RegressorMixin, FeatureModel):
     """Bayesian linear regression with interactions of discrete features, of any order.
 
     The model of section "Application to Logistic Classification Models" of the thesis with
@@ -449,21 +469,23 @@ class InteractionRegressor(RegressorMixin, FeatureModel, without=()):
         Raises ValueError as InteractionClassifier does, and for responses that are missing,
         infinite or all the same.
         """
-        self._fit(*self._learn(X, y, y_numeric=True, ensure_min_samples=2))
+        patterns, codes, order, y = self._learn(X, y, y_numeric=True, ensure_min_samples=2)
+        self._check_responses(y)
+        self._fit(patterns, codes, order, y)
         self.noise_ = float(self._unit * np.median(np.exp(self._draws.log_noise)))
         return self
 
-    def _responses(self, y):
+    def _check_responses(self, y):
+        """Raise UserError for responses that cannot be standardised."""
         if y.min() == y.max():
             raise UserError(f"the responses are all {y[0]:g}; there is nothing to predict")
         with np.errstate(over="ignore", invalid="ignore"):
-            self._mean, self._unit = float(y.mean()), float(y.std())
+            self._unit = float(y.std())
         if not LEAST_UNIT <= self._unit <= MOST_UNIT:
             raise UserError(
                 f"the responses run from {y.min():g} to {y.max():g}; give them in units in which "
                 f"their standard deviation is between {LEAST_UNIT:g} and {MOST_UNIT:g}"
             )
-        return (y - self._mean) / self._unit
 
     def predict(self, X):
         """Return the medians of the responses, (m,).
@@ -481,7 +503,6 @@ class InteractionRegressor(RegressorMixin, FeatureModel, without=()):
             with the training cases and what it does not.
         """
         check_is_fitted(self)
-        overlap = self._grouped().shared(self._codes(X))
+        codes = self._codes(X)
         posterior = self._draws.posterior(self._model, self._training)
-        response = posterior.respond(overlap, deepcopy(self._predicting), split_draws)
-        return self._mean + self._unit * response.quantile(q).T
+        return posterior.quantiles_alone(codes, q, self._seed, split_draws).T

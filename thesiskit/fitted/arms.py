@@ -269,7 +269,7 @@ class PatternArm(FittedArm):
         self.posterior, self.seed = posterior, seed
 
     def predict(self, inputs: Inputs, cases: np.ndarray) -> Arrays:
-        return self.posterior.predict_alone(cases[:, :], self.seed)
+        return self.posterior.predict_new(cases[:, :], self.seed)
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         about, arrays = self.posterior.saved()

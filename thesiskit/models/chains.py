@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -36,7 +36,6 @@ from pydantic import Field
 from thesiskit import defaults
 from thesiskit.blocks import Block
 from thesiskit.errors import UserError, quoted
-from thesiskit.models.base import whole
 
 FIRST_BLOCK = 1  # iterations; later blocks take about BLOCK_SECONDS
 BLOCK_SECONDS = 1.0
@@ -50,8 +49,6 @@ MOST_DRAWS = int(defaults.MOST_UNTIL_ESS)  # kept of all chains together,
 MOST_NUMBERS = 50_000_000  # in so many numbers,
 LEAST_MOST = 40  # but not fewer than half as many of each chain
 AT_ONCE = 4_000_000  # numbers of a chain that are held before most are dropped
-PREDICTION = "prediction of "  # how names of predictions begin
-OF = ("all", "predictions")  # what has to reach the targets
 REACHED = ("judged_rhat", "judged_ess", "worst", "lack", "reached", "iterations")  # of `arrays`
 OURS = ("judged", "judged_at", "kept_at")
 Arrays = dict[str, np.ndarray]
@@ -102,16 +99,10 @@ class MarkovChain(ABC):
 
 
 class Until(NamedTuple):
-    """The largest R-hat, and the least effective sample size, with which chains are enough.
-
-    least : iterations before which chains are not compared.
-    of : what has to reach the targets: "all" that is judged, or "predictions" alone.
-    """
+    """The largest R-hat, and the least effective sample size, with which chains are enough."""
 
     rhat: float = defaults.UNTIL_RHAT
     ess: float = defaults.UNTIL_ESS
-    least: int = defaults.UNTIL_FIRST
-    of: str = "all"
 
 
 def as_until(
@@ -120,7 +111,7 @@ def as_until(
     most_rhat: float = defaults.RELIABLE_RHAT,
     least_ess: float = defaults.RELIABLE_ESS,
 ) -> Until | None:
-    """Return (R-hat, effective draws), perhaps with the rest of Until, as Until; None stays None.
+    """Return (R-hat, effective draws) as Until; None stays None.
 
     most_rhat, least_ess : with which chains still support predictions.
 
@@ -131,14 +122,12 @@ def as_until(
     if value is None:
         return None
     try:
-        first, second, *rest = value
-        until = Until(float(first), float(second), *rest)
+        rhat, ess = map(float, value)
     except (TypeError, ValueError):
         raise UserError(
             "until must be a pair of an R-hat and effective draws, such as "
             f"({defaults.UNTIL_RHAT:g}, {defaults.UNTIL_ESS:g}), got {quoted(value)}"
         ) from None
-    rhat, ess = until.rhat, until.ess
     if not 1 < rhat <= most_rhat:
         raise UserError(
             f"until: R-hat must be above 1 and at most {most_rhat:g}, got {rhat:g}: no chains "
@@ -154,9 +143,7 @@ def as_until(
             f"until: effective draws must be at most {MOST_DRAWS:,}, got {ess:g}: no more draws "
             "are kept"
         )
-    if until.of not in OF:
-        raise UserError(f"until: of must be {' or '.join(OF)}, got {quoted(until.of)}")
-    return until._replace(least=whole("until: least", until.least, defaults.UNTIL_FIRST))
+    return Until(rhat, ess)
 
 
 def check_run(
@@ -186,10 +173,11 @@ def check_run(
             f"until: R-hat compares chains, and there is one; set {block}chains to 2 or more, or "
             "leave out until"
         )
-    if iterations < until.least:
+    first = defaults.UNTIL_FIRST
+    if iterations < first:
         raise UserError(
-            f"until: chains are first compared after {until.least} iterations, and the limit is "
-            f"{iterations}; set {block}iterations to {until.least} or more, or leave out until"
+            f"until: chains are first compared after {first} iterations, and the limit is "
+            f"{iterations}; set {block}iterations to {first} or more, or leave out until"
         )
 
 
@@ -229,7 +217,7 @@ def judged_cases(rows: np.ndarray, kind: str) -> tuple[np.ndarray, list[str]]:
     """
     first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
     place = first[spread(len(first))]
-    return place, [f"{PREDICTION}{kind} case {i + 1:,}" for i in place]
+    return place, [f"prediction of {kind} case {i + 1:,}" for i in place]
 
 
 # ---- the block `until` of a config ----
@@ -249,23 +237,10 @@ class UntilBlock(Block):
     """The least number of effective draws, of all chains together, of all that is compared; at
     least 40, of a mixture 100, and at most 1,000, which is what is kept."""
 
-    least: Annotated[int, Field(strict=True, ge=defaults.UNTIL_FIRST)] = defaults.UNTIL_FIRST
-    """Iterations before which chains are not compared: for reports that show the chains
-    themselves."""
-
     @property
-    def targets(self) -> tuple[float | str, ...]:
-        """R-hat, effective draws and the rest, as models take them."""
-        return tuple(getattr(self, name) for name in type(self).model_fields)
-
-
-class PredictionUntilBlock(UntilBlock):
-    """How well chains of logistic models have to agree before they stop."""
-
-    of: Literal["all", "predictions"] = "all"
-    """What has to reach the targets: `all` that is compared, or only the `predictions` for test
-    cases. Where patterns tell all training cases apart, only the prior bounds the log likelihood
-    from above: it may take very long to agree, though the predictions do."""
+    def targets(self) -> Until:
+        """R-hat and effective draws, as models take them."""
+        return Until(self.rhat, self.ess)
 
 
 # ---- what chains have reached ----
@@ -280,15 +255,6 @@ class Judgement(NamedTuple):
     names: list[str]
 
     @property
-    def compared(self) -> "Judgement":
-        """What is left of it if only the quantities remain that have to reach the targets."""
-        if self.until.of == "all":
-            return self
-        places = [i for i, name in enumerate(self.names) if name.startswith(PREDICTION)]
-        names = [self.names[i] for i in places]
-        return self._replace(rhat=self.rhat[places], ess=self.ess[places], names=names)
-
-    @property
     def enough(self) -> bool:
         """Whether all that is compared reaches both targets."""
         return self._within(self.until.rhat, self.until.ess)
@@ -299,25 +265,23 @@ class Judgement(NamedTuple):
         return self._within(defaults.RELIABLE_RHAT, defaults.RELIABLE_ESS)
 
     def _within(self, rhat: float, ess: float) -> bool:
-        compared = self.compared
-        return bool((compared.rhat <= rhat).all() and (compared.ess >= ess).all())
+        return bool((self.rhat <= rhat).all() and (self.ess >= ess).all())
 
     @property
     def lack(self) -> np.ndarray:
-        """How far what is compared is from the targets, (Q,): at most 1 where it reaches them."""
-        _, rhat, ess, _ = self.compared
-        too_wide = (rhat - 1) / (self.until.rhat - 1)
-        return np.maximum(too_wide, self.until.ess / np.maximum(ess, 1e-9))
+        """How far the quantities are from the targets, (Q,): at most 1 where they reach them."""
+        too_wide = (self.rhat - 1) / (self.until.rhat - 1)
+        return np.maximum(too_wide, self.until.ess / np.maximum(self.ess, 1e-9))
 
     @property
     def worst(self) -> str:
         """The name of the quantity that is furthest from the targets."""
-        return self.compared.names[int(self.lack.argmax())]
+        return self.names[int(self.lack.argmax())]
 
     def arrays(self, iteration: int) -> Arrays:
         """Return what tables need: the worst R-hat, the least effective draws, and the rest."""
-        _, rhat, ess, _ = self.compared
-        values = rhat.max(), ess.min(), self.worst, self.lack.max(), self.enough, iteration
+        best, lack = (self.rhat.max(), self.ess.min()), self.lack.max()
+        values = *best, self.worst, lack, self.enough, iteration
         return {name: np.array(value) for name, value in zip(REACHED, values, strict=True)}
 
 
@@ -383,7 +347,7 @@ class Rule:
 
     def enough(self, draws: Sequence[Sequence[Arrays]], iteration: int) -> bool:
         """Whether chains stop after so many iterations; drawn has the parts of each chain."""
-        if next_checkpoint(iteration - 1) != iteration or iteration < self.until.least:
+        if next_checkpoint(iteration - 1) != iteration:
             return False
         return self.judge(
             [{"judged": np.concatenate([part["judged"] for part in parts])} for parts in draws]

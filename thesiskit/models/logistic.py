@@ -29,7 +29,7 @@ classes, chains need long to agree whether a prediction is 1 - 1e-6 or 1 - 1e-9.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from itertools import product
@@ -57,9 +57,9 @@ from thesiskit.models.chains import (
     Judgement,
     MarkovChain,
     Named,
-    PredictionUntilBlock,
     Rule,
     Until,
+    UntilBlock,
     as_tree,
     as_until,
     check_run,
@@ -166,7 +166,7 @@ class LogisticBlock(Block):
     iterations: Positive = defaults.ITERATIONS
     """Number of all iterations; with `until` the limit, 10000 unless given. If only this number
     grows, stored chains are continued."""
-    until: PredictionUntilBlock | None = None
+    until: UntilBlock | None = None
     """Chains stop when they agree in the log likelihood, in the noise of real responses, and in the
     predictions for up to 20 test cases. They are compared after 200, 300, 450, ... iterations, of
     which the second half counts; `burn_in` and `thin` are left out. At most 1,000 draws are kept.
@@ -181,23 +181,10 @@ class LogisticBlock(Block):
     coefficients are drawn at once, and the sigmas move with the coefficients integrated out. For
     features, and for sequences with three or more classes, all of them move along Hamiltonian
     trajectories."""
-    sigma_0: Width | None = None
-    """Width of the prior of the coefficient of order 0; unless given, 5 for Cauchy and 10 for
-    Gaussian priors."""
     sigma_shape: Shape = defaults.SIGMA_SHAPE
     """The prior of sigma_o is Inverse-Gamma with this shape."""
     sigma_mode: Width = defaults.SIGMA_MODE
     """The prior of sigma_o has its mode at `sigma_mode` / o."""
-    standardise: StrictBool = True
-    """`gaussian`: `false` leaves responses in their own units, so that the prior does not depend on
-    the data."""
-    noise_shape: Shape = defaults.NOISE_SHAPE
-    """`gaussian`: shape of the Inverse-Gamma prior of the noise's standard deviation."""
-    noise_mode: Width = defaults.NOISE_MODE
-    """`gaussian`: mode of this prior, for responses of standard deviation 1."""
-    split_draws: Positive | Literal["exact"] = 1
-    """Predictions: how many random splits of each draw are averaged, or `exact`, which is possible
-    for two classes (for features only with Gaussian priors; not with `gaussian` responses)."""
 
     @property
     def continuous(self) -> bool:
@@ -248,11 +235,6 @@ class LogisticBlock(Block):
     def _together(self):
         length = self.iterations, self.burn_in, self.thin
         check_run(self.until, self.chains, *length, "model.")
-        for name in ("standardise", "noise_shape", "noise_mode"):
-            if name in self.model_fields_set and not self.continuous:
-                raise ValueError(f"{name} is for real responses; add `response: gaussian`")
-        if self.continuous and self.split_draws == "exact":
-            raise ValueError("split_draws: exact is for classes; give a number of splits")
         return self
 
 
@@ -280,8 +262,8 @@ def saved_from(arrays: Arrays) -> Arrays:
 PRIORS = ("cauchy", "gaussian")
 SCALES = ("log", "natural")
 START_SIGMA = 0.1
-OF_ARMS = ("order", "compress", "min_cases", "standardise", "split_draws")  # not of chains
-SAVED = ("order", "prior", "compress", "min_cases", "split_draws")  # in model files
+OF_ARMS = ("order", "compress", "min_cases")  # not of chains
+SAVED = ("order", "prior", "compress", "min_cases")  # in model files
 
 
 @dataclass(frozen=True)
@@ -311,7 +293,6 @@ class Logistic:
     prior: str = defaults.PRIOR
     compress: bool = True
     min_cases: int = defaults.MIN_CASES
-    standardise: bool = True
     sigma_0: float | None = None
     sigma_shape: float = defaults.SIGMA_SHAPE
     sigma_mode: float = defaults.SIGMA_MODE
@@ -329,8 +310,7 @@ class Logistic:
     burn_in: int = defaults.BURN_IN
     thin: int = defaults.THIN
     chains: int = defaults.CHAINS
-    until: tuple[Any, ...] | None = None
-    split_draws: int | Literal["exact"] = 1
+    until: tuple[float, float] | None = None
 
     def __post_init__(self):
         if self.prior not in PRIORS:
@@ -377,8 +357,7 @@ class Logistic:
         names = [
             setting.name for setting in fields(cls) if setting.name in type(block).model_fields
         ]
-        real = block.continuous
-        keys = {n: getattr(block, n) for n in names if real or not n.startswith("noise")}
+        keys = {name: getattr(block, name) for name in names}
         keys["until"] = None if block.until is None else block.until.targets
         lists = {
             "prior": block.priors,
@@ -452,12 +431,8 @@ class Logistic:
         return GaussianTarget(training.groups, response, replace(self, noise=noise))
 
     def scale(self, response: np.ndarray) -> tuple[float, float]:
-        """Return what real responses are reduced by, and then divided by.
-
-        That the widths of priors suit them makes the prior depend on the data: where the truth is
-        known to come from the prior, configs have `standardise: false`.
-        """
-        return (float(response.mean()), float(response.std())) if self.standardise else (0.0, 1.0)
+        """Return the mean and the standard deviation of real responses, which standardise them."""
+        return float(response.mean()), float(response.std())
 
     def sample(
         self,
@@ -510,18 +485,16 @@ class Logistic:
             "pattern": (("group",), names.astype(str)),
         }
 
-    def needs(self, cases: int, classes: int, tests: int) -> tuple[int, int, int]:
-        """Return the bytes of draws on disk and in memory, and the iterations of all chains.
+    def needs(self, classes: int, tests: int) -> tuple[int, int]:
+        """Return the bytes of draws in memory, and the iterations of all chains.
 
-        cases, tests : of the training set, and of the test set; classes : 0 of real responses.
+        tests : cases of the test set; classes : 0 of real responses.
         Groups of patterns are not known before they are counted: the bytes of their coefficients
         are not in it.
         """
-        splits = 1 if self.split_draws == "exact" else self.split_draws
         updates = max(1, self.sigma_updates // 10, self.joint_updates)
-        iterations = self.iterations * updates + self.most_kept * (splits - 1)
-        linear = 0 if classes else 8 * self.chains * self.most_kept * splits * tests
-        return 0, linear, self.chains * iterations
+        linear = 0 if classes else 8 * self.chains * self.most_kept * tests
+        return linear, self.chains * self.iterations * updates
 
     @property
     def most_kept(self) -> int:
@@ -544,9 +517,6 @@ class Logistic:
     ) -> "Posterior":
         """Return the posterior that `Posterior.saved` described; ValueError if damaged."""
         check(about["prior"] in PRIORS and isinstance(about["min_cases"], int))
-        splits = about["split_draws"]
-        if splits != "exact":
-            check(isinstance(splits, int) and 0 < splits <= MOST_SPLITS)
         model = cls(**{name: about[name] for name in SAVED})
         K = training.classes
         stored = {"coefficient": (float, "D S G"), "log_sigma": (float, "D O")}
@@ -835,9 +805,8 @@ def flat(coefficient: np.ndarray, log_sigma: np.ndarray) -> tuple[np.ndarray, np
 
 NAMED = 20_000  # groups that get their names in a file: those with the largest coefficients
 LEVELS = (0.05, 0.5, 0.95)  # of low, median and high, of real responses
-ALONE = 10  # splits at least of each draw for a case alone, where no expectation is known
+SPLIT_DRAWS = 10  # random splits of each draw, in the prediction of a case by itself
 FARTHEST = 100.0  # abs log of a width in a model file; chains stay within 80
-MOST_SPLITS = 100_000  # that a file may ask for
 TOGETHER = 256  # cases whose linear functions are held at once
 
 
@@ -866,7 +835,7 @@ class Posterior:
         self,
         codes: np.ndarray,
         rng: np.random.Generator,
-        split_draws: int | str = 1,
+        split_draws: int = 1,
         overlap: Shared | None = None,
     ) -> np.ndarray:
         """Return P(class) of cases (T, p), (T, K); overlap : with groups, if it is known."""
@@ -893,47 +862,46 @@ class Posterior:
 
         probability (T, K); or of real responses median, low and high, and log_density.
         """
-        splits = self.model.split_draws
         if self.classes:
-            return {"probability": self.predict(codes, rng, splits, overlap)}
-        assert splits != "exact"
-        predicted = self.respond(overlap or self.training.groups.shared(codes), rng, splits)
+            return {"probability": self.predict(codes, rng, overlap=overlap)}
+        predicted = self.respond(overlap or self.training.groups.shared(codes), rng)
         low, median, high = self.mean + self.unit * predicted.quantile(LEVELS)
         density = predicted.log_density((response - self.mean) / self.unit) - np.log(self.unit)
         return {"median": median, "low": low, "high": high, "log_density": density}
 
-    def predict_alone(self, codes: np.ndarray, seed: int) -> Arrays:
-        """Return what is predicted of each case (T, p), whatever other cases there are.
-
-        probability (T, K); or of real responses median, low and high, (T,) each.
-        """
+    def predict_alone(
+        self, codes: np.ndarray, seed: int, split_draws: int = SPLIT_DRAWS
+    ) -> np.ndarray:
+        """Return P(class) of cases (T, p), (T, K); that of a case depends on no other case."""
         overlap = self.training.groups.shared(codes)
-        # of real responses each draw is a distribution already
-        splits = ALONE if self.classes else 1
-        if self.model.split_draws != "exact":
-            splits = max(splits, self.model.split_draws)
-        # an expectation is known for two classes where a case shares at most one group in part
-        if self.classes == 2 and (not self.model.cauchy or self.training.groups.one_in_part):
-            rng = np.random.default_rng(seed)
-            return {"probability": self.predict(codes, rng, "exact", overlap)}
+        probability = [
+            self.predict(codes, np.random.default_rng(seed), split_draws, single)[0]
+            for single in one_by_one(overlap)
+        ]
+        return np.array(probability)[overlap.case_of]
+
+    def quantiles_alone(
+        self, codes: np.ndarray, levels: Sequence[float], seed: int, split_draws: int = 1
+    ) -> np.ndarray:
+        """Return quantiles (levels, T) of real responses; those of a case depend on no other."""
+        overlap, quantiles = self.training.groups.shared(codes), []
         singles = list(one_by_one(overlap))
-        if self.classes:
-            probability = [
-                self.predict(codes, np.random.default_rng(seed), splits, single)[0]
-                for single in singles
-            ]
-            return {"probability": np.array(probability)[overlap.case_of]}
-        quantiles = []
         for start in range(0, len(singles), TOGETHER):
             responses = [
-                self.respond(single, np.random.default_rng(seed), splits)
+                self.respond(single, np.random.default_rng(seed), split_draws)
                 for single in singles[start : start + TOGETHER]
             ]
             distinct = np.hstack([single.distinct for single in responses])
             together = Response(distinct, responses[0].noise, np.arange(len(responses)))
-            quantiles.append(together.quantile(LEVELS))
-        whole = self.mean + self.unit * np.hstack(quantiles)[:, overlap.case_of]
-        return dict(zip(("low", "median", "high"), whole, strict=True))
+            quantiles.append(together.quantile(levels))
+        return self.mean + self.unit * np.hstack(quantiles)[:, overlap.case_of]
+
+    def predict_new(self, codes: np.ndarray, seed: int) -> Arrays:
+        """Return probability (T, K), or of real responses low, median and high, (T,) each."""
+        if self.classes:
+            return {"probability": self.predict_alone(codes, seed)}
+        quantiles = self.quantiles_alone(codes, LEVELS, seed)
+        return dict(zip(("low", "median", "high"), quantiles, strict=True))
 
     def saved(self) -> tuple[dict[str, Any], Arrays]:
         """Return what of it a model file has, besides the training cases: for `restored`."""

@@ -115,7 +115,6 @@ class Groups:
 
     stored: ClassVar[tuple[str, ...]]
     case, parts, few = "case", "features", ", or too few do"  # in messages
-    one_in_part: ClassVar[bool] = False  # whether a case shares at most one group in part
     order: int
     row_of: np.ndarray
     n_rows: int
@@ -270,7 +269,7 @@ class SequenceGroups(Groups):
     they are then not found again.
     """
 
-    case, parts, few, one_in_part = "history", "states", "", True
+    case, parts, few = "history", "states", ""
     stored = (
         "rows", "row_of", "members", "begin", "end", "first", "last", "kind", "kinds", "above",
         "_leaf", "_first", "_last", "_parent", "_offset", "_node",

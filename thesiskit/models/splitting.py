@@ -13,13 +13,7 @@ Sections "Splitting Compressed Parameters", "Sampling from the Splitting Distrib
 Prediction for a Test Case"; equations eqn-split2 to eqn-C-cauchy and, for predictions, eqn-int-pred
 with a logistic function for a.
 
-The density of a Cauchy split has two poles above the real line, p = i a and q = s + i b, for widths
-a and b.  If a function is the real part there of some g that is analytic above, then by residues
-    E g(S) = g(p) + a / (a + b) (s - i (a + b)) g[p, q],   g[p, q] = (g(q) - g(p)) / (q - p),
-and the same with p and q exchanged.  The logistic function is
-g = 1/2 - digamma(1/2 - i z / (2 pi)) / (pi i) up to a constant; to add a Cauchy(0, v) moves both
-poles up by v.  No digits are lost if one starts from the pole nearer the real line, with divided
-differences g[p, q] that do not cancel.  Draws are made by `_kernels.splitting`.
+Draws are made by `_kernels.splitting`.
 """
 
 import math
@@ -34,85 +28,6 @@ from thesiskit.errors import UserError
 from thesiskit.models import chains
 from thesiskit.models.base import whole
 from thesiskit.models.patterns import Groups, Shared
-
-SHIFT = 10  # steps of the recurrence of digamma before its asymptotic series,
-SERIES = special.bernoulli(14)[2::2] / np.arange(2, 16, 2)  # whose error is then below 1e-16
-WIDE = 2.0  # the Gaussian's standard deviation from which the logistic density is summed over
-
-
-def expected_logistic_gaussian(mean, sd):
-    """Return E 1 / (1 + exp(-(mean + sd Z))), Z standard Gaussian, of the broadcast shape.
-
-    The trapezoidal rule over Z, or, by parts, over a logistic variable T: E Phi((mean + T) / sd).
-    Either converges exponentially; the error is below 1e-14.
-    """
-    mean, sd = np.broadcast_arrays(mean, sd)
-    wide = sd >= WIDE
-    probability = np.zeros(mean.shape)
-    m, scale = mean[~wide], sd[~wide]
-    for z in np.arange(-36, 37) / 4:
-        probability[~wide] += np.exp(-z * z / 2) * special.expit(m + scale * z)
-    probability[~wide] /= 4 * np.sqrt(2 * np.pi)
-    m, scale = mean[wide], sd[wide]
-    for t in np.arange(-72, 73) / 2:
-        probability[wide] += special.expit(t) * special.expit(-t) * special.ndtr((m + t) / scale)
-    probability[wide] /= 2
-    return np.clip(probability, 0, 1)[()]
-
-
-def expected_logistic_cauchy(location, s, width, other_width, extra_width):
-    """Return E logistic(location + S_t + V), V ~ Cauchy(0, extra_width), of the broadcast shape.
-
-    The integral over s_t and s* of eqn-int-pred, given the rest, by the residues of the density of
-    equations eqn-cond-cauchy to eqn-C-cauchy.  A width of 0 is a point.
-    """
-    location, s, a, b, v = np.broadcast_arrays(location, s, width, other_width, extra_width)
-    centre, other_centre, shift, narrow, wide = _narrow_first(s, a, b)
-    turn = 2 * np.pi
-    near = 0.5 + (narrow + v) / turn - 1j * ((location + centre) / turn)
-    far = 0.5 + (wide + v) / turn - 1j * ((location + other_centre) / turn)
-    step = (wide - narrow) / turn - 1j * (shift / turn)
-    factor = _share(narrow, wide) * ((narrow + wide) / turn + 1j * (shift / turn))
-    phase = special.digamma(near).imag - (factor * _divided_digamma(near, far, step)).imag
-    return np.clip(0.5 - phase / np.pi, 0, 1)[()]
-
-
-def _share(part, rest) -> np.ndarray:
-    """Return part / (part + rest), or 0 where both are 0."""
-    return np.divide(part, part + rest, out=np.zeros(part.shape), where=part > 0)
-
-
-def _narrow_first(s, a, b):
-    """Return the centre nearer its pole, the other, their difference, and the widths in order."""
-    swap = b < a
-    centre, far_centre = np.where(swap, s, 0), np.where(swap, 0, s)
-    return centre, far_centre, np.where(swap, -s, s), np.minimum(a, b), np.maximum(a, b)
-
-
-def _divided_log(z, far, step) -> np.ndarray:
-    """Return (log(other) - log(z)) / step, step = other - z, both above or right of 0."""
-    ratio = step / z
-    close, equal = np.abs(ratio) < 0.5, np.abs(ratio) < 1e-20
-    log = np.where(
-        close, special.log1p(np.where(close, ratio, 0)), np.log(np.where(close, 1, far / z))
-    )
-    return np.where(equal, 1 / z, log / np.where(equal, 1, step))
-
-
-def _divided_digamma(z, far, step) -> np.ndarray:
-    """Return (digamma(other) - digamma(z)) / step, step = other - z, both from 1/2 to the right."""
-    total = np.zeros(z.shape, dtype=complex)
-    for n in range(SHIFT):  # digamma(z) = digamma(z + 1) - 1 / z
-        total += (1 / (z + n)) * (1 / (far + n))
-    z, far = z + SHIFT, far + SHIFT
-    # digamma(z) ~ log z - u / 2 - sum over k of SERIES[k - 1] u^2k, u = 1 / z
-    u, v = 1 / z, 1 / far
-    value, slope = np.zeros_like(total), np.zeros_like(total)
-    for coefficient in [*SERIES[::-1], 0.0]:  # Horner's rule, and its divided difference
-        slope = slope * (v * v) + value
-        value = value * (u * u) + coefficient
-    return total + _divided_log(z, far, step) + u * v * (0.5 + slope * (u + v))
-
 
 # ---- predictions ----
 
@@ -129,21 +44,19 @@ def predict(
     *,
     cauchy: bool,
     rng: np.random.Generator,
-    split_draws: int | str = 1,
+    split_draws: int = 1,
 ) -> np.ndarray:
     """Return the predictive probabilities of the classes, (T, K), averaged over draws.
 
-    Equation eqn-int-pred, with eqn-split2 of each sum that a test case has in part.
+    Equation eqn-int-pred, with eqn-split2 of each sum that a test case has in part: a draw of
+    eqn-cond-gs, or of eqn-cond-cauchy with the constant eqn-C-cauchy, by eqn-cdf-split-cc1.
 
     coefficient (D, S, G) and log_sigma (D, O + 1) are draws; overlap is what the test cases have
-    in common with the groups.  Every draw is split split_draws times; "exact" does without, where
-    the expectation is known: two classes, and Gaussian priors or at most one group in part.
+    in common with the groups.  Every draw is split split_draws times.
     """
     coefficient = np.ascontiguousarray(coefficient, dtype=float)
     cases = len(overlap.new_kind)
-    if split_draws == "exact":
-        return _exact(coefficient, log_sigma, overlap, n_classes, cauchy)[overlap.case_of]
-    split_draws = whole("split_draws, unless it is 'exact',", split_draws)
+    split_draws = whole("split_draws", split_draws)
     total, widths = np.zeros((cases, n_classes)), _widths(log_sigma, overlap, cauchy)
     with rng.bit_generator.lock:
         for d, t, e in in_parts(len(coefficient), cases, split_draws):
@@ -278,56 +191,6 @@ def _widths(log_sigma: np.ndarray, overlap: Shared, cauchy: bool):
         np.ascontiguousarray(power @ counts.T.astype(float))
         for counts in (overlap.shared_counts, overlap.other_counts, overlap.new_counts)
     )
-
-
-def _exact(coefficient, log_sigma, overlap: Shared, n_classes: int, cauchy: bool) -> np.ndarray:
-    """Return P(class), (T, 2), with the splits integrated out: eqn-cond-gs, eqn-cond-cauchy."""
-    parts = np.diff(overlap.partial_begin)
-    if n_classes != 2:
-        raise UserError("split_draws: exact needs two classes; use a number of draws")
-    if cauchy and parts.max(initial=0) > 1:
-        raise UserError(
-            "split_draws: exact is not known for Cauchy priors where a case shares several groups "
-            "in part; use a number of draws"
-        )
-    first, second, new = _widths(log_sigma, overlap, cauchy)
-    cases = len(overlap.new_kind)
-    result = np.empty(cases)
-    step = max(1, BLOCK // len(coefficient) // 20)
-    for start in range(0, cases, step):
-        part = slice(start, min(start + step, cases))
-        s = coefficient[:, 0]
-        entire = _sums(s, overlap.whole, overlap.whole_begin, part)
-        extra = new[:, overlap.new_kind[part]]
-        if cauchy:
-            has = parts[part] > 0
-            entry = np.minimum(overlap.partial_begin[part], max(0, len(overlap.partial) - 1))
-            split = [np.zeros((len(s), len(entry))) for _ in range(3)]
-            if has.any():
-                entry = entry[has]
-                kind = overlap.partial_kind[entry]
-                values = s[:, overlap.partial[entry]], first[:, kind], second[:, kind]
-                for out, value in zip(split, values, strict=True):
-                    out[:, has] = value
-            p = expected_logistic_cauchy(entire, split[0], split[1], split[2], extra)
-        else:
-            a, b = first[:, overlap.partial_kind], second[:, overlap.partial_kind]
-            share = a / (a + b)
-            begin = overlap.partial_begin
-            mean = entire + _sums(s[:, overlap.partial] * share, None, begin, part)
-            variance = extra + _sums(b * share, None, begin, part)
-            p = expected_logistic_gaussian(mean, np.sqrt(variance))
-        result[part] = p.mean(axis=0)
-    return np.stack([1 - result, result], axis=1)
-
-
-def _sums(values, columns_of, begin, part: slice) -> np.ndarray:
-    """Return for the cases of `part` sums over their entries of values (D, .), (D, cases)."""
-    bounds = begin[part.start : part.stop + 1]
-    entries = slice(bounds[0], bounds[-1])
-    columns = values[:, entries] if columns_of is None else values[:, columns_of[entries]]
-    sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(columns, axis=1)], axis=1)
-    return sums[:, bounds[1:] - bounds[0]] - sums[:, bounds[:-1] - bounds[0]]
 
 
 def original_coefficients(

@@ -297,77 +297,6 @@ def median_scatter(record: Record) -> list[Figure]:
     return [Figure("medians", title, figure, caption)]
 
 
-def traced_places(record: Record, draws: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
-    """Return set and group of the coefficients that are traced, by name."""
-    classes = record.classes[-draws["coefficient"].shape[2] :] or [""]
-    places = {}
-    patterns = draws["pattern"].astype(str).tolist()
-    single = all(len(str(state)) == 1 for state in draws.get("states", ()))
-
-    def group(text: str) -> int | None:  # of features by its name, of sequences by its longest
-        if "states" not in draws:
-            features = sorted(item.strip() for item in text.split(",") if item.strip())
-            names = [sorted(filter(None, pattern.split(", "))) for pattern in patterns]
-            return names.index(features) if features in names else None
-        history = list(text) if single else text.split()
-        for g, pattern in enumerate(patterns):
-            longest = list(pattern) if single else pattern.split()
-            inside = draws["first"][g] <= len(history) <= draws["last"][g]
-            if inside and longest[len(longest) - len(history) :] == history:
-                return g
-        return None
-
-    for name in record.config["report"].get("traced", []):
-        text, _, response = name.rpartition(":") if record.classes else (name, "", "")
-        g = group("" if text == "(any)" else text)
-        if g is not None and response in classes:
-            places[name] = (classes.index(response), g)
-    medians = np.median(draws["coefficient"], axis=(0, 1))
-    k, g = np.unravel_index(medians.argmax(), medians.shape)
-    places[(patterns[g] or "(any)") + (f":{classes[k]}" if classes[k] else "")] = int(k), int(g)
-    return places
-
-
-def coefficient_traces(record: Record) -> list[Figure]:
-    """Traces of single coefficients, and of the one with the largest median (fig-text-betas)."""
-    order = record.drawn_order
-    priors = [prior for prior in PRIORS if record.of_order(order, prior)]
-    draws = {prior: record.draws(record.of_order(order, prior)) for prior in priors}
-    places = traced_places(record, draws[priors[0]])
-    figure, axes = canvas(
-        len(places), len(priors), height=2.0 * len(places) + 0.5, sharex=True, sharey="row"
-    )
-    for row, (name, (k, g)) in enumerate(places.items()):
-        for column, prior in enumerate(priors):
-            axis = axes[row, column]
-            for chain, values in enumerate(draws[prior]["coefficient"][:, :, k, g]):
-                shade, under = _SHADES[chain % 4], 2 - 0.1 * (chain % 2)
-                axis.plot(values, color=shade, lw=0.8, zorder=under, label=f"chain {chain + 1}")
-            axis.set_title(f"{name}, {prior.capitalize()}", fontsize=9)
-            axis.set_ylabel("coefficient")
-        traces = [draws[prior]["coefficient"][:, :, k, g] for prior in priors]
-        low, high = np.quantile(np.concatenate([trace.ravel() for trace in traces]), (0.002, 0.998))
-        axes[row, 0].set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
-    for axis in axes[-1]:
-        axis.set_xlabel("draw")
-    chains = record.config["model"]["chains"]
-    if chains > 1:
-        handles = axes[0, 0].get_lines()
-        figure.legend(handles=handles, loc="outside upper right", ncols=chains, frameon=False)
-    names = (
-        "Coefficients are in the units of the response, and the intercept is relative to its mean."
-        if record.continuous
-        else "The name of a coefficient is its pattern (the most recent state is last), and after "
-        "the colon its class."
-    )
-    caption = (
-        f"The draws kept of {chains} chain{'s' if chains > 1 else ''}. {names} "
-        "The last row is the coefficient with the largest posterior median under "
-        f"{priors[0].capitalize()} priors. 0.4 % of the draws are outside the axes."
-    )
-    return [Figure("traces", f"Coefficients along the chains, order {order}", figure, caption)]
-
-
 def sampler_figure(record: Record) -> list[Figure]:
     """Draw predictions and effective draws a second of the first sampler against the last."""
     order = record.widest_order
@@ -414,11 +343,17 @@ def sampler_figure(record: Record) -> list[Figure]:
     return [Figure("samplers", f"Samplers of one posterior, order {order}", figure, caption)]
 
 
-# ---- the largest coefficients ----
+# ---- coefficients ----
 
 
-def coefficient_table(record: Record) -> list[PageTable]:
-    """The groups with the largest coefficients, over the divisions that have them."""
+def coefficients(record: Record) -> list[Figure | PageTable]:
+    """The largest coefficients, and traces of those in `report.traced` (fig-text-betas)."""
+    figures = [_coefficient_traces(record)] if record.config["report"].get("traced") else []
+    return [_coefficient_table(record), *figures]
+
+
+def _coefficient_table(record: Record) -> PageTable:
+    """Return the groups with the largest coefficients, over the divisions that have them."""
     order, priors = record.drawn_order, record.config["model"]["priors"]
     arm = next(arm for prior in priors if (arm := record.of_order(order, prior)))
     # patterns can be compared in divisions of the same cases
@@ -452,20 +387,89 @@ def coefficient_table(record: Record) -> list[PageTable]:
         "Medians and ends of the intervals of 90 % are medians over those of the "
         f"{divisions:,} divisions of the cases whose training cases have the pattern. "
     )
-    return [
-        PageTable(
-            "coefficients",
-            "The largest coefficients",
-            frame,
-            f"{arm.words}, order {order}: the groups whose coefficients have the largest absolute "
-            f"medians, without the intercept. {several_words if divisions > 1 else ''}"
-            "A row is grey if its interval contains 0. Each group is shown as one of its "
-            "shortest patterns, and its coefficient is the sum of the coefficients of its patterns"
-            + (", in the units of the response." if record.continuous else "."),
-            shown=tuple(range(n_shown)),
-            quiet=tuple(int(row) for row in np.flatnonzero(zero[:n_shown])),
-        )
-    ]
+    return PageTable(
+        "coefficients",
+        "The largest coefficients",
+        frame,
+        f"{arm.words}, order {order}: the groups whose coefficients have the largest absolute "
+        f"medians, without the intercept. {several_words if divisions > 1 else ''}"
+        "A row is grey if its interval contains 0. Each group is shown as one of its "
+        "shortest patterns, and its coefficient is the sum of the coefficients of its patterns"
+        + (", in the units of the response." if record.continuous else "."),
+        shown=tuple(range(n_shown)),
+        quiet=tuple(int(row) for row in np.flatnonzero(zero[:n_shown])),
+    )
+
+
+def traced_places(record: Record, draws: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
+    """Return set and group of the coefficients that are traced, by name."""
+    classes = record.classes[-draws["coefficient"].shape[2] :] or [""]
+    places = {}
+    patterns = draws["pattern"].astype(str).tolist()
+    single = all(len(str(state)) == 1 for state in draws.get("states", ()))
+
+    def group(text: str) -> int | None:  # of features by its name, of sequences by its longest
+        if "states" not in draws:
+            features = sorted(item.strip() for item in text.split(",") if item.strip())
+            names = [sorted(filter(None, pattern.split(", "))) for pattern in patterns]
+            return names.index(features) if features in names else None
+        history = list(text) if single else text.split()
+        for g, pattern in enumerate(patterns):
+            longest = list(pattern) if single else pattern.split()
+            inside = draws["first"][g] <= len(history) <= draws["last"][g]
+            if inside and longest[len(longest) - len(history) :] == history:
+                return g
+        return None
+
+    for name in record.config["report"].get("traced", []):
+        text, _, response = name.rpartition(":") if record.classes else (name, "", "")
+        g = group("" if text == "(any)" else text)
+        if g is not None and response in classes:
+            places[name] = (classes.index(response), g)
+    medians = np.median(draws["coefficient"], axis=(0, 1))
+    k, g = np.unravel_index(medians.argmax(), medians.shape)
+    places[(patterns[g] or "(any)") + (f":{classes[k]}" if classes[k] else "")] = int(k), int(g)
+    return places
+
+
+def _coefficient_traces(record: Record) -> Figure:
+    """Draw the traced coefficients, and the one with the largest median, along the chains."""
+    order = record.drawn_order
+    priors = [prior for prior in PRIORS if record.of_order(order, prior)]
+    draws = {prior: record.draws(record.of_order(order, prior)) for prior in priors}
+    places = traced_places(record, draws[priors[0]])
+    figure, axes = canvas(
+        len(places), len(priors), height=2.0 * len(places) + 0.5, sharex=True, sharey="row"
+    )
+    for row, (name, (k, g)) in enumerate(places.items()):
+        for column, prior in enumerate(priors):
+            axis = axes[row, column]
+            for chain, values in enumerate(draws[prior]["coefficient"][:, :, k, g]):
+                shade, under = _SHADES[chain % 4], 2 - 0.1 * (chain % 2)
+                axis.plot(values, color=shade, lw=0.8, zorder=under, label=f"chain {chain + 1}")
+            axis.set_title(f"{name}, {prior.capitalize()}", fontsize=9)
+            axis.set_ylabel("coefficient")
+        traces = [draws[prior]["coefficient"][:, :, k, g] for prior in priors]
+        low, high = np.quantile(np.concatenate([trace.ravel() for trace in traces]), (0.002, 0.998))
+        axes[row, 0].set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
+    for axis in axes[-1]:
+        axis.set_xlabel("draw")
+    chains = record.config["model"]["chains"]
+    if chains > 1:
+        handles = axes[0, 0].get_lines()
+        figure.legend(handles=handles, loc="outside upper right", ncols=chains, frameon=False)
+    names = (
+        "Coefficients are in the units of the response, and the intercept is relative to its mean."
+        if record.continuous
+        else "The name of a coefficient is its pattern (the most recent state is last), and after "
+        "the colon its class."
+    )
+    caption = (
+        f"The draws kept of {chains} chain{'s' if chains > 1 else ''}. {names} "
+        "The last row is the coefficient with the largest posterior median under "
+        f"{priors[0].capitalize()} priors. 0.4 % of the draws are outside the axes."
+    )
+    return Figure("traces", f"Coefficients along the chains, order {order}", figure, caption)
 
 
 def _coefficients(record: Record, arm: Method, division: int) -> pd.DataFrame:

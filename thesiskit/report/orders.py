@@ -31,8 +31,13 @@ def _style(arm: Method) -> dict:
 # ---- parameters ----
 
 
-def parameter_table(record: Record) -> list[PageTable]:
-    """Groups and patterns by order."""
+def parameters(record: Record) -> list[Figure | PageTable]:
+    """Groups and patterns by order, their ratio, and times (fig-hmm500-comp, fig-text-comp)."""
+    figures = [_parameter_figure(record)] if len(record.orders) > 1 else []
+    return [*figures, _parameter_table(record)]
+
+
+def _parameter_table(record: Record) -> PageTable:
     counts = record.compression
     columns = {
         "order": counts["order"],
@@ -54,7 +59,7 @@ def parameter_table(record: Record) -> list[PageTable]:
         + _no_more(record)
         + comparison
     )
-    return [PageTable("parameters", "Parameters", pd.DataFrame(columns), caption)]
+    return PageTable("parameters", "Parameters", pd.DataFrame(columns), caption)
 
 
 def _no_more(record: Record) -> str:
@@ -63,8 +68,7 @@ def _no_more(record: Record) -> str:
     return f" No groups are added beyond order {stopped}." if stopped < max(record.orders) else ""
 
 
-def parameter_figure(record: Record) -> list[Figure]:
-    """Parameters, their ratio, and times, by order (fig-hmm500-comp, fig-text-comp)."""
+def _parameter_figure(record: Record) -> Figure:
     figure, axes = canvas(2, 2, height=5.6)
     order = np.argsort(record.compression["order"])
     x, groups, patterns = (
@@ -91,14 +95,19 @@ def parameter_figure(record: Record) -> list[Figure]:
         "Circles are compressed parameters and crosses original ones. Dotted lines are Cauchy "
         f"priors and dashed lines Gaussian ones.{_no_more(record)}"
     )
-    return [Figure("parameters", "Parameters and times by order", figure, caption)]
+    return Figure("parameters", "Parameters and times by order", figure, caption)
 
 
 # ---- predictions of classes ----
 
 
-def performance_figure(record: Record) -> list[Figure]:
-    """Error rate and AMLP by order (fig-hmm500-error, fig-text-error)."""
+def performance(record: Record) -> list[Figure | PageTable]:
+    """Error, log loss and R-hat of our models by order (fig-hmm500-error, fig-text-error)."""
+    figures = [_performance_figure(record)] if len(record.orders) > 1 else []
+    return [*figures, _score_table(record)]
+
+
+def _performance_figure(record: Record) -> Figure:
     priors = _priors(record)
     figure, axes = canvas(len(priors), 2, height=2.9 * len(priors) + 0.2, sharey="col")
     for row, prior in zip(axes, priors, strict=True):
@@ -121,11 +130,10 @@ def performance_figure(record: Record) -> list[Figure]:
         f"Means over {len(record.response):,} test cases, with bars of one standard error. "
         "Lower is better." + (" Compression does not change the model." if has_both else "")
     )
-    return [Figure("performance", "Performance by order", figure, caption)]
+    return Figure("performance", "Performance by order", figure, caption)
 
 
-def score_table(record: Record) -> list[PageTable]:
-    """Error, AMLP and diagnostics of the chains, for each of our models."""
+def _score_table(record: Record) -> PageTable:
     rows, seconds = [], record.seconds
     for j, arm in enumerate(record.own):
         measures = _measures(record, arm)
@@ -145,7 +153,7 @@ def score_table(record: Record) -> list[PageTable]:
         "probability of the actual class. R-hat compares the chains, or the halves of a single "
         "chain. Seconds are processor seconds."
     )
-    return [PageTable("scores", "Performance", pd.DataFrame(rows), caption, long=len(rows) > 25)]
+    return PageTable("scores", "Performance", pd.DataFrame(rows), caption, long=len(rows) > 25)
 
 
 def _measures(record: Record, arm: Method) -> dict[str, float]:
@@ -249,8 +257,13 @@ def reconstruction_table(record: Record) -> list[PageTable]:
 # ---- predictions of real responses ----
 
 
-def response_table(record: Record) -> list[PageTable]:
-    """Our models and others, sorted by squared error."""
+def responses(record: Record) -> list[Figure | PageTable]:
+    """Our models and others, sorted by squared error; responses against their predictions."""
+    figures = [_response_figure(record)] if True in record.config["model"]["compress"] else []
+    return [_response_table(record), *figures]
+
+
+def _response_table(record: Record) -> PageTable:
     y, predicted = record.response, record.predictions
     rows = [
         {"model": record.title(arm)}
@@ -270,7 +283,7 @@ def response_table(record: Record) -> list[PageTable]:
         "the predictive interval of 90 %. The base rate is a normal distribution with the mean "
         "and the standard deviation of the training responses."
     )
-    return [PageTable("responses", "Beside other models", frame, caption)]
+    return PageTable("responses", "Beside other models", frame, caption)
 
 
 def _scores(record: Record, y: np.ndarray, median, low, high, log_density) -> dict[str, float]:
@@ -286,8 +299,7 @@ def _scores(record: Record, y: np.ndarray, median, low, high, log_density) -> di
     }
 
 
-def response_figure(record: Record) -> list[Figure]:
-    """Responses against their predictive medians, with 90 % intervals."""
+def _response_figure(record: Record) -> Figure:
     order = record.drawn_order
     arms = [arm for prior in PRIORS if (arm := record.of_order(order, prior))]
     cases = len(record.response)
@@ -313,7 +325,7 @@ def response_figure(record: Record) -> list[Figure]:
         f"There is one dot for each of {of}. Its line is the predictive interval of 90 %, "
         "which should cross the diagonal for nine cases in ten."
     )
-    return [Figure("responses", title, figure, caption)]
+    return Figure("responses", title, figure, caption)
 
 
 def _priors(record: Record) -> list[str]:

@@ -165,18 +165,14 @@ PARTS: dict[str, Part] = {
     "sequence-groups": Part(reduction.sequence_groups, (REDUCTION,)),
     "feature-groups": Part(reduction.feature_groups, (REDUCTION,)),
     "hidden-markov": Part(reduction.hidden_markov, (HMM,)),
-    "reduction-figure": Part(reduction.reduction_figure, (REDUCTION,)),
-    "reduction-table": Part(reduction.reduction_table, (REDUCTION,)),
-    "parameter-table": Part(orders.parameter_table, (LOGISTIC,)),
-    "parameter-figure": Part(orders.parameter_figure, (LOGISTIC,)),
+    "reduction": Part(reduction.parameter_reduction, (REDUCTION,)),
+    "parameters": Part(orders.parameters, (LOGISTIC,)),
     "statement-table": Part(claims.statement_table, (CLASSES, PRINTED)),
-    "order-figure": Part(orders.performance_figure, (LOGISTIC, CLASSES)),
-    "order-table": Part(orders.score_table, (LOGISTIC, CLASSES)),
+    "orders": Part(orders.performance, (LOGISTIC, CLASSES)),
     "model-table": Part(orders.model_table, (LOGISTIC, CLASSES)),
     "reconstruction-table": Part(orders.reconstruction_table, (LOGISTIC, CLASSES, ARROWS)),
-    "response-table": Part(orders.response_table, (LOGISTIC, RESPONSES)),
-    "response-figure": Part(orders.response_figure, (LOGISTIC, RESPONSES, COMPRESSED)),
-    "coefficient-table": Part(chains.coefficient_table, (LOGISTIC, COMPRESSED)),
+    "responses": Part(orders.responses, (LOGISTIC, RESPONSES)),
+    "coefficients": Part(chains.coefficients, (LOGISTIC, COMPRESSED)),
     "peer-table": Part(orders.peer_table, (LOGISTIC, CLASSES)),
     "chain-table": Part(chains.sampler_table, (LOGISTIC,)),
     "reached-table": Part(stages.reached_table, (DATA, UNTIL)),
@@ -185,7 +181,6 @@ PARTS: dict[str, Part] = {
         chains.sampler_figure, (LOGISTIC, CLASSES, COMPRESSED, ORDERS, SAMPLERS)
     ),
     "median-scatter": Part(chains.median_scatter, (LOGISTIC, COMPRESSED, PRIORS)),
-    "coefficient-traces": Part(chains.coefficient_traces, (LOGISTIC, COMPRESSED)),
 }
 
 

@@ -52,8 +52,12 @@ def sweeps(record: Record) -> list[SweepCurves]:
     return [SweepCurves(numbers, i) for i in range(numbers["sweep"].max() + 1)]
 
 
-def reduction_figure(record: Record) -> list[Figure]:
-    """Parameters and their ratio, a row for each sweep (fig-comp-cls-notest)."""
+def parameter_reduction(record: Record) -> list[Figure | PageTable]:
+    """Parameters, their ratio, superpatterns and seconds of each setting (fig-comp-cls-notest)."""
+    return [_reduction_figure(record), _reduction_table(record)]
+
+
+def _reduction_figure(record: Record) -> Figure:
     varied = sweeps(record)
     figure, axes = canvas(len(varied), 2, height=2.6 * len(varied) + 0.2)
     style = {"color": INK, "markerfacecolor": "white", "markersize": 5, "elinewidth": 0.5}
@@ -79,11 +83,10 @@ def reduction_figure(record: Record) -> list[Figure]:
         "and their ratios. p: features, K: values of each, O: order of the interactions."
         + (f" Means of {sets} data sets{bars}." if sets > 1 else "")
     )
-    return [Figure("reduction", "Original and compressed parameters", figure, caption)]
+    return Figure("reduction", "Original and compressed parameters", figure, caption)
 
 
-def reduction_table(record: Record) -> list[PageTable]:
-    """Numbers of parameters and superpatterns, and processor seconds, of every setting."""
+def _reduction_table(record: Record) -> PageTable:
     reduction = record.reduction
     sets = len(reduction["groups"])
     letters = np.array([sweep.letter for sweep in sweeps(record)])
@@ -115,7 +118,7 @@ def reduction_table(record: Record) -> list[PageTable]:
         + f"{means} Processor seconds are the best of three runs."
     )
     title = "Parameters, superpatterns and seconds"
-    return [PageTable("reduction-numbers", title, frame, caption)]
+    return PageTable("reduction-numbers", title, frame, caption)
 
 
 # ---- drawings ----

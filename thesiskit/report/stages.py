@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from thesiskit.defaults import RESIDUAL, TEMPERED, THESIS_GRID_POINTS, UNTIL_FIRST
+from thesiskit.defaults import RESIDUAL, TEMPERED, THESIS_GRID_POINTS
 from thesiskit.errors import shorten
 from thesiskit.models.peers import method_words
 from thesiskit.report import metrics
@@ -428,7 +428,7 @@ def _chains(record: Record, arrays: Arrays) -> str:
         f"effective draws from {np.nanmin(ess):.0f}"
     )
     if model["until"] is not None:
-        text += "; " + _how_long(arrays, model["until"]["of"])
+        text += "; " + _how_long(arrays)
     if bad:
         more = f"try --set model.iterations={4 * model['iterations']}"
         text += f"; {UNSUPPORTED} {_first(bad, 4)}; {more}"
@@ -476,8 +476,6 @@ def reached_table(record: Record) -> list[PageTable]:
     """How long the chains of each arm ran, and how well they agreed when they ended."""
     model = record.config["model"]
     until = model["until"]
-    begin = f" from {until['least']:,} on" if until["least"] > UNTIL_FIRST else ""
-    also = COMPARED[model["kind"]] if until.get("of", "all") == "all" else ""
     limit = (model if record.logistic else model["collapsed"])["iterations"]
     rows = [
         {name: value for name, value in record.keys(arm).items() if name != record.variant_name}
@@ -498,9 +496,9 @@ def reached_table(record: Record) -> list[PageTable]:
             "Chains end when all that is compared has an R-hat of at most "
             f"{until['rhat']:g} and at least {until['ess']:g} effective draws, all chains "
             f"together, or after {limit:,} iterations. They are compared after 200, 300, "
-            f"450, ... iterations, each half as many again{begin}; the first half of them does "
-            f"not count. Compared are {also}the predictions for up to 20 cases. The fifth "
-            "column names the quantity that lacks most, in the fit that lacks most.",
+            f"450, ... iterations, each half as many again; the first half of them does "
+            f"not count. Compared are {COMPARED[model['kind']]}the predictions for up to 20 cases. "
+            "The fifth column names the quantity that lacks most, in the fit that lacks most.",
             long=len(rows) > 25,
         )
     ]
@@ -513,17 +511,14 @@ def enough(well: np.ndarray) -> str:
     return f"{int(well.sum()):,} of {len(well):,}"
 
 
-def _how_long(arrays: Arrays, of: str = "all") -> str:
-    """Say in a few words how long chains ran, and how many fits reached the limit.
-
-    of : what had to agree, as in `model.until`.
-    """
+def _how_long(arrays: Arrays) -> str:
+    """Say in a few words how long chains ran, and how many fits reached the limit."""
     reached, ran = (arrays[name][np.isfinite(arrays[name])] for name in ("reached", "iterations"))
     text, short = f"the chains ran for {_range(ran)} iterations", int((reached != 1).sum())
     if short:
         fits = "they" if short == len(reached) else f"those of {short:,} of {len(reached):,} fits"
         return f"{text}, and {fits} ended at the limit, not at the targets of model.until"
-    return f"{text} until {'they' if of == 'all' else 'their predictions'} agreed"
+    return f"{text} until they agreed"
 
 
 def warnings(record: Record) -> list[str]:

@@ -249,7 +249,7 @@ def _derived(source: Record, of: str, numbers: Tree) -> Tree:
             "states": len(source.classes),
             "windows": windows,
             "tests": len(source.response),
-            "traced": traced if "coefficient-traces" in parts else NOT_SHOWN,
+            "traced": traced if "coefficients" in parts else NOT_SHOWN,
         }
     # the largest entry of every row, one number where they agree
     largest = [sorted(set(map(max, data[name]))) for name in ("transition", "emission")]
@@ -270,9 +270,7 @@ def _of_samplers(model: Tree, p: list[float]) -> Tree:
     joint = model["joint_updates"]
     return {
         "sigma1_quantiles": quantiles,
-        "sigma_0": {
-            prior: model["sigma_0"] or defaults.SIGMA_0[prior] for prior in model["priors"]
-        },
+        "sigma_0": {prior: defaults.SIGMA_0[prior] for prior in model["priors"]},
         "step": {prior: defaults.STEP[prior] for prior in model["priors"]},
         "sigma_step": f"{width} on another scale" if scales != ["natural"] else width,
         "most_steps": defaults.MOST_STEPS,

@@ -231,16 +231,6 @@ class PatternDesign:
         order = self.config.report.order
         if order is not None and order not in self.numbers(model.orders):
             raise wrong("report.order", f"{order} is not one of model.orders")
-        if model.split_draws != "exact":
-            return
-        classes = len(self.cases(0).classes)
-        if classes != 2:
-            raise wrong("model.split_draws", f"exact needs two classes, these data have {classes}")
-        if "cauchy" in model.priors and self.data.family == "features":
-            raise wrong(
-                "model.split_draws",
-                "exact is for Gaussian priors here: a case shares several groups in part",
-            )
 
     # ---- drawing and dividing ----
 
@@ -484,10 +474,8 @@ class PatternWork(Work):
         arms = keys if arm else set()
         if stage == "fit":
             peers_too = self.config.for_new_cases and not arm
-            excluded = {"split_draws", *arms} if peers_too else {"split_draws", "peers", *arms}
-            return model.model_dump(exclude=excluded)
-        inner = "choose" if self.chooses else False
-        return [model.split_draws, None if arm else self.model.peers, inner]
+            return model.model_dump(exclude=arms if peers_too else {"peers", *arms})
+        return [None if arm else self.model.peers, "choose" if self.chooses else False]
 
     def needs(self, replicates: int) -> Needs:
         self.design.check_sizes()
@@ -499,8 +487,7 @@ class PatternWork(Work):
         needed = Needs(fits=fits * len(self.own_arms), disk=codes + len(self.all_arms) * predicted)
         most = 0
         for model in self.own_arms.values():
-            disk, memory, iterations = model.needs(sizes.train, classes, sizes.test)
-            needed.disk += disk
+            memory, iterations = model.needs(classes, sizes.test)
             needed.iterations += fits * iterations
             most = max(most, memory)
         response = 8 * (sizes.train + sizes.test)
@@ -660,7 +647,7 @@ class PatternWork(Work):
         keys, (replicate,) = asdict(arm), block.replicates
         data = self.design.data.model_dump(mode="json")
         settings = {
-            **{n: value for n, value in keys.items() if n not in ("iterations", "split_draws")},
+            **{name: value for name, value in keys.items() if name != "iterations"},
             **{f"data.{name}": value for name, value in data.items()},
             "arm": arm.name,
             "code": block.code,

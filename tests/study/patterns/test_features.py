@@ -25,8 +25,8 @@ model:
 report:
   order: 2
   traced: ["form=round, size=small:yes"]
-  parts: [model-table, coefficient-table, coefficient-traces, parameter-table, order-figure,
-          order-table, chain-table, median-scatter, autocorrelation-figure, parameter-figure]
+  parts: [model-table, coefficients, parameters, orders, chain-table, median-scatter,
+          autocorrelation-figure]
 """
 
 
@@ -106,7 +106,7 @@ def test_unseen_values_and_missing_ones_in_a_test_table(config, tmp_path):
     test.loc[1, "size"] = "?"
     test.to_csv(tmp_path / "test.csv", index=False)
     run("run", config, "--results", tmp_path / "r", "--set", "data.test_path=test.csv",
-        "--set", "report.parts=[order-table]", "--set", "report.traced=[]")  # fmt: skip
+        "--set", "report.parts=[orders]", "--set", "report.traced=[]")  # fmt: skip
     block = arrays(tmp_path / "r/mine/predict/0000.npz")
     assert block["probability"].shape == (5, 6, 2)
     assert np.isfinite(block["probability"]).all()
@@ -147,7 +147,6 @@ def test_chains_of_other_patterns_are_made_again(config, tmp_path):
         (("data.response=nothing",), "nothing"),
         (("data.path=none.csv",), "none.csv"),
         (("model.min_cases=100",), "model.min_cases: there are 40 training cases"),
-        (("model.split_draws=exact",), "exact is for Gaussian priors here"),
         (("report.traced=['size=huge:yes']",), "size has no value 'huge'"),
         (("report.traced=['size=small:perhaps']",), "there is no class 'perhaps'"),
         (("data={source: tic-tac-toe, size: 3}",), "size"),
@@ -181,7 +180,7 @@ def test_real_values_are_refused(config, tmp_path):
 
 def test_order_0_is_the_base_rate(config, tmp_path):
     run("run", config, "--results", tmp_path, "--set", "model.orders=[0]",
-        "--set", "report.parts=[order-table]", "--set", "report.traced=[]",
+        "--set", "report.parts=[orders]", "--set", "report.traced=[]",
         "--set", "report.order=0", "--set", "model.iterations=3000")  # fmt: skip
     block = arrays(tmp_path / "mine/predict/0000.npz")
     rate = block["train_response"].mean()
@@ -195,7 +194,7 @@ def test_odd_columns_and_a_class_that_a_fold_lacks(config, tmp_path):
     table.loc[5, "status"] = "perhaps"
     table.to_csv(tmp_path / "mine.csv", index=False)
     run("run", config, "--results", tmp_path / "r", "--set", "report.traced=[]",
-        "--set", "report.parts=[model-table, order-table]")  # fmt: skip
+        "--set", "report.parts=[model-table, orders]")  # fmt: skip
     for fold in range(3):
         block = arrays(tmp_path / f"r/mine/predict/{fold:04d}.npz")
         assert block["probability"].shape[2] == 3

@@ -26,7 +26,7 @@ model:
   iterations: 400
   burn_in: 100
 report:
-  parts: [response-table]
+  parts: [responses]
 """
 UNIT, ORIGIN = 4.0, 1000.0
 
@@ -63,9 +63,8 @@ def test_a_table_of_ones_own(config, tmp_path):
         "run", config, "--results", results, "--set", "model.priors=[cauchy, gaussian]",
         "--set", "model.peers=[ridge, random-forest]",
         "--set", "report.traced=['form=round, size=small']",
-        "--set", "report.parts=[response-table, response-figure, coefficient-table, chain-table, "
-        "parameter-table, parameter-figure, median-scatter, autocorrelation-figure, "
-        "coefficient-traces]",
+        "--set", "report.parts=[responses, coefficients, chain-table, parameters, "
+        "median-scatter, autocorrelation-figure]",
     )  # fmt: skip
     text = run(*arguments)
     weight = real_table()["weight"]
@@ -122,7 +121,7 @@ def test_units_of_the_response_do_not_matter(config, tmp_path):
             rows.assign(weight=change(rows["weight"])).to_csv(tmp_path / file, index=False)
         run("run", config, "--results", tmp_path / name, "--set", "data.test_path=test.csv",
             "--set", "model.peers=[ridge]",
-            "--set", "report.parts=[coefficient-table]")  # fmt: skip
+            "--set", "report.parts=[coefficients]")  # fmt: skip
     a, b = (arrays(tmp_path / f"{name}/mine/predict/0000.npz") for name in "ab")
     for name in ("median", "low", "high"):
         assert np.allclose(b[name], ORIGIN + UNIT * a[name], rtol=1e-9, equal_nan=True)
@@ -198,7 +197,7 @@ title: Mine
 about: Drawn.
 data: { source: interactions, features: 3, values: 2, sigma: [1, 1], train: 20, test: 9 }
 model: { kind: logistic, orders: [1] }
-report: { parts: [parameter-table] }
+report: { parts: [parameters] }
 """
     path = tmp_path / "c.yaml"
     path.write_text(text)
@@ -218,12 +217,10 @@ report: { parts: [parameter-table] }
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (("model.split_draws=exact",), "split_draws: exact is for classes"),
+        (("model.split_draws=exact",), "model.split_draws was removed. Fix: leave it out"),
         (("model.peers=[naive-bayes]",),
          "there is no peer 'naive-bayes' for real responses; choose from ridge"),
         (("model.response=poisson",), "model.response"),
-        (("model.noise_mode=0",), "model.noise_mode"),
-        (("model.response=classes", "model.noise_mode=1"), "noise_mode is for real responses"),
         (("data={source: tic-tac-toe}",),
          "gaussian needs data.source: interactions or table; tic-tac-toe has classes"),
         (("data={source: text, history: 3, train: 9}", "evaluation={}"), "text has classes"),
@@ -232,9 +229,10 @@ report: { parts: [parameter-table] }
         (("data.response=colour", "data.ignore=[weight]"),
          "mine.csv: the response 'colour' is 'blue' in line 2, which is no number"),
         (("report.parts=[model-table]",), "model-table needs classes"),
-        (("report.parts=[order-figure]",), "order-figure needs classes"),
+        (("report.parts=[orders]",), "orders needs classes"),
         (("report.parts=[statement-table]",), "statement-table needs classes"),
-        (("model.response=classes",), "response-table needs real responses"),
+        (("report.parts=[order-figure]",), "order-figure was removed. Fix: use orders"),
+        (("model.response=classes",), "responses needs real responses"),
         (("report.traced=['size=huge']",), "size has no value 'huge'"),
         (("evaluation.folds=99",), "evaluation.folds"),
     ],

@@ -34,8 +34,8 @@ report:
   thesis: text
   order: 4
   traced: ["CC:V"]
-  parts: [statement-table, parameter-figure, order-figure, autocorrelation-figure, median-scatter,
-          coefficient-traces, peer-table, parameter-table, chain-table, order-table, timing-table]
+  parts: [statement-table, parameters, orders, autocorrelation-figure, median-scatter,
+          coefficients, peer-table, chain-table, timing-table]
 """
 SAMPLERS = (
     "--set", "model.sigma_scale=[natural, log]", "--set", "model.joint_updates=[0, 1]",
@@ -173,7 +173,7 @@ def test_a_missing_or_damaged_file_of_draws_is_made_again(config, tmp_path, fitt
 
 def test_arms_do_not_depend_on_one_another(config, tmp_path, fitted):
     fit(config, tmp_path / "b", "--set", "model.orders=[4]", "--set", "model.priors=cauchy",
-        "--set", "model.compress=true", "--set", "report.parts=[order-table]")  # fmt: skip
+        "--set", "model.compress=true", "--set", "report.parts=[orders]")  # fmt: skip
     one, other = (draws(folder, "4-cauchy-compressed") for folder in (fitted, tmp_path / "b"))
     assert np.array_equal(one["coefficient"], other["coefficient"])
 
@@ -182,7 +182,7 @@ def test_own_text_with_own_states(tmp_path, config):
     (tmp_path / "mine.txt").write_text("abba cab bac! " * 40)
     run("run", config, "--results", tmp_path / "r", "--set", "data.path=mine.txt",
         "--set", "data.states={A: a, X: bc}", "--set", "report.traced=[]",
-        "--set", "report.parts=[statement-table, order-table, peer-table]")  # fmt: skip
+        "--set", "report.parts=[statement-table, orders, peer-table]")  # fmt: skip
     assert list(arrays(tmp_path / "r/tiny/simulate/0000.npz")["classes"]) == ["A", "X"]
     (tmp_path / "mine.txt").write_text("1234 567 " * 100)
     text = run("run", config, "--results", tmp_path / "r", "--set", "data.path=mine.txt",
@@ -195,7 +195,7 @@ def test_own_sequences(tmp_path, config):
     rows = ["".join(rng.choice(list("ACGT"), 6)) for _ in range(80)]
     (tmp_path / "mine.txt").write_text("\n".join(rows))
     settings = ("--set", "data={source: sequences, path: mine.txt, train: 60}",
-                "--set", "model.orders=[2]", "--set", "report={parts: [order-table]}")  # fmt: skip
+                "--set", "model.orders=[2]", "--set", "report={parts: [orders]}")  # fmt: skip
     run("run", config, "--results", tmp_path / "r", *settings)
     rows[3] = rows[3][1:]
     (tmp_path / "mine.txt").write_text("\n".join(rows))
@@ -220,7 +220,6 @@ def test_own_sequences(tmp_path, config):
         (("report.parts=[selection-table]",), "selection-table needs a selection"),
         (("report.parts=[sampler-figure]",),
          "sampler-figure needs two values in model.sigma_scale or model.joint_updates"),
-        (("model.split_draws=0",), "model.split_draws"),
         (("model.kind=naive-bayes",), "unknown key"),
         (("data={source: hidden-markov, transition: [[1.0]], emission: [[0.3, 0.3]], history: 6, "
           "train: 5, test: 5}",), "sums to 0.6"),
@@ -237,7 +236,7 @@ def test_one_class_only_is_told(tmp_path, config):
     (tmp_path / "mine.txt").write_text("\n".join(["1 2 1", "2 2 1", "1 1 1", "2 1 1"]))
     text = run("run", config, "--results", tmp_path / "r",
                "--set", "data={source: sequences, path: mine.txt, train: 3}",
-               "--set", "model.orders=[1]", "--set", "report={parts: [order-table]}",
+               "--set", "model.orders=[1]", "--set", "report={parts: [orders]}",
                code=2)  # fmt: skip
     assert "all 3 training cases are of class '1'" in text
 
@@ -289,7 +288,7 @@ def test_one_sampler_is_not_named(config, tmp_path):
     """Where all models share a sampler, their names leave it out."""
     run("run", config, "--results", tmp_path, "--set", "model.sigma_scale=[natural]", "--set",
         "model.joint_updates=0", "--set", "model.peers=[]", "--set",
-        "report.parts=[order-table]")  # fmt: skip
+        "report.parts=[orders]")  # fmt: skip
     table = pd.read_csv(tmp_path / "tiny/tables/scores.csv")
     assert set(table["model"]) == {
         f"{prior}, {how}" for prior in ("Cauchy", "Gaussian") for how in ("compressed", "original")

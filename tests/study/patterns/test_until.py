@@ -23,7 +23,7 @@ model:
   iterations: 700
 report:
   thesis: text
-  parts: [reached-table, order-table, chain-table, autocorrelation-figure, statement-table]
+  parts: [reached-table, orders, chain-table, autocorrelation-figure, statement-table]
 """
 TABLE = """
 experiment: own
@@ -39,7 +39,7 @@ model:
   iterations: 450
 report: { parts: [model-table, reached-table, chain-table] }
 """
-FIXED = ("model.until=null", "model.iterations=1000", "report.parts=[order-table]")
+FIXED = ("model.until=null", "model.iterations=1000", "report.parts=[orders]")
 STAGES = ("simulate", "compress", "fit-logistic")
 NAMES = ("2-gaussian-compressed", "4-gaussian-compressed")
 
@@ -267,7 +267,7 @@ def table(folder, real=False, separable=False):
 
 def test_real_responses(tmp_path):
     settings = ("--set", "model.response=gaussian",
-                "--set", "report.parts=[response-table,reached-table,chain-table]")  # fmt: skip
+                "--set", "report.parts=[responses,reached-table,chain-table]")  # fmt: skip
     run("run", table(tmp_path, real=True), "--results", tmp_path / "r", *settings)
     fits = [arrays(tmp_path / f"r/own/fit/000{i}.npz") for i in range(2)]
     assert all(one["iterations"] >= 200 for one in fits)
