@@ -30,7 +30,7 @@ import threading
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -65,6 +65,7 @@ IMPORT = re.compile(
     r"^[ \t]*(?:from (thesiskit[\w.]*) import (\([^)]*\)|[^\n#]+)|import (thesiskit[\w.]+))",
     re.MULTILINE,
 )
+Variables = Mapping[str, tuple[tuple[str, ...], np.ndarray]]  # dimensions and values by name
 
 
 # ---- reading files of others ----
@@ -345,27 +346,59 @@ def _checksum(record: dict[str, Any], of: str) -> str:
 # seal, which holds the key of its cell and its sha256.
 
 
-def write_draws(path: Path, tree) -> None:
+def write_draws(
+    path: Path, groups: Mapping[str, Variables], attributes: Mapping[str, object]
+) -> None:
     """Write draws and their seal; an interrupted call leaves no file of draws.
 
-    tree : its attribute `key` is that of the cell.
+    groups : of variables, with their dimensions and values.
+    attributes : of the file; `key` is that of the cell.
     """
-    encoding = {
-        f"/{name}": {
-            key: {"zlib": True, "complevel": 1}
-            for key, values in node.data_vars.items()
-            if values.dtype.kind in "iuf"
-        }
-        for name, node in tree.children.items()
-    }
-    seal, key = _seal(path), tree.attrs.get("key", "")
+    import h5py
+
+    seal, key = _seal(path), str(attributes["key"])
     if not sealed(path, key):
         remove(seal)  # of another file of this name
     # The file is made in memory first, because HDF5 crashes if it closes a file on a full disk.
-    content = bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding))
+    memory = io.BytesIO()
+    with h5py.File(memory, "w", track_order=True) as file:
+        file.attrs.update(attributes)
+        for name, variables in groups.items():
+            _write_variables(file.create_group(name, track_order=True), variables)
+    content = memory.getvalue()
     with replacing(path) as temporary:
         temporary.write_bytes(content)
     write_record(seal, {"key": key, "sha256": hashlib.sha256(content).hexdigest()})
+
+
+def _write_variables(group: Any, variables: Variables) -> None:
+    """Write variables to an HDF5 group as netCDF has them: each dimension is a scale of theirs."""
+    import h5py
+
+    sizes = {
+        dimension: size
+        for dimensions, values in variables.values()
+        for dimension, size in zip(dimensions, values.shape, strict=True)
+    }
+    for dimension, size in sizes.items():
+        if dimension in variables:  # which has its coordinates
+            continue
+        scale = group.create_dataset(dimension, (size,), dtype=">f4")
+        scale.make_scale(f"This is a netCDF dimension but not a netCDF variable.{size:10}")
+    for name, (_, values) in variables.items():
+        match values.dtype.kind:
+            case "U" | "O":
+                group.create_dataset(name, data=values.astype(object), dtype=h5py.string_dtype())
+            case "b":  # netCDF has none
+                group.create_dataset(name, data=values.astype(np.int8)).attrs["dtype"] = "bool"
+            case _:
+                packing = {"compression": "gzip", "compression_opts": 1} if values.size > 1 else {}
+                group.create_dataset(name, data=values, **packing)
+        if name in sizes:
+            group[name].make_scale(name)
+    for name, (dimensions, _) in variables.items():
+        for i, dimension in enumerate(dimensions if name not in sizes else ()):
+            group[name].dims[i].attach_scale(group[dimension])
 
 
 def sealed(path: Path, key: str | None = None, *, thorough: bool = False) -> bool:
@@ -397,7 +430,7 @@ def read_draws(
 
     command : the command that writes such a file, for the error message.
     """
-    import h5py  # xarray would take a tenth of a second for each file
+    import h5py
 
     if not sealed(path, key, thorough=True):
         raise ResultsError(
