@@ -39,7 +39,7 @@ chapter 2: naive Bayes and mixtures: 3960
     datasets/published report/divisions study/without_data
 selection, its designs and stages: 3020
     models/selection models/packed models/pipeline study/design study/selecting
-chapter 3: patterns, logistic models: 6040
+chapter 3: patterns, logistic models: 6060
     models/patterns models/logistic models/splitting models/chains datasets/sequences
     study/patterns report/chains report/orders report/reduction
 normal model, transformations: 1360
@@ -65,7 +65,7 @@ config, commands, contract of models: 4030
     config blocks defaults errors registry yamlfile models/base models/__init__ cli/__init__
     cli/console cli/data __init__ __main__ _kernels/__init__ datasets/source datasets/__init__
     study/__init__
-engine: cells, workers, files: 1900
+engine: cells, workers, files: 1880
     study/cells study/experiment study/workers study/preload files
 Slurm: 750
     study/slurm study/batch cli/batch

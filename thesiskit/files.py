@@ -53,7 +53,6 @@ HEADERS = {
 BOMB_BYTES, BOMB_TIMES = 2**28, 200  # what unpacks to so much, and so many times its size
 FORMAT = 2  # of the files; another version's are refused, not misread
 NEVER_THE_SAME = ("seconds", "table")  # of arrays: times, and what a thread found in its tables
-END = b"PK\5\6" + bytes(18)  # the end of a zip file; an .npz file is one
 CHECK = "crc32"  # the key of a record's checksum
 MARK = ".thesiskit"
 MARKED = "thesiskit made this folder: it writes, rewrites and removes its own files in it.\n"
@@ -255,16 +254,13 @@ def write_arrays(path: Path, key: str, arrays: dict[str, np.ndarray]) -> None:
         np.savez(file, **record)
 
 
-def read_arrays(
-    path: Path, names: Collection[str] | None = None, *, with_key: bool = False
-) -> dict[str, np.ndarray]:
-    """Read the arrays of a file, or some of them; also its key, as an array, if asked."""
+def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    """Read the arrays of a file, or some of them."""
     try:
         arrays = _checked_arrays(path, names)
-        left_out = {"format"} if with_key else {"format", "key"}
-        return {name: arrays[name] for name in names or arrays if name not in left_out}
     except (OSError, *DAMAGES):
         raise ResultsError(damaged(path)) from None
+    return {name: values for name, values in arrays.items() if name not in ("format", "key")}
 
 
 def read_key(path: Path, *, thorough: bool = False) -> str | None:
@@ -273,21 +269,9 @@ def read_key(path: Path, *, thorough: bool = False) -> str | None:
     thorough : all arrays are read, so that damage anywhere is found.
     """
     try:
-        if thorough and not ends_well(path):
-            return None
         return str(_checked_arrays(path, None if thorough else ("key",))["key"])
     except (OSError, *DAMAGES):
         return None
-
-
-def ends_well(path: Path) -> bool:
-    """Whether a file exists and has the end of an .npz file, so that it was not cut."""
-    try:
-        with open_regular(path) as file:
-            file.seek(-len(END), os.SEEK_END)
-            return file.read(4) == END[:4]
-    except OSError:  # it does not exist, or is too short
-        return False
 
 
 def _checked_arrays(path: Path, names: Collection[str] | None) -> dict[str, np.ndarray]:
@@ -303,15 +287,6 @@ def _checked_arrays(path: Path, names: Collection[str] | None) -> dict[str, np.n
 def damaged(path: Path) -> str:
     """Return the message that a file cannot be used, with what to do."""
     return f"{path}: missing or damaged; `thesiskit run CONFIG` makes it again"
-
-
-def without_times(arrays: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, list]]:
-    """Return the arrays that are the same in every run, and the others, as lists."""
-    times = {name for name in arrays if name.rpartition("/")[2].endswith(NEVER_THE_SAME)}
-    return (
-        {name: values for name, values in arrays.items() if name not in times},
-        {name: np.asarray(arrays[name]).tolist() for name in sorted(times)},
-    )
 
 
 # ---- records ----
@@ -338,6 +313,50 @@ def read_record(path: Path, *, of: str = "") -> dict[str, Any] | None:
 
 def _checksum(record: dict[str, Any], of: str) -> str:
     return f"{zlib.crc32((of + json.dumps(record, sort_keys=True)).encode()):08x}"
+
+
+# ---- results: arrays, and a record beside them with their times ----
+
+
+def write_result(path: Path, key: str, arrays: dict[str, np.ndarray], **about: Any) -> None:
+    """Write arrays with a key, and a record; what differs between runs is in the record.
+
+    about : what else the record has.
+    """
+    times = {name for name in arrays if name.rpartition("/")[2].endswith(NEVER_THE_SAME)}
+    lists = {name: np.asarray(arrays[name]).tolist() for name in times}
+    write_record(path.with_suffix(".json"), about | {"times": lists}, of=key)
+    write_arrays(path, key, {name: arrays[name] for name in arrays if name not in times})
+
+
+def result_key(path: Path, *, thorough: bool = False) -> str | None:
+    """Return the key of a result, None if its file or its record is missing or damaged.
+
+    thorough : look for damage in all of both, not only where the key is.
+    """
+    record = path.with_suffix(".json")
+    key = read_key(path, thorough=thorough) if record.exists() else None
+    if thorough and key is not None and "times" not in (read_record(record, of=key) or ()):
+        return None
+    return key
+
+
+def read_result(path: Path, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    """Read the arrays of a result, or some of those that are the same in every run."""
+    arrays = read_arrays(path, names)
+    if names is not None:
+        return arrays
+    record = path.with_suffix(".json")
+    times = (read_record(record, of=read_key(path) or "") or {}).get("times")
+    if times is None:
+        raise ResultsError(damaged(record))
+    return arrays | {name: np.array(values, dtype=float) for name, values in times.items()}
+
+
+def remove_result(path: Path) -> None:
+    """Remove a result with its record."""
+    remove(path)
+    remove(path.with_suffix(".json"))
 
 
 # ---- draws: ArviZ data in netCDF, which xarray.open_datatree opens ----
@@ -547,45 +566,11 @@ class Results:
         """The file of draws of a block that has this name."""
         return self.folder / stage / f"{block:04d}-{name}.nc"
 
-    def save(self, stage: str, block: int, key: str, arrays: dict[str, np.ndarray]) -> None:
-        """Write a block's arrays; those that differ between runs go to a .json file beside them."""
-        path = self.path(stage, block)
-        kept, times = without_times(arrays)
-        write_record(path.with_suffix(".json"), times, of=key)
-        write_arrays(path, key, kept)
-
-    def key(self, stage: str, block: int, *, thorough: bool = False) -> str | None:
-        """The key of a block, None if its file is missing or damaged.
-
-        thorough : look for damage in the whole file, not only where the key is.
-        """
-        path = self.path(stage, block)
-        beside = path.with_suffix(".json")
-        key = read_key(path, thorough=thorough) if beside.exists() else None
-        if thorough and key is not None and read_record(beside, of=key) is None:
-            return None
-        return key
-
     def load(
         self, stage: str, block: int, names: tuple[str, ...] | None = None
     ) -> dict[str, np.ndarray]:
         """Read a block's arrays, or some of them."""
-        path = self.path(stage, block)
-        if names is not None:
-            return read_arrays(path, names)
-        arrays = read_arrays(path, with_key=True)
-        times = read_record(path.with_suffix(".json"), of=str(arrays.pop("key")))
-        if times is None:
-            raise ResultsError(damaged(path.with_suffix(".json")))
-        return arrays | {name: np.array(values, dtype=float) for name, values in times.items()}
-
-    def remove(self, stage: str, block: int) -> None:
-        """Remove a block, and its stage's folder once that is empty."""
-        path = self.path(stage, block)
-        remove(path)
-        remove(path.with_suffix(".json"))
-        with suppress(OSError):
-            path.parent.rmdir()
+        return read_result(self.path(stage, block), names)
 
     def update_provenance(self, **entries) -> None:
         """Merge entries into provenance.json."""

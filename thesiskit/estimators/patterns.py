@@ -114,8 +114,7 @@ class PatternModel(BaseEstimator):
         classes = len(getattr(self, "classes_", ()))
         self._training = PatternTraining(patterns, codes, response, classes, find)
         self.compression_ = self._training.groups
-        jobs = threads_for(self.n_jobs)
-        self._draws = self._model.sample(self._training, generators, jobs=jobs)
+        self._draws = self._model.sample(self._training, generators, jobs=threads_for(self.n_jobs))
         rhat, ess = self._draws.compared()
         self.diagnostics_ = {
             "rhat": float(rhat[0]),
@@ -135,23 +134,18 @@ class PatternModel(BaseEstimator):
         return self
 
     @property
-    def draws_(self) -> Any:
+    def draws_(self):
         """The draws of the chains, an xarray DataTree for ArviZ."""
         check_is_fitted(self)
         draws = self._draws.as_arviz({}, {"prior": self._model.prior})
-        coordinates = {name: ((name,), values) for name, values in self._coordinates().items()}
-        draws.groups["posterior"].update(coordinates)
-        return draws.to_xarray()
-
-    def _coordinates(self) -> dict[str, np.ndarray]:
-        """Return what the dimensions of the draws are called."""
-        names = {"order": np.arange(self._draws.log_sigma.shape[-1])}
+        posterior = draws.groups["posterior"]
+        posterior["order"] = (("order",), np.arange(self._draws.log_sigma.shape[-1]))
         if self.compression_ is not None:
-            names["group"] = self.get_feature_names_out()
+            posterior["group"] = (("group",), self.get_feature_names_out())
         if self._training.classes:
             # with two classes there is one set of coefficients, of the second class
-            names["set"] = self.classes_[-self._draws.flat[0].shape[1] :]
-        return names
+            posterior["set"] = (("set",), self.classes_[-self._draws.flat[0].shape[1] :])
+        return draws.to_xarray()
 
     def _grouped(self) -> Any:  # SequenceGroups or FeatureGroups
         """Return the groups of patterns of the fitted model."""

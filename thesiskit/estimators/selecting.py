@@ -783,7 +783,7 @@ class MixtureClassifier(SelectingClassifier):
         return self
 
     @property
-    def draws_(self) -> Any:
+    def draws_(self):
         """The draws of the chains, an xarray DataTree for ArviZ."""
         check_is_fitted(self)
         target, draws = self._posterior.target, self._posterior.draws
