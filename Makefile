@@ -131,7 +131,7 @@ conda: $(VENV)/release
 	$(BIN)/python tests/support/conda_standins.py build/conda
 
 test-slow: $(VENV)/tools
-	$(BIN)/python $(PYTEST) -m slow
+	RESULTS=$(RESULTS) $(BIN)/python $(PYTEST) -m slow
 
 cluster-test: $(VENV)/tools
 	tests/slurm_node/run.sh $(BIN)/python -m pytest -m cluster tests/slurm_node
@@ -141,7 +141,7 @@ bench: $(VENV)/tools
 
 # Hours: the experiments of docs/evidence.md, and its tables and figures.
 evidence: verify
-	$(BIN)/python $(PYTEST) -m slow tests/slow
+	RESULTS=$(RESULTS) $(BIN)/python $(PYTEST) -m slow tests/slow
 	$(BIN)/python benchmarks/evidence.py --run --results $(RESULTS)
 	$(BIN)/python benchmarks/evidence.py --guesses
 

@@ -30,7 +30,7 @@ import threading
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -53,7 +53,6 @@ HEADERS = {
 BOMB_BYTES, BOMB_TIMES = 2**28, 200  # what unpacks to so much, and so many times its size
 FORMAT = 2  # of the files; another version's are refused, not misread
 NEVER_THE_SAME = ("seconds", "table")  # of arrays: times, and what a thread found in its tables
-END = b"PK\5\6" + bytes(18)  # the end of a zip file; an .npz file is one
 CHECK = "crc32"  # the key of a record's checksum
 MARK = ".thesiskit"
 MARKED = "thesiskit made this folder: it writes, rewrites and removes its own files in it.\n"
@@ -65,6 +64,7 @@ IMPORT = re.compile(
     r"^[ \t]*(?:from (thesiskit[\w.]*) import (\([^)]*\)|[^\n#]+)|import (thesiskit[\w.]+))",
     re.MULTILINE,
 )
+Variables = Mapping[str, tuple[tuple[str, ...], np.ndarray]]  # dimensions and values by name
 
 
 # ---- reading files of others ----
@@ -254,16 +254,13 @@ def write_arrays(path: Path, key: str, arrays: dict[str, np.ndarray]) -> None:
         np.savez(file, **record)
 
 
-def read_arrays(
-    path: Path, names: Collection[str] | None = None, *, with_key: bool = False
-) -> dict[str, np.ndarray]:
-    """Read the arrays of a file, or some of them; also its key, as an array, if asked."""
+def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    """Read the arrays of a file, or some of them."""
     try:
         arrays = _checked_arrays(path, names)
-        left_out = {"format"} if with_key else {"format", "key"}
-        return {name: arrays[name] for name in names or arrays if name not in left_out}
     except (OSError, *DAMAGES):
         raise ResultsError(damaged(path)) from None
+    return {name: values for name, values in arrays.items() if name not in ("format", "key")}
 
 
 def read_key(path: Path, *, thorough: bool = False) -> str | None:
@@ -272,21 +269,9 @@ def read_key(path: Path, *, thorough: bool = False) -> str | None:
     thorough : all arrays are read, so that damage anywhere is found.
     """
     try:
-        if thorough and not ends_well(path):
-            return None
         return str(_checked_arrays(path, None if thorough else ("key",))["key"])
     except (OSError, *DAMAGES):
         return None
-
-
-def ends_well(path: Path) -> bool:
-    """Whether a file exists and has the end of an .npz file, so that it was not cut."""
-    try:
-        with open_regular(path) as file:
-            file.seek(-len(END), os.SEEK_END)
-            return file.read(4) == END[:4]
-    except OSError:  # it does not exist, or is too short
-        return False
 
 
 def _checked_arrays(path: Path, names: Collection[str] | None) -> dict[str, np.ndarray]:
@@ -302,15 +287,6 @@ def _checked_arrays(path: Path, names: Collection[str] | None) -> dict[str, np.n
 def damaged(path: Path) -> str:
     """Return the message that a file cannot be used, with what to do."""
     return f"{path}: missing or damaged; `thesiskit run CONFIG` makes it again"
-
-
-def without_times(arrays: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, list]]:
-    """Return the arrays that are the same in every run, and the others, as lists."""
-    times = {name for name in arrays if name.rpartition("/")[2].endswith(NEVER_THE_SAME)}
-    return (
-        {name: values for name, values in arrays.items() if name not in times},
-        {name: np.asarray(arrays[name]).tolist() for name in sorted(times)},
-    )
 
 
 # ---- records ----
@@ -339,33 +315,109 @@ def _checksum(record: dict[str, Any], of: str) -> str:
     return f"{zlib.crc32((of + json.dumps(record, sort_keys=True)).encode()):08x}"
 
 
+# ---- results: arrays, and a record beside them with their times ----
+
+
+def write_result(path: Path, key: str, arrays: dict[str, np.ndarray], **about: Any) -> None:
+    """Write arrays with a key, and a record; what differs between runs is in the record.
+
+    about : what else the record has.
+    """
+    times = {name for name in arrays if name.rpartition("/")[2].endswith(NEVER_THE_SAME)}
+    lists = {name: np.asarray(arrays[name]).tolist() for name in times}
+    write_record(path.with_suffix(".json"), about | {"times": lists}, of=key)
+    write_arrays(path, key, {name: arrays[name] for name in arrays if name not in times})
+
+
+def result_key(path: Path, *, thorough: bool = False) -> str | None:
+    """Return the key of a result, None if its file or its record is missing or damaged.
+
+    thorough : look for damage in all of both, not only where the key is.
+    """
+    record = path.with_suffix(".json")
+    key = read_key(path, thorough=thorough) if record.exists() else None
+    if thorough and key is not None and "times" not in (read_record(record, of=key) or ()):
+        return None
+    return key
+
+
+def read_result(path: Path, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    """Read the arrays of a result, or some of those that are the same in every run."""
+    arrays = read_arrays(path, names)
+    if names is not None:
+        return arrays
+    record = path.with_suffix(".json")
+    times = (read_record(record, of=read_key(path) or "") or {}).get("times")
+    if times is None:
+        raise ResultsError(damaged(record))
+    return arrays | {name: np.array(values, dtype=float) for name, values in times.items()}
+
+
+def remove_result(path: Path) -> None:
+    """Remove a result with its record."""
+    remove(path)
+    remove(path.with_suffix(".json"))
+
+
 # ---- draws: ArviZ data in netCDF, which xarray.open_datatree opens ----
 #
 # netCDF does not notice all damage.  Therefore each file of draws has a second file beside it, its
 # seal, which holds the key of its cell and its sha256.
 
 
-def write_draws(path: Path, tree) -> None:
+def write_draws(
+    path: Path, groups: Mapping[str, Variables], attributes: Mapping[str, object]
+) -> None:
     """Write draws and their seal; an interrupted call leaves no file of draws.
 
-    tree : its attribute `key` is that of the cell.
+    groups : of variables, with their dimensions and values.
+    attributes : of the file; `key` is that of the cell.
     """
-    encoding = {
-        f"/{name}": {
-            key: {"zlib": True, "complevel": 1}
-            for key, values in node.data_vars.items()
-            if values.dtype.kind in "iuf"
-        }
-        for name, node in tree.children.items()
-    }
-    seal, key = _seal(path), tree.attrs.get("key", "")
+    import h5py
+
+    seal, key = _seal(path), str(attributes["key"])
     if not sealed(path, key):
         remove(seal)  # of another file of this name
     # The file is made in memory first, because HDF5 crashes if it closes a file on a full disk.
-    content = bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding))
+    memory = io.BytesIO()
+    with h5py.File(memory, "w", track_order=True) as file:
+        file.attrs.update(attributes)
+        for name, variables in groups.items():
+            _write_variables(file.create_group(name, track_order=True), variables)
+    content = memory.getvalue()
     with replacing(path) as temporary:
         temporary.write_bytes(content)
     write_record(seal, {"key": key, "sha256": hashlib.sha256(content).hexdigest()})
+
+
+def _write_variables(group: Any, variables: Variables) -> None:
+    """Write variables to an HDF5 group as netCDF has them: each dimension is a scale of theirs."""
+    import h5py
+
+    sizes = {
+        dimension: size
+        for dimensions, values in variables.values()
+        for dimension, size in zip(dimensions, values.shape, strict=True)
+    }
+    for dimension, size in sizes.items():
+        if dimension in variables:  # which has its coordinates
+            continue
+        scale = group.create_dataset(dimension, (size,), dtype=">f4")
+        scale.make_scale(f"This is a netCDF dimension but not a netCDF variable.{size:10}")
+    for name, (_, values) in variables.items():
+        match values.dtype.kind:
+            case "U" | "O":
+                group.create_dataset(name, data=values.astype(object), dtype=h5py.string_dtype())
+            case "b":  # netCDF has none
+                group.create_dataset(name, data=values.astype(np.int8)).attrs["dtype"] = "bool"
+            case _:
+                packing = {"compression": "gzip", "compression_opts": 1} if values.size > 1 else {}
+                group.create_dataset(name, data=values, **packing)
+        if name in sizes:
+            group[name].make_scale(name)
+    for name, (dimensions, _) in variables.items():
+        for i, dimension in enumerate(dimensions if name not in sizes else ()):
+            group[name].dims[i].attach_scale(group[dimension])
 
 
 def sealed(path: Path, key: str | None = None, *, thorough: bool = False) -> bool:
@@ -397,7 +449,7 @@ def read_draws(
 
     command : the command that writes such a file, for the error message.
     """
-    import h5py  # xarray would take a tenth of a second for each file
+    import h5py
 
     if not sealed(path, key, thorough=True):
         raise ResultsError(
@@ -514,45 +566,11 @@ class Results:
         """The file of draws of a block that has this name."""
         return self.folder / stage / f"{block:04d}-{name}.nc"
 
-    def save(self, stage: str, block: int, key: str, arrays: dict[str, np.ndarray]) -> None:
-        """Write a block's arrays; those that differ between runs go to a .json file beside them."""
-        path = self.path(stage, block)
-        kept, times = without_times(arrays)
-        write_record(path.with_suffix(".json"), times, of=key)
-        write_arrays(path, key, kept)
-
-    def key(self, stage: str, block: int, *, thorough: bool = False) -> str | None:
-        """The key of a block, None if its file is missing or damaged.
-
-        thorough : look for damage in the whole file, not only where the key is.
-        """
-        path = self.path(stage, block)
-        beside = path.with_suffix(".json")
-        key = read_key(path, thorough=thorough) if beside.exists() else None
-        if thorough and key is not None and read_record(beside, of=key) is None:
-            return None
-        return key
-
     def load(
         self, stage: str, block: int, names: tuple[str, ...] | None = None
     ) -> dict[str, np.ndarray]:
         """Read a block's arrays, or some of them."""
-        path = self.path(stage, block)
-        if names is not None:
-            return read_arrays(path, names)
-        arrays = read_arrays(path, with_key=True)
-        times = read_record(path.with_suffix(".json"), of=str(arrays.pop("key")))
-        if times is None:
-            raise ResultsError(damaged(path.with_suffix(".json")))
-        return arrays | {name: np.array(values, dtype=float) for name, values in times.items()}
-
-    def remove(self, stage: str, block: int) -> None:
-        """Remove a block, and its stage's folder once that is empty."""
-        path = self.path(stage, block)
-        remove(path)
-        remove(path.with_suffix(".json"))
-        with suppress(OSError):
-            path.parent.rmdir()
+        return read_result(self.path(stage, block), names)
 
     def update_provenance(self, **entries) -> None:
         """Merge entries into provenance.json."""

@@ -201,7 +201,7 @@ X, y = rng.integers(0, 2, (30, 3)), rng.permutation(np.repeat([0, 1], 15))
 target = MixtureTarget(X, y, Mixture(iterations=200, burn_in=50))
 draws = sample(target, rng.spawn(2))
 found = diagnose(target, draws)
-print(found.rhat.round(2), list(as_arviz(target, draws, found)["posterior"].data_vars))
+print(found.rhat.round(2), list(as_arviz(target, draws, found).groups["posterior"]))
 
 # %% thesiskit.models.mixture enumerate_posterior
 import numpy as np

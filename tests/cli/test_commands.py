@@ -523,18 +523,26 @@ def test_errors_found_late_name_their_place_too(tmp_path):
     assert not (tmp_path / "r").exists()
 
 
-def test_a_bar_appears_on_a_terminal_and_only_after_a_while(monkeypatch, capsys):
+def test_a_terminal_shows_progress_after_a_while_on_a_line_that_is_erased(monkeypatch, capsys):
     from thesiskit.cli import console as cli
 
+    def slow():
+        for i in range(3):
+            time.sleep(0.05)
+            yield i
+
     monkeypatch.setattr(cli, "PATIENCE", 0.0)
-    assert list(cli.watch(range(3), 3, "work")) == [0, 1, 2]
+    monkeypatch.setattr(cli, "REDRAW_SECONDS", 0.01)
+    assert list(cli.watch(slow(), 3, "work")) == [0, 1, 2]
     assert capsys.readouterr().err == ""  # not a terminal
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert list(cli.watch(range(3), 3, "work")) == [0, 1, 2]
-    assert "work" in capsys.readouterr().err
+    assert list(cli.watch(slow(), 3, "work")) == [0, 1, 2]
+    lines = capsys.readouterr().err
+    assert "\rwork: 2 of 3 after 0 min" in lines
+    assert "\n" not in lines
+    assert lines.endswith("\r\033[K")
     monkeypatch.setattr(cli, "PATIENCE", 60.0)
-    assert list(cli.watch(range(3), 3, "work")) == [0, 1, 2]
+    assert list(cli.watch(slow(), 3, "work")) == [0, 1, 2]
     assert capsys.readouterr().err == ""
 
 

@@ -192,13 +192,13 @@ def test_variants_have_names(mine):
 def test_a_dry_run_makes_nothing(mine):
     printed = run("run", mine, "--dry-run", "--results", "r")
     assert "simulate: 1 of 1 cells to make" in printed
-    assert "fit: 2 of 2 cells to make" in printed
+    assert "fit: 3 of 3 cells to make" in printed
     assert "of memory in each, and" in printed
     assert not mine.with_name("r").exists()
     run("select", mine, "--results", "r")
     printed = run("run", mine, "--dry-run", "--results", "r")
     assert "select: done" in printed
-    assert "fit: 2 of 2 cells to make" in printed
+    assert "fit: 3 of 3 cells to make" in printed
     assert "select: 1 of 1" in run("run", mine, "--dry-run", "--force", "--results", "r")
 
 

@@ -539,7 +539,7 @@ def test_chains_go_on(prior, chains):
     assert whole.noise_trace.shape == (chains, 100)
     assert (whole.log_noise == whole.noise_trace[:, 22::3]).all()
     assert np.ptp(whole.log_noise, axis=1).min() > 0
-    tree = whole.as_arviz({}, {})
+    tree = whole.as_arviz({}, {}).to_xarray()
     assert (tree["posterior/log_noise"].to_numpy() == whole.log_noise).all()
     stored = {
         name: values.to_numpy() for node in tree.subtree for name, values in node.data_vars.items()
@@ -588,7 +588,7 @@ def test_responses_of_any_scale(prior, scale):
     draws = logistic.sample(model, generators(2))
     for one in (draws.coefficient, draws.trace, draws.noise_trace, draws.info):
         assert np.isfinite(one).all()
-    assert np.isfinite(draws.as_arviz({}, {})["posterior/coefficient"]).all()
+    assert np.isfinite(draws.as_arviz({}, {}).to_xarray()["posterior/coefficient"]).all()
 
 
 def test_bad_responses():

@@ -161,7 +161,7 @@ def test_stored_draws_go_on_as_if_there_had_been_no_limit(kind, responses, prior
     whole = sample(kind, responses, prior)
     first = sample(kind, responses, prior, limit=200)
     assert int(first.state["done"]) == 200
-    write_draws(tmp_path / "a.nc", first.as_arviz({}, {"key": ""}))
+    write_draws(tmp_path / "a.nc", *first.as_arviz({}, {"key": ""}))
     saved = logistic.saved_from(read_draws(tmp_path / "a.nc"))
     again = sample(kind, responses, prior, saved=saved)
     assert set(again.state) == set(whole.state)

@@ -14,7 +14,7 @@ from commands import ROOT
 
 from thesiskit.cli import main
 from thesiskit.config import load_config
-from thesiskit.files import Results
+from thesiskit.files import Results, write_result
 from thesiskit.models import mixture
 from thesiskit.models.peers import Method
 from thesiskit.report import metrics
@@ -122,8 +122,8 @@ def made_up(root, rng, shift=0.0, n=300, cases=2000):
     table = metrics.calibration(p[-1], y[-1]).round(3)
     table.columns = ["category", *COLUMNS]
     results = Results(root, "made-up")
-    results.save(
-        "predict", 0, "",
+    write_result(
+        results.path("predict", 0), "",
         {
             "probability": np.array([p[:-1].ravel()]), "response": y[:-1].ravel(),
             "replicate": np.repeat(np.arange(n), cases), "label": np.array(["10"]),

@@ -166,14 +166,14 @@ def test_a_killed_worker_costs_one_cell(config, tmp_path, whole):
     os.kill(victim["process"], signal.SIGKILL)
     _, stderr = runner.communicate(timeout=120)
     assert runner.returncode == 1
-    assert "1 of 12 cells failed: fit, block" in stderr
+    assert "1 of 14 cells failed: fit, block" in stderr
     assert "killed by SIGKILL: perhaps the machine ran out of memory" in stderr
     assert "Traceback" not in stderr
     rows = board(opened(config, tmp_path / "r"))
     assert [row.cell.id for row in rows if row.state == "failed"] == [victim["cell"]]
     # the other chains of the arm are done, and the other block whole
     fits = [row for row in rows if row.cell.stage == "fit"]
-    assert [row.state for row in fits].count("to do") == 1  # the comparison
+    assert [row.state for row in fits].count("to do") == 2  # the comparison, and the stage
     text = invoke("batch", "status", config, "--results", tmp_path / "r")
     assert f"{victim['cell']} (fit, block" in text
     assert "attempt 1: its process was killed by SIGKILL" in text
@@ -518,7 +518,7 @@ SelectionWork._fit = fail
     command = [*COMMAND, "run", config, "--results", tmp_path / "r", "--jobs", "2"]
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     assert done.returncode == 1
-    assert "1 of 8 cells failed: fit, block 1, 5 corrected exact (ZeroDivisionError: a planted"\
+    assert "1 of 10 cells failed: fit, block 1, 5 corrected exact (ZeroDivisionError: a planted"\
         in done.stderr  # fmt: skip
     assert "Traceback" not in done.stderr
     assert (tmp_path / "r/small/fit/0000.npz").exists()

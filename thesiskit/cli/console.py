@@ -18,8 +18,8 @@ from click.shell_completion import CompletionItem
 from thesiskit.errors import INTERRUPTED, ConfigError, ThesiskitError, UserError, brief, shorten
 from thesiskit.registry import find, folders, name_of, shipped
 
-PATIENCE = 2.0  # seconds before a progress bar appears
-BAR_SECONDS = 0.1  # between two looks at what is done
+PATIENCE = 2.0  # seconds before a terminal shows progress
+REDRAW_SECONDS = 0.2  # between two updates of the line of progress
 LINE_SECONDS = 60.0  # between two lines of progress where there is no terminal
 MOST_JOBS = 1024  # child processes
 MOST_SEED = 2**63 - 1
@@ -143,38 +143,38 @@ def tell_notes(experiment) -> None:
 
 
 def watch(items: Iterable, total: int, label: str) -> Iterator:
-    """Yield the items, and tell how many are done.
+    """Yield the items, and print how many are done.
 
-    On a terminal there is a bar after PATIENCE seconds, elsewhere a line every LINE_SECONDS.
+    On a terminal a line is updated in its place, from PATIENCE seconds on; elsewhere a line is
+    printed every LINE_SECONDS.
     """
     started, ended, done = time.monotonic(), threading.Event(), 0
 
-    def draw_bar() -> None:
+    def progress() -> str:
+        minutes = (time.monotonic() - started) / 60
+        return f"{label}: {done} of {total} after {minutes:.0f} min"
+
+    def update_line() -> None:
         if ended.wait(PATIENCE):
             return
-        from rich.console import Console
-        from rich.progress import Progress
-
-        with Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(label, total=total)
-            while not ended.wait(BAR_SECONDS):
-                bar.update(task, completed=done)
+        while not ended.wait(REDRAW_SECONDS):
+            click.echo(f"\r{progress()}", nl=False, err=True)
+        click.echo("\r\033[K", nl=False, err=True)  # erase the line
 
     def write_lines() -> None:
         while not ended.wait(LINE_SECONDS):
-            minutes = (time.monotonic() - started) / 60
-            click.echo(f"{label}: {done} of {total} after {minutes:.0f} min", err=True)
+            click.echo(progress(), err=True)
 
-    tell = draw_bar if sys.stderr.isatty() else write_lines
-    teller = threading.Thread(target=tell, daemon=True)
-    teller.start()
+    printing = update_line if sys.stderr.isatty() else write_lines
+    thread = threading.Thread(target=printing, daemon=True)
+    thread.start()
     try:
         for item in items:
             yield item
             done += 1
     finally:
         ended.set()
-        teller.join()
+        thread.join()
 
 
 def write_report(experiment, force: bool) -> None:

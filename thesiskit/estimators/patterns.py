@@ -108,8 +108,7 @@ class PatternModel(BaseEstimator):
         classes = len(getattr(self, "classes_", ()))
         self._training = PatternTraining(patterns, codes, response, classes, find)
         self.compression_ = self._training.groups
-        jobs = threads_for(self.n_jobs)
-        self._draws = self._model.sample(self._training, generators, jobs=jobs)
+        self._draws = self._model.sample(self._training, generators, jobs=threads_for(self.n_jobs))
         rhat, ess = self._draws.compared()
         self.diagnostics_ = {
             "rhat": float(rhat[0]),
@@ -119,9 +118,6 @@ class PatternModel(BaseEstimator):
         if self._draws.judgement is not None:
             iterations, reached = int(self._draws.state["done"]), self._draws.judgement.enough
             self.diagnostics_ |= {"iterations": iterations, "reached": reached}
-        self.draws_ = self._draws.as_arviz({}, {"prior": self.prior})
-        posterior = self.draws_["posterior"]
-        self.draws_["posterior"] = posterior.to_dataset().assign_coords(self._coordinates())
         if not self.diagnostics_["reliable"]:
             warnings.warn(
                 f"the chains do not support the predictions (R-hat of the log likelihood "
@@ -131,15 +127,19 @@ class PatternModel(BaseEstimator):
             )
         return self
 
-    def _coordinates(self) -> dict[str, Any]:
-        """Return what the dimensions of the draws are called."""
-        names: dict[str, Any] = {"order": np.arange(self._draws.log_sigma.shape[-1])}
+    @property
+    def draws_(self):
+        """The draws of the chains, an xarray DataTree for ArviZ."""
+        check_is_fitted(self)
+        draws = self._draws.as_arviz({}, {"prior": self._model.prior})
+        posterior = draws.groups["posterior"]
+        posterior["order"] = (("order",), np.arange(self._draws.log_sigma.shape[-1]))
         if self.compression_ is not None:
-            names["group"] = self.get_feature_names_out()
+            posterior["group"] = (("group",), self.get_feature_names_out())
         if self._training.classes:
             # with two classes there is one set of coefficients, of the second class
-            names["set"] = self.classes_[-self._draws.flat[0].shape[1] :]
-        return names
+            posterior["set"] = (("set",), self.classes_[-self._draws.flat[0].shape[1] :])
+        return draws.to_xarray()
 
     def _grouped(self) -> Any:  # SequenceGroups or FeatureGroups
         """Return the groups of patterns of the fitted model."""
@@ -233,9 +233,9 @@ class SequenceClassifier(PatternClassifier):
     states_ : (V,) the strings that are states, sorted, whose places are the codes; None where
         states are whole numbers.
     compression_ : groups of patterns, as `models.patterns.compress_sequences` returns them.
-    draws_ : ArviZ data: posterior (coefficient by chain, draw, set and group, log_sigma),
-        sample_stats (log_likelihood, log_prior, evaluations).  A set is called by its class and a
-        group by a pattern, as get_feature_names_out returns them.
+    draws_ : ArviZ data (`thesiskit[arviz]`): posterior (coefficient by chain, draw, set and group,
+        log_sigma), sample_stats (log_likelihood, log_prior, evaluations).  A set is called by its
+        class and a group by a pattern, as get_feature_names_out returns them.
     diagnostics_ : dict of R-hat ("rhat") and effective draws ("ess") of the log likelihood, and
         "reliable"; with until also "iterations" and "reached", whether the targets were.
     """

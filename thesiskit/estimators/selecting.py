@@ -730,8 +730,8 @@ class MixtureClassifier(SelectingClassifier):
     classes_, selected_, gamma_squared_, tau_, offset_, n_features_in_, feature_names_in_ : as of
         NaiveBayesClassifier.
     alpha_ : (K,) grid of alpha.
-    draws_ : ArviZ data: posterior (log_alpha, log_alpha_0, labels), sample_stats (lp, agreement,
-        predictive_probability) by chain and draw.
+    draws_ : ArviZ data (`thesiskit[arviz]`): posterior (log_alpha, log_alpha_0, labels),
+        sample_stats (lp, agreement, predictive_probability) by chain and draw.
     diagnostics_ : dict of R-hat ("rhat"), effective sample size ("ess"), each by quantity, and
         "reliable"; with until also "iterations" and "reached", whether the targets were.
     """
@@ -782,7 +782,6 @@ class MixtureClassifier(SelectingClassifier):
         target, draws = self._posterior.target, self._posterior.draws
         diagnosis = mixture.diagnose(target, draws)
         self.alpha_ = target.settings.alpha
-        self.draws_ = mixture.as_arviz(target, draws, diagnosis)
         self.diagnostics_ = {
             name: dict(zip(mixture.QUANTITIES, map(float, values), strict=True))
             for name, values in (("rhat", diagnosis.rhat), ("ess", diagnosis.ess))
@@ -797,6 +796,13 @@ class MixtureClassifier(SelectingClassifier):
                 stacklevel=2,
             )
         return self
+
+    @property
+    def draws_(self):
+        """The draws of the chains, an xarray DataTree for ArviZ."""
+        check_is_fitted(self)
+        target, draws = self._posterior.target, self._posterior.draws
+        return mixture.as_arviz(target, draws, mixture.diagnose(target, draws)).to_xarray()
 
     def _as_model(self, **others: Any) -> Model:
         if self.sampler in ("approximate", "as-printed"):

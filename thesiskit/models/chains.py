@@ -52,7 +52,7 @@ AT_ONCE = 4_000_000  # numbers of a chain that are held before most are dropped
 REACHED = ("judged_rhat", "judged_ess", "worst", "lack", "reached", "iterations")  # of `arrays`
 OURS = ("judged", "judged_at", "kept_at")
 Arrays = dict[str, np.ndarray]
-Named = dict[str, tuple[tuple[str, ...], np.ndarray]]  # dimensions after chain and draw, values
+Named = dict[str, tuple[tuple[str, ...], np.ndarray]]  # dimensions and values of variables
 # Not empty: runs that can be saved are, and raise Stopped.  It has no lock, as an event has, for
 # which the handler of a second signal would wait for ever while that of the first has it.
 stopping: list[int] = []
@@ -504,23 +504,43 @@ def compare_chains(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 # ---- files of draws ----
 
 
-def as_tree(groups: dict[str, Named], diagnostics: Named, attributes: dict[str, object]):
-    """Return ArviZ data: groups of variables (chain, draw, ...), and diagnostics of them."""
-    import xarray  # the import takes half a second
+class DrawGroups(NamedTuple):
+    """Draws and what describes them, in groups of variables as ArviZ has them.
 
-    tree = {
-        name: xarray.Dataset(
-            {key: (("chain", "draw", *dims), values) for key, (dims, values) in group.items()}
-        )
-        for name, group in groups.items()
-    }
-    for dataset in tree.values():
-        dataset.coords["chain"] = np.arange(dataset.sizes["chain"])
-        dataset.coords["draw"] = np.arange(dataset.sizes["draw"])
-    tree["diagnostics"] = xarray.Dataset(dict(diagnostics))
-    result = xarray.DataTree.from_dict(tree)
-    result.attrs.update(attributes)
-    return result
+    groups : of variables by name; one that has the name of its dimension is a coordinate.
+    """
+
+    groups: dict[str, Named]
+    attributes: dict[str, object]
+
+    @classmethod
+    def of_draws(
+        cls, groups: dict[str, Named], diagnostics: Named, attributes: dict[str, object]
+    ) -> "DrawGroups":
+        """Return groups whose variables have the dimensions chain, draw, ..., and diagnostics."""
+        named: dict[str, Named] = {}
+        for name, group in groups.items():
+            shape = next(iter(group.values()))[1].shape
+            named[name] = {
+                key: (("chain", "draw", *dims), values) for key, (dims, values) in group.items()
+            }
+            for dimension, size in zip(("chain", "draw"), shape, strict=False):
+                named[name][dimension] = ((dimension,), np.arange(size))
+        return cls(named | {"diagnostics": diagnostics}, attributes)
+
+    def to_xarray(self) -> Any:
+        """Return the groups as an xarray DataTree."""
+        try:
+            import xarray  # the import takes half a second
+        except ImportError:
+            raise ImportError(
+                "draws are returned as an xarray DataTree, and xarray is not installed. "
+                "Fix: pip install 'thesiskit[arviz]'"
+            ) from None
+        datasets = {name: xarray.Dataset(dict(group)) for name, group in self.groups.items()}
+        tree = xarray.DataTree.from_dict(datasets)
+        tree.attrs.update(self.attributes)
+        return tree
 
 
 def named_state(
@@ -529,7 +549,7 @@ def named_state(
     groups: dict[str, Named],
     judgement: Judgement | None,
 ) -> Named:
-    """Return where chains stand, each by chain, as variables of ArviZ data.
+    """Return where chains stand, each by chain, as variables with their dimensions.
 
     judgement : what chains reached, if they had to agree; `groups` get the quantities judged.
     """

@@ -54,13 +54,13 @@ from thesiskit.models.base import PatternTraining, check, positive, shaped, whol
 from thesiskit.models.chains import (
     OURS,
     Arrays,
+    DrawGroups,
     Judgement,
     MarkovChain,
     Named,
     Rule,
     Until,
     UntilBlock,
-    as_tree,
     as_until,
     check_run,
     check_saved,
@@ -755,8 +755,8 @@ class Draws:
             parts.append(self.noise_trace[:, :, None])
         return compare_chains(np.concatenate(parts, axis=2)[:, self.first :])
 
-    def as_arviz(self, diagnostics: Named, attributes: dict[str, Any]):
-        """Return ArviZ data: draws, traces of all iterations, and the state of the chains."""
+    def as_arviz(self, diagnostics: Named, attributes: dict[str, Any]) -> DrawGroups:
+        """Return ArviZ's groups: draws, traces of all iterations, and the state of the chains."""
         posterior: Named = {
             "coefficient": (("set", "group"), self.coefficient.astype(np.float32)),
             "log_sigma": (("order",), self.log_sigma),
@@ -779,7 +779,7 @@ class Draws:
             at = self.state["draws-0-kept_at"]
             thin = int(at[1] - at[0]) if len(at) > 1 else 1
         attributes = {**attributes, "burn_in": self.first, "thin": thin}
-        return as_tree(groups, state | diagnostics, attributes)
+        return DrawGroups.of_draws(groups, state | diagnostics, attributes)
 
     def posterior(self, model: Logistic, training: PatternTraining) -> "Posterior":
         """Return the draws as predictions need them."""

@@ -71,6 +71,7 @@ from thesiskit.models.chains import (
     OURS,
     REACHED,
     Arrays,
+    DrawGroups,
     Judgement,
     MarkovChain,
     Named,
@@ -78,7 +79,6 @@ from thesiskit.models.chains import (
     Until,
     UntilBlock,
     after_fork,
-    as_tree,
     as_until,
     check_run,
     compare_chains,
@@ -451,8 +451,8 @@ class Mixture(TwoClasses):
         fit = _compared(target, draws, diagnose(target, draws), float(running.seconds))
         return fit | draws.judgement.arrays(draws.iterations)
 
-    def tree(self, fits: list[Arrays], about: dict[str, Any]) -> Any:
-        """Return ArviZ data of all splits side by side; fits of fewer draws are filled up."""
+    def draw_groups(self, fits: list[Arrays], about: dict[str, Any]) -> DrawGroups:
+        """Return the draws of all splits side by side; fits of fewer draws are filled up."""
         fills = {"labels": 255, "point": -1}
 
         def stack(name: str) -> np.ndarray:
@@ -476,7 +476,7 @@ class Mixture(TwoClasses):
             "diagnostics": {name: (("split",), np.array(v)) for name, v in numbers.items()},
         }
         grids = (first["alpha"], first["response_alpha"])
-        return draws_tree(arrays, grids, about | sampler, split=("split",), more=more)
+        return _draw_groups(arrays, grids, about | sampler, split=("split",), more=more)
 
     # ---- files ----
 
@@ -1054,25 +1054,25 @@ def diagnose(target: MixtureTarget, draws: MixtureDraws) -> Diagnostics:
     )
 
 
-def as_arviz(target: MixtureTarget, draws: MixtureDraws, diagnostics: Diagnostics):
-    """Return draws and diagnostics of one fit as ArviZ data."""
+def as_arviz(target: MixtureTarget, draws: MixtureDraws, diagnostics: Diagnostics) -> DrawGroups:
+    """Return draws and diagnostics of one fit in ArviZ's groups."""
     settings = target.settings
-    return draws_tree(
+    return _draw_groups(
         _compared(target, draws, diagnostics),
         (settings.alpha, settings.response_alpha),
         {"sampler": settings.sampler, "starts": ", ".join(draws.starts)},
     )
 
 
-def draws_tree(
+def _draw_groups(
     arrays: dict[str, np.ndarray],
     grids: tuple[np.ndarray, np.ndarray],
     attributes: dict[str, object],
     *,
     split: tuple[str, ...] = (),
     more: dict[str, Named] | None = None,
-):
-    """Return ArviZ data of one fit, or of several side by side.
+) -> DrawGroups:
+    """Return ArviZ's groups of one fit, or of several side by side.
 
     arrays: labels, point, log_posterior, quantities and perhaps theta, by chain, draw and the
     dimensions `split` (points are -1 where a fit has fewer draws than others); rhat and ess by
@@ -1106,7 +1106,7 @@ def draws_tree(
     for name, variables in (more or {}).items():
         groups[name] |= variables
     about = groups.pop("diagnostics")
-    return as_tree(groups, about, attributes)
+    return DrawGroups.of_draws(groups, about, attributes)
 
 
 MOST = 20_000_000  # sums over counts and points for alpha

@@ -166,11 +166,14 @@ class Batch:
 
     def collect(self) -> int:
         """Join all blocks whose cells are done; return how many cells are not."""
-        experiment = self.experiment
+        experiment, graph = self.experiment, self.graph
         experiment.check()
         with experiment.results.alone():
-            complete = [self.graph.block(number).join_what_can_be() for number in self.graph.blocks]
-            if all(complete):
+            stages = [graph.block(n).cell(name) for n in graph.blocks for name in graph.work.stages]
+            for cell in stages:
+                if graph.parts(cell) and all(map(graph.done, graph.parts(cell))):
+                    graph.make(cell)
+            if all(map(graph.done, stages)):
                 for stage in experiment.stages:
                     experiment.write_rows(stage, again=True)
                 experiment.record_run()
@@ -210,10 +213,9 @@ def part(cells: Sequence[Cell], i: int, n: int) -> Sequence[Cell]:
 def unfinished(graph: Graph, cells: Sequence[Cell]) -> list[Cell]:
     """Return what is not done of a share: its cells, what they need, and what follows from them.
 
-    Where other shares have undone chains of an arm, what follows from all chains is left to them.
+    What needs undone cells of other shares, such as chains of an arm, is left to them.
     """
-    share, undone = set(cells), list[Cell]()
-    elsewhere: set[Cell] = set()  # undone chains of other shares, and what needs them
+    share, undone = set(cells), dict[Cell, None]()
     arms = {cell.block: {""} for cell in cells}
     for cell in cells:
         arms[cell.block].add(cell.arm)
@@ -222,11 +224,11 @@ def unfinished(graph: Graph, cells: Sequence[Cell]) -> list[Cell]:
             if cell.arm not in names or graph.done(cell):
                 continue
             of_other_share = cell.chain is not None and cell not in share
-            if of_other_share or elsewhere.intersection(graph.needs(cell)):
-                elsewhere.add(cell)
-            else:
-                undone.append(cell)
-    return undone
+            if not of_other_share and all(
+                need in undone or graph.done(need) for need in graph.needs(cell)
+            ):
+                undone[cell] = None
+    return list(undone)
 
 
 def make(
@@ -238,15 +240,13 @@ def make(
     failures: list[tuple[Cell, str]] = []
     workers = Workers(graph, max(1, experiment.jobs))
     try:
-        for _ in ("the share", "what follows from chains that other jobs have made by now"):
+        for _ in ("the share", "what follows from cells that other jobs have made by now"):
             results = workers.make(unfinished(graph, cells), stop)
             failures += [(cell, reason) for cell, reason in results if reason]
             if stop:
                 return None
             if failures:
                 break
-        for number in sorted({cell.block for cell in cells}):
-            graph.block(number).join_what_can_be()
     finally:
         workers.close()
     return failures
@@ -276,7 +276,7 @@ def board(experiment: Experiment, jobs: Collection[str] | None = None) -> list[R
     for number in graph.blocks:
         block = graph.block(number)
         for stage in experiment.stages:
-            stage_is_done = block.is_complete(stage)  # then it needs its cells no more
+            stage_is_done = graph.done(block.cell(stage))  # then it needs its cells no more
             for cell in block.cells(stage):
                 arm = cell if cell.chain is None else block.cell(stage, cell.arm)
                 has_file = not cell.arm or {cell.id, arm.id} & results

@@ -1,10 +1,10 @@
 """Cells, the smallest pieces of an experiment: how they depend on each other, and are made.
 
-A cell is one stage of one block of replicates, for one arm, or for one chain of an arm.  A stage
-without arms is one cell.  The name of a cell's result file is a digest of everything that leads to
-it: settings, data and code.  A cell is done when this file is complete.  There is no other list of
-what is done, so cells can be made in any order, and by several processes or machines.  When the
-cells of a stage of a block are done, they are joined to one file.
+A cell is one stage of one block of replicates, or one arm of it, or one chain of an arm.  A stage
+is put together from its arms, and an arm from its chains.  The key of a cell is a digest of
+everything that leads to it: settings, data and code.  A cell is done when its file of results is
+complete.  There is no other list of what is done, so cells can be made in any order, and by several
+processes or machines.
 
 What the stages and arms are, and what a cell computes, is for the `Work` of each kind of experiment
 to say.  It knows its config and the folder of the config file.  When it makes something it is given
@@ -19,7 +19,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -33,18 +33,19 @@ from thesiskit.errors import ResultsError, ThesiskitError, UserError, memory_tex
 from thesiskit.files import (
     Results,
     code_digest,
-    damaged,
-    ends_well,
     now,
     read_arrays,
     read_key,
     read_record,
+    read_result,
     remove,
     remove_draws,
+    remove_result,
+    result_key,
     sealed,
-    without_times,
     write_arrays,
     write_record,
+    write_result,
 )
 from thesiskit.models import chains
 from thesiskit.models.chains import Arrays
@@ -110,54 +111,49 @@ class Cell:
 
 
 class CellFiles:
-    """The files of the cells of one results folder: cells/ab/ID.npz, and beside it
+    """The files of the cells of one results folder.
 
-    ID.json       seconds, memory and host of the cell that is done
-    ID.running    who is at work on it
-    ID.failed     what went wrong, and how often
+    The result of a stage of a block is STAGE/0000.npz, that of an arm or of a chain is
+    cells/ab/ID.npz; a file .json beside it has seconds, memory and host.  Also of each cell:
 
-    and unfinished/ID.npz, what is kept of a cell that is not done.
+    cells/ab/ID.running   who is at work on it
+    cells/ab/ID.failed    what went wrong, and how often
+    unfinished/ID.npz     what is kept of a cell that is not done
     """
 
-    def __init__(self, folder: Path):
-        self.folder = folder / "cells"
+    def __init__(self, results: Results):
+        self.results, self.folder = results, results.folder / "cells"
 
     def path(self, cell: Cell, kind: str = "npz") -> Path:
         """Return a file of a cell."""
+        if not cell.arm and kind in ("npz", "json"):
+            return self.results.path(cell.stage, cell.block).with_suffix(f".{kind}")
         return self.folder / cell.id[:2] / f"{cell.id}.{kind}"
 
     def unfinished(self, cell: Cell) -> Path:
         """Return the file of what is kept of a cell that is not done."""
-        return self.folder.parent / "unfinished" / f"{cell.id}.npz"
+        return self.results.folder / "unfinished" / f"{cell.id}.npz"
 
     def complete(self, cell: Cell) -> bool:
-        """Whether the result is there, with its record, and whole: its end says so."""
-        return ends_well(self.path(cell)) and self.path(cell, "json").exists()
+        """Whether the result of a cell is there."""
+        return result_key(self.path(cell)) == cell.key
 
     def damaged(self, cell: Cell) -> bool:
         """Whether there is a result of which something is damaged: all of it is read."""
-        if not self.path(cell).exists():
-            return False
-        whole = read_key(self.path(cell), thorough=True) == cell.key
-        return not (whole and "times" in (self.record(cell, "json") or ()))
-
-    def load(self, cell: Cell) -> Arrays:
-        """Read the result, with its seconds."""
-        about = self.record(cell, "json")
-        if about is None:
-            raise ResultsError(damaged(self.path(cell, "json")))
-        times = {name: np.array(values) for name, values in about["times"].items()}
-        return read_arrays(self.path(cell)) | times
+        path = self.path(cell)
+        return path.exists() and result_key(path, thorough=True) is None
 
     def record(self, cell: Cell, kind: str) -> dict[str, Any] | None:
         """Return what is recorded of a cell, None if that is nothing, or damaged."""
         return read_record(self.path(cell, kind), of=cell.key)
 
     def write(self, cell: Cell, kind: str, **record: Any) -> None:
-        """Record something of a cell, with host and Slurm job, empty where there is none."""
-        array, task = (os.environ.get(f"SLURM_ARRAY_{name}_ID") for name in ("JOB", "TASK"))
-        job = f"{array}_{task}" if array and task else os.environ.get("SLURM_JOB_ID", "")
-        write_record(self.path(cell, kind), record | {"host": HOST, "job": job}, of=cell.key)
+        """Record something of a cell."""
+        write_record(self.path(cell, kind), record | _whereabouts(), of=cell.key)
+
+    def save(self, cell: Cell, arrays: Arrays, **about: Any) -> None:
+        """Write the result of a cell, and a record about it."""
+        write_result(self.path(cell), cell.key, arrays, **about, **_whereabouts())
 
     def fail(self, cell: Cell, reason: str, log: str = "") -> None:
         """Record what went wrong."""
@@ -173,6 +169,13 @@ class CellFiles:
                 cell, _, kind = name.partition(".")
                 ids[kind].add(cell)
         return ids
+
+
+def _whereabouts() -> dict[str, str]:
+    """Return host and Slurm job of this process; the job is empty where there is none."""
+    array, task = (os.environ.get(f"SLURM_ARRAY_{name}_ID") for name in ("JOB", "TASK"))
+    job = f"{array}_{task}" if array and task else os.environ.get("SLURM_JOB_ID", "")
+    return {"host": HOST, "job": job}
 
 
 def peak_memory() -> int:
@@ -432,13 +435,13 @@ class CellBlock:
         return Cell(self.key(stage, arm, chain), stage, self.number, arm, chain)
 
     def cells(self, *stages: str) -> list[Cell]:
-        """Return the cells of stages, or of all; an arm comes after its chains."""
-        return [
-            self.cell(stage, arm, chain)
-            for stage in stages or self.work.stages
-            for arm, chains in (self.work.arms(stage) or {"": 0}).items()
-            for chain in (*range(chains), None)
-        ]
+        """Return cells of stages, or of all: chains, then their arm; after all arms, the stage."""
+        cells = []
+        for stage in stages or self.work.stages:
+            for arm, n_chains in self.work.arms(stage).items():
+                cells += [self.cell(stage, arm, chain) for chain in (*range(n_chains), None)]
+            cells.append(self.cell(stage))
+        return cells
 
     def draws(self, stage: str, arm: str) -> Path:
         """Return the file of an arm's draws."""
@@ -454,111 +457,83 @@ class CellBlock:
         All arrays are kept: cells of a block mostly come one after another.
         """
         if stage not in self._loaded:
-            self.require(stage)
+            arrays = self._read(self.cell(stage), names)
             if names is not None:
-                return self.results.load(stage, self.number, tuple(names))
-            self._loaded[stage] = self.results.load(stage, self.number)
+                return arrays
+            self._loaded[stage] = arrays
         arrays = self._loaded[stage]
         return arrays if names is None else {name: arrays[name] for name in names}
 
     def read(self, stage: str, arm: str, chain: int | None = None) -> Arrays:
         """Return the arrays of an arm, or of one of its chains."""
-        cell, files = self.cell(stage, arm, chain), self.graph.files
-        if not files.complete(cell):
-            raise UserError(
-                f"{files.path(cell)} ({cell}) is not there; run "
-                f"`thesiskit {self.work.command(stage)} CONFIG --force` first"
-            )
+        return self._read(self.cell(stage, arm, chain))
+
+    def _read(self, cell: Cell, names: Sequence[str] | None = None) -> Arrays:
+        self.require(cell)
+        files = self.graph.files
         try:
-            return files.load(cell)
+            return read_result(files.path(cell), names)
         except ResultsError:
             if files.damaged(cell):  # so that it is made again
-                remove(files.path(cell))
+                remove_result(files.path(cell))
             raise
 
-    def require(self, stage: str) -> str:
-        """Return the key of a stage if its file has it, or say what to run."""
-        stored, current = self.results.key(stage, self.number), self.key(stage)
-        if stored == current:
-            return current
-        path = self.results.path(stage, self.number)
+    def require(self, cell: Cell) -> str:
+        """Return the key of a cell if its file has it, or say what to run."""
+        path = self.graph.files.path(cell)
+        stored = result_key(path)
+        if stored == cell.key:
+            return cell.key
         state = "was made with other settings, data or code"
         if stored is None:
             state = "is damaged" if path.exists() else "is not there"
         raise UserError(
-            f"{path} {state}; run `thesiskit {self.work.command(stage)} CONFIG` first, "
+            f"{path} {state}; run `thesiskit {self.work.command(cell.stage)} CONFIG` first, "
             "or all stages with `thesiskit run CONFIG`"
         )
 
     # files of a whole stage
 
-    def draws_are_current(self, stage: str, arm: str) -> bool:
-        """Whether an arm has no draws, or a file of draws with its key, not of other settings."""
-        if self.work.draws_name(stage, arm) is None:
-            return True
-        return sealed(self.draws(stage, arm), self.key(stage, arm))
-
-    def is_complete(self, stage: str) -> bool:
-        """Whether the file of a stage is complete, with its files of draws."""
-        done = self.graph.done(self.cell(stage))
-        return done and all(self.draws_are_current(stage, arm) for arm in self.work.arms(stage))
-
-    def reads_cells(self, stage: str) -> bool:
-        """Whether the cells will be read: this stage, or one after it, is not complete."""
-        stages = self.work.stages
-        return not all(map(self.is_complete, stages[stages.index(stage) :]))
-
-    def to_do(self, stage: str) -> bool:
-        """Whether a stage is not complete, or one after it needs cells that are not there."""
-        lacks_cells = self.reads_cells(stage) and not all(map(self.graph.done, self.cells(stage)))
-        return lacks_cells or not self.is_complete(stage)
-
-    def join(self, stage: str) -> None:
-        """Write the file of a stage from its cells."""
-        arms = self.work.arms(stage)
-        if arms:
-            arrays = self.work.join(stage, [self.read(stage, arm) for arm in arms], self)
-            self.results.save(stage, self.number, self.key(stage), arrays)
-
-    def join_what_can_be(self) -> bool:
-        """Join the stages whose cells are done; return whether all are joined."""
-        for stage in self.work.stages:
-            if self.is_complete(stage):
-                continue
-            arms = self.work.arms(stage)
-            if not arms or not all(self.graph.done(self.cell(stage, arm)) for arm in arms):
-                return False
-            self.join(stage)
-        return True
+    def draws_are_current(self, stage: str, arms: Iterable[str]) -> bool:
+        """Whether each of the arms has no draws, or a file of draws with its key."""
+        return all(
+            sealed(self.draws(stage, arm), self.key(stage, arm))
+            for arm in arms
+            if self.work.draws_name(stage, arm)
+        )
 
     def remove_damaged(self, stage: str) -> list[Path]:
-        """Remove the damaged files of a stage, so that they are made again.
+        """Remove the damaged files of a stage, so that they are made again; return their paths.
 
-        The file of the stage and its files of draws are read; cells are read as long as this
-        stage, or one after it, is not complete.  Returns the paths of what was removed.
+        The file of the stage and its files of draws are read; other cells are read as long as
+        this stage, or one after it, is not complete.
         """
-        removed, files = [], self.graph.files
-        path = self.results.path(stage, self.number)
-        if path.exists() and self.results.key(stage, self.number, thorough=True) is None:
-            removed.append(path)
-            self.results.remove(stage, self.number)
-        for draws in self._files_of_draws(stage):
-            # without a seal it counts as not done, or is just being written
-            if sealed(draws) and not sealed(draws, thorough=True):
-                removed.append(draws)
-                remove_draws(draws)
-        for cell in self.cells(stage) if self.reads_cells(stage) else ():
-            if cell.arm and files.damaged(cell):
-                removed.append(files.path(cell))
-                remove(removed[-1])
+        graph, files = self.graph, self.graph.files
+        # a file without a seal counts as not done, or is just being written
+        removed = [
+            draws
+            for draws in self._files_of_draws(stage)
+            if sealed(draws) and not sealed(draws, thorough=True)
+        ]
+        for draws in removed:
+            remove_draws(draws)
+        *others, whole = self.cells(stage)
+        later = self.work.stages[self.work.stages.index(stage) :]
+        for cells in ([whole], others):
+            paths = [files.path(cell) for cell in cells if files.damaged(cell)]
+            for path in paths:
+                remove_result(path)
+            removed += paths
+            if all(graph.done(self.cell(name)) for name in later):
+                break
         return removed
 
     def delete_outputs(self, stage: str) -> None:
         """Remove all files of a stage."""
-        self.results.remove(stage, self.number)
+        files = self.graph.files
         for cell in self.cells(stage):
-            remove(self.graph.files.path(cell))
-            remove(self.graph.files.unfinished(cell))
+            remove_result(files.path(cell))
+            remove(files.unfinished(cell))
         for draws in self._files_of_draws(stage):
             remove_draws(draws)
 
@@ -577,7 +552,7 @@ class Graph:
 
     def __init__(self, work: Work, results: Results):
         self.work, self.results, config = work, results, work.config
-        self.files = CellFiles(results.folder)
+        self.files = CellFiles(results)
         alone = config.data is None and config.reduction is None
         self.divisions = 1 if alone else config.divisions
         self.size = min(config.block, self.divisions)
@@ -606,29 +581,48 @@ class Graph:
         for number in self.blocks:
             yield from self.block(number).cells()
 
+    def parts(self, cell: Cell) -> list[Cell]:
+        """Return the cells that a cell is put together from: chains of an arm, arms of a stage."""
+        arms, block = self.work.arms(cell.stage), self.block(cell.block)
+        if not cell.arm:
+            return [block.cell(cell.stage, arm) for arm in arms]
+        chains = range(arms[cell.arm] if cell.chain is None else 0)
+        return [block.cell(cell.stage, cell.arm, chain) for chain in chains]
+
     def needs(self, cell: Cell) -> list[Cell]:
-        """Return the cells that must be done before: one of each stage before, and its chains."""
+        """Return the cells that must be done before: one of each stage before, and its parts."""
         cells, block, stages = [], self.block(cell.block), self.work.stages
         for stage in stages[: stages.index(cell.stage)]:
             arms = self.work.arms(stage)
             if not arms or cell.arm in arms:
                 cells.append(block.cell(stage, cell.arm if arms else ""))
-        return cells + self.chains(cell)
-
-    def chains(self, cell: Cell) -> list[Cell]:
-        """Return the chains that a cell is made from."""
-        many = self.work.arms(cell.stage).get(cell.arm, 0) if cell.chain is None else 0
-        return [self.block(cell.block).cell(cell.stage, cell.arm, chain) for chain in range(many)]
+        return cells + self.parts(cell)
 
     def done(self, cell: Cell) -> bool:
         """Whether the file of a cell is complete, or the file of what was made from it."""
-        if not cell.arm:
-            return self.results.key(cell.stage, cell.block) == cell.key
         block, complete = self.block(cell.block), self.files.complete(cell)
         if cell.chain is None:
-            return complete and block.draws_are_current(cell.stage, cell.arm)
+            arms = [cell.arm] if cell.arm else self.work.arms(cell.stage)
+            return complete and block.draws_are_current(cell.stage, arms)
         # or that of the cell that is made from a chain and others
         return complete or self.done(block.cell(cell.stage, cell.arm))
+
+    def missing(self, targets: Iterable[Cell]) -> list[Cell]:
+        """Return what has to be made for cells to be done, each after the cells that it needs."""
+        missing: dict[Cell, bool] = {}
+
+        def visit(cell: Cell) -> None:
+            if cell not in missing:
+                missing[cell] = False
+                if not self.done(cell):
+                    for need in self.needs(cell):
+                        visit(need)
+                    del missing[cell]  # it comes after them
+                    missing[cell] = True
+
+        for target in targets:
+            visit(target)
+        return [cell for cell, is_missing in missing.items() if is_missing]
 
     def make(self, cell: Cell) -> None:
         """Make a cell from those that it needs, and write its file, unless that is done."""
@@ -642,14 +636,14 @@ class Graph:
         try:
             with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
                 file.write("5")  # the peak of memory starts from here
-            arrays = self.work.make(cell, block, unfinished)
-            kept, times = without_times(arrays)
-            seconds, memory = round(unfinished.spent, 4), peak_memory()
-            files.write(cell, "json", seconds=seconds, memory=memory, times=times, finished=now())
-            if cell.arm:
-                write_arrays(files.path(cell), cell.key, kept)
+            parts = self.parts(cell)
+            if parts and not cell.arm:
+                arms = [block.read(part.stage, part.arm) for part in parts]
+                arrays = self.work.join(cell.stage, arms, block)
             else:
-                self.results.save(cell.stage, cell.block, cell.key, arrays)
+                arrays = self.work.make(cell, block, unfinished)
+            seconds, memory = round(unfinished.spent, 4), peak_memory()
+            files.save(cell, arrays, seconds=seconds, memory=memory, finished=now())
         except ThesiskitError:
             if not self.done(cell):  # else another job has made it just now, and tidied up
                 raise
@@ -657,5 +651,5 @@ class Graph:
             remove(files.path(cell, "running"))
         remove(unfinished.path)
         remove(files.path(cell, "failed"))
-        for chain in self.chains(cell):  # their draws are in the file of draws now
+        for chain in parts if cell.arm else ():  # their draws are in the file of draws now
             remove(files.path(chain))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from threadpoolctl import threadpool_limits
 
@@ -93,9 +93,8 @@ class Experiment:
     def needs(self) -> Needs:
         """Return what the experiment needs, whatever of it is done."""
         work, graph = self._work, self.graph
-        cells = sum(sum(1 + n for n in work.arms(stage).values()) or 1 for stage in self.stages)
-        needs = work.needs(graph.size)
-        return needs.of_all(cells * graph.blocks.stop, graph.divisions, graph.size)
+        needs, cells = work.needs(graph.size), len(graph.block(0).cells())
+        return needs.of_all(cells * len(graph.blocks), graph.divisions, graph.size)
 
     def check_needs(self, *, yes: bool) -> None:
         """Raise UserError where the experiment needs much and the user did not say --yes.
@@ -108,15 +107,11 @@ class Experiment:
     def plan(self, *, force: bool) -> list[str]:
         """Say what a run would make, and what is known of what that needs."""
         graph, config, jobs, lines = self.graph, self.config, max(self.jobs, 1), []
-        for stage in self.stages:
-            every = todo = 0
-            for number in graph.blocks:
-                block = graph.block(number)
-                cells = block.cells(stage)
-                every += len(cells)
-                if force or block.to_do(stage):
-                    todo += len(cells) if force else sum(not graph.done(cell) for cell in cells)
-            state = f"{todo:,} of {every:,} cells to make" if todo else "done"
+        cells = list(graph.all_cells())
+        todo = Counter(cell.stage for cell in (cells if force else self._missing(*self.stages)))
+        for stage, every in Counter(cell.stage for cell in cells).items():
+            n_cells = todo[stage]
+            state = f"{n_cells:,} of {every:,} cells to make" if n_cells else "done"
             lines.append(f"{stage}: {state}")
         needed = self.needs()
         if needed.iterations:
@@ -133,28 +128,29 @@ class Experiment:
         return lines
 
     def run(self, stage: str, *, watch: Watch, force: bool = False) -> int:
-        """Run a stage and return how many blocks had to be made.
+        """Run a stage and return how many cells had to be made.
 
         Raises UserError where the stage before is missing or was made from something else.
         """
         self.check_command(stage)
         self.check()
-        block = self.graph.block
-        for number in () if force else self.graph.blocks:
-            for path in block(number).remove_damaged(stage):
+        blocks = [self.graph.block(number) for number in self.graph.blocks]
+        for block in () if force else blocks:
+            for path in block.remove_damaged(stage):
                 self.notes.append(f"{path} was damaged; it is made again")
-        todo = [number for number in self.graph.blocks if force or block(number).to_do(stage)]
-        if not todo:
+        cells = self._missing(stage)
+        if not cells and not force:
             self.write_rows(stage, again=False)
             return 0
         started = time.perf_counter()
         with self.results.alone():
-            for number in todo:
+            for block in blocks:
                 for before in self.stages[: self.stages.index(stage)]:
-                    block(number).require(before)
-            for number in todo if force else ():
-                block(number).delete_outputs(stage)
-            self._make_blocks(stage, todo, watch)
+                    block.require(block.cell(before))
+                if force:
+                    block.delete_outputs(stage)
+            cells = self._missing(stage) if force else cells
+            self._make(stage, cells, watch)
             self.write_rows(stage, again=True)
             if stage == self.stages[0]:
                 self.notes += [*notes(self.record(), fitted=False), *self._work.notes]
@@ -166,9 +162,16 @@ class Experiment:
             with suppress(OSError):  # unless a job is at work there
                 (self.results.folder / "unfinished").rmdir()
         seconds = round(time.perf_counter() - started, 3)
-        entry = {"finished": now(), "blocks_made": len(todo), "seconds": seconds}
+        entry = {"finished": now(), "cells_made": len(cells), "seconds": seconds}
         self.record_run(stages={stage: entry})
-        return len(todo)
+        return len(cells)
+
+    def _missing(self, *stages: str) -> list[Cell]:
+        """Return the cells to make for stages, each after those that it needs."""
+        block = self.graph.block
+        return self.graph.missing(
+            block(number).cell(stage) for number in self.graph.blocks for stage in stages
+        )
 
     def write_rows(self, stage: str, *, again: bool) -> None:
         """Write what a stage selected or predicted as CSV; unless `again`, where there is none."""
@@ -178,21 +181,10 @@ class Experiment:
             if frame is not None:
                 write_text(path, csv_text(frame))
 
-    def _make_blocks(self, stage: str, numbers: list[int], watch: Watch) -> None:
-        """Make the cells of blocks, and join each block as soon as its cells are done."""
-        block, done = self.graph.block, self.graph.done
-        cells = [cell for n in numbers for cell in block(n).cells(stage) if not done(cell)]
-        left, failed = Counter(cell.block for cell in cells), []
-        for number in numbers:
-            if number not in left:
-                block(number).join(stage)
-        for cell, reason in watch(self._make_all(cells), len(cells), stage):
-            if reason:
-                failed.append(f"{cell} ({reason})")
-                continue
-            left[cell.block] -= 1
-            if left[cell.block] == 0:
-                block(cell.block).join(stage)
+    def _make(self, stage: str, cells: list[Cell], watch: Watch) -> None:
+        """Make cells; raise ResultsError where some of them failed."""
+        results = watch(self._make_all(cells), len(cells), stage)
+        failed = [f"{cell} ({reason})" for cell, reason in results if reason]
         if failed:
             more = f" and {len(failed) - 3} others" if len(failed) > 3 else ""
             raise ResultsError(
@@ -232,14 +224,12 @@ class Experiment:
 
     def list_groups(self, order: int | None, most: int, pattern: str | None) -> list[str]:
         """Return lines about the largest groups of patterns, and about the group of a pattern."""
-        lack = "no groups of patterns to list; leave out --list and --pattern"
-        return self._asked("list_groups", lack)(self.graph.block(0), order, most, pattern)
-
-    def _asked(self, method: str, lack: str) -> Any:
-        """Return a method that only works of models of patterns have; others have that lack."""
-        if not hasattr(self._work, method):
-            raise UserError(f"{self.config.experiment} has {lack}")
-        return getattr(self._work, method)
+        if not hasattr(self._work, "list_groups"):
+            raise UserError(
+                f"{self.config.experiment} has no groups of patterns to list; leave out --list and "
+                "--pattern"
+            )
+        return self._work.list_groups(self.graph.block(0), order, most, pattern)
 
     def count_finished(self) -> tuple[int, UserError | None]:
         """Count leading finished replicates; return also the error of the first unfinished one."""
@@ -247,7 +237,7 @@ class Experiment:
             block = self.graph.block(number)
             try:
                 for stage in self.stages:
-                    block.require(stage)
+                    block.require(block.cell(stage))
             except UserError as error:
                 return block.replicates.start, error
         return self.config.replicates, None
@@ -258,9 +248,9 @@ class Experiment:
         described = self._work.described
         self.results.prepare()
         keys = [
-            self.graph.block(number).require(stage)
+            block.require(block.cell(stage))
             for stage in self.stages
-            for number in self.graph.blocks
+            for block in map(self.graph.block, self.graph.blocks)
         ]
         key = digest([keys, described, code_digest(*PAGE)])
         page = self.results.folder / "report.html"

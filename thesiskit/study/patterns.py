@@ -717,7 +717,7 @@ class PatternWork(Work):
             "classes": ", ".join(self.cases(block).classes),
             "key": block.key("fit", arm.name),
         }
-        write_draws(block.draws("fit", arm.name), draws.as_arviz(more, attributes))
+        write_draws(block.draws("fit", arm.name), *draws.as_arviz(more, attributes))
         return summary | {"seconds": np.array(seconds)}
 
     def _stored(self, arm: "Logistic", block: CellBlock) -> tuple[Arrays | None, float]:

@@ -619,8 +619,8 @@ class SelectionWork(Work):
             fit |= {name: value[0] for name, value in untempered.items()}
         if model.sampled:
             about = {"method": arm.method, "features_kept": arm.label}
-            tree = model.tree(fits, {"key": block.key("fit", arm.name)} | about)
-            write_draws(block.draws("fit", arm.name), tree)
+            draws = model.draw_groups(fits, {"key": block.key("fit", arm.name)} | about)
+            write_draws(block.draws("fit", arm.name), *draws)
         return model.pack(fits)
 
     def _fit_peer(self, arm: Method, block: CellBlock) -> Arrays:

@@ -243,11 +243,11 @@ def test_targets_have_defaults_and_the_limit_is_higher(config):
 
 def test_a_dry_run_knows_the_limit(config, tmp_path):
     text = run("run", config, "--results", tmp_path, "--dry-run")
-    assert "fit: 2 of 2 cells to make" in text
+    assert "fit: 3 of 3 cells to make" in text
     assert "less if chains agree before the limit" in text
     fixed = [part for one in FIXED for part in ("--set", one)]
     text = run("run", config, "--results", tmp_path, "--dry-run", *fixed)
-    assert "fit: 6 of 6 cells to make" in text
+    assert "fit: 7 of 7 cells to make" in text
     assert "before the limit" not in text
 
 

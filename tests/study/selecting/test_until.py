@@ -112,7 +112,7 @@ def test_a_dry_run_and_the_limit_unless_given(small, tmp_path):
 
     done = invoke("run", small, "--results", tmp_path, "--dry-run")
     assert "less if chains agree before the limit" in done.output
-    assert "fit: 2 of 2 cells to make" in done.output
+    assert "fit: 3 of 3 cells to make" in done.output
     small.write_text(SMALL.replace("iterations: 900, ", ""))
     assert load_config(small).model.collapsed.iterations == 10_000
     assert load_config(small, settings=("model.until=null",)).model.collapsed.iterations == 400
