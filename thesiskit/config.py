@@ -699,7 +699,7 @@ class Config(Block):
         return whole
 
     @property
-    def first_model(self) -> models.Model:
+    def first_model(self) -> models.SelectingModel:
         """The model of the first arm, where features are selected."""
         block = self.model
         return MODELS[block.kind].of(block, block.variants[0], block.relevances[0])

@@ -47,7 +47,7 @@ from thesiskit.estimators.inputs import (
     threads_for,
 )
 from thesiskit.models import mixture, pool
-from thesiskit.models.base import Model, Training, positive, whole
+from thesiskit.models.base import SelectingModel, Training, positive, whole
 from thesiskit.models.mixture import COLLAPSED, Mixture
 from thesiskit.models.naive_bayes import NaiveBayes
 from thesiskit.models.normal import Normal
@@ -93,7 +93,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     __init__ whose parameters are fields of the model, or of the list above.
     """
 
-    model_class: ClassVar[type[Model]]
+    model_class: ClassVar[type[SelectingModel]]
     random_state: Any
     # of classifiers that have no such parameters
     n_features, correct, screened, temperature = None, True, None, None
@@ -140,7 +140,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             setattr(self, name, getattr(has, source))
         return self
 
-    def _as_model(self, **others: Any) -> Model:
+    def _as_model(self, **others: Any) -> SelectingModel:
         """Return the model, with `others` in place of parameters; UserError for wrong options."""
         names = {field.name for field in fields(self.model_class)}  # type: ignore[arg-type]
         values = {name: value for name, value in self.get_params().items() if name in names}
@@ -491,7 +491,7 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
                 else "screened is for columns; leave it out with order"
             )
 
-    def _as_model(self, **others: Any) -> Model:
+    def _as_model(self, **others: Any) -> SelectingModel:
         # of millions of patterns a few are relevant
         usual_pi = self.order and np.array_equal(self.pi, PI)
         return super()._as_model(**others, **({"pi": PATTERN_PI} if usual_pi else {}))
@@ -804,7 +804,7 @@ class MixtureClassifier(SelectingClassifier):
         target, draws = self._posterior.target, self._posterior.draws
         return mixture.as_arviz(target, draws, mixture.diagnose(target, draws)).to_xarray()
 
-    def _as_model(self, **others: Any) -> Model:
+    def _as_model(self, **others: Any) -> SelectingModel:
         if self.sampler in ("approximate", "as-printed"):
             raise UserError(
                 f"sampler: {self.sampler} draws from no posterior. Fix: use collapsed or gibbs"

@@ -149,9 +149,36 @@ class SelectingBlock(Block):
 
 
 class Model(ABC):
-    """A model of features that were selected, with values of its fields.
+    """A model, with values of its fields.
 
     kind, words : its name in configs, and in sentences.
+    about_kind : what the key `kind` means.
+    """
+
+    kind: ClassVar[str]
+    words: ClassVar[str] = "the model"
+    about_kind: ClassVar[str] = ""
+    chains: int = 0
+
+    @classmethod
+    @abstractmethod
+    def block(cls) -> type[Block]:
+        """Return the block of a config, which has the keys of this model."""
+
+    @classmethod
+    def made(cls, values: Mapping[str, Any]) -> Any:
+        """Return the model with some values of its fields, which may have lists for tuples."""
+        return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that a posterior depends on besides the data."""
+        return asdict(self)  # type: ignore[call-overload]
+
+
+class SelectingModel(Model):
+    """A model of features that were selected.
+
     takes : "bits" or "reals", what its features are.
     most_classes : how many classes it takes, None for any number.
     takes_missing : whether values may be missing.
@@ -159,24 +186,20 @@ class Model(ABC):
     rivals : the methods that a config may set beside its own.
     stored : of a posterior that is a dict of arrays their types and shapes, such as (float, "G k"),
         with k features kept and G classes.
-    about_kind, about_methods : what the keys `kind` and `methods` mean.
+    about_methods : what the key `methods` means.
     """
 
-    kind: ClassVar[str]
-    words: ClassVar[str] = "the model"
     takes: ClassVar[Literal["bits", "reals"]]
     most_classes: ClassVar[int | None] = None
     takes_missing: ClassVar[bool] = True
     variant: ClassVar[str] = ""
     rivals: ClassVar[tuple[str, ...]] = ()
     stored: ClassVar[Mapping[str, tuple[type, str]]] = {}
-    about_kind: ClassVar[str] = ""
     about_methods: ClassVar[str] = "`corrected` and `uncorrected` for the selection."
     selects: ClassVar[bool] = True  # whether it takes a part of the features, or always all
     imitates: ClassVar[bool] = False  # whether it has a temperature, and `imitate`
     usual_temperature: ClassVar[str] = NO_TEMPERATURE  # of a config that does not say
     has_chains: ClassVar[bool] = False  # whether it has the methods of a sampled model: see Mixture
-    chains: int = 0
     chains_apart: int = 0  # chains of an arm that are a cell each
     sampled: bool = False  # whether the arm has draws
 
@@ -184,11 +207,11 @@ class Model(ABC):
 
     @classmethod
     def block(cls) -> type[SelectingBlock]:
-        """Return the block of a config, which has the keys of this model."""
+        """Return the block of a config, made from the fields of this model."""
         return block_of(cls)
 
     @classmethod
-    def of(cls, block: Any, variant: str, relevant: str) -> Model:
+    def of(cls, block: Any, variant: str, relevant: str) -> SelectingModel:
         """Return the model of an arm of a config."""
         given = {one.name: getattr(block, one.name) for one in fields(cls) if one.metadata}  # type: ignore[arg-type]
         given |= {cls.variant: variant} if cls.variant else {}
@@ -196,12 +219,7 @@ class Model(ABC):
         return cls.made(given)
 
     @classmethod
-    def made(cls, values: Mapping[str, Any]) -> Any:
-        """Return the model with some values of its fields, which may have lists for tuples."""
-        return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
-
-    @classmethod
-    def with_priors_of(cls, other: Model) -> Model:
+    def with_priors_of(cls, other: SelectingModel) -> SelectingModel:
         """Return this model with the priors that it shares with a model of another kind."""
         raise NotImplementedError
 
@@ -212,11 +230,6 @@ class Model(ABC):
     def priors_of_draws(self) -> dict[str, Any]:
         """The fields of `SelectionPriors` that the model has, for data that are drawn."""
         return {}
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """All that a posterior depends on besides the data."""
-        return asdict(self)  # type: ignore[call-overload]
 
     def needs(self, cases: int, kept: int) -> tuple[int, int]:
         """Return how many bytes a posterior holds, about, and how many iterations lead to it.
@@ -300,12 +313,12 @@ class Model(ABC):
     @classmethod
     def restored(
         cls, about: dict[str, Any], arrays: Arrays, selected: np.ndarray, classes: int
-    ) -> tuple[Model, Any]:
+    ) -> tuple[SelectingModel, Any]:
         """Return the model and the posterior that `saved` described; ValueError if damaged."""
         return cls.made(about["settings"]), shaped(arrays, cls.stored, k=len(selected), G=classes)
 
 
-class TwoClasses(Model):
+class TwoClasses(SelectingModel):
     """A model of two classes and binary features, which predicts by log odds."""
 
     takes = "bits"
@@ -339,7 +352,7 @@ class TwoClasses(Model):
         return log_odds / softened.tau + (softened.offset[1] - softened.offset[0])
 
 
-class SomeRelevant(Model):
+class SomeRelevant(SelectingModel):
     """A model with the fields `relevant` and `pi`: each feature is relevant with probability pi."""
 
     relevant: str
@@ -377,18 +390,20 @@ class SomeRelevant(Model):
 class DerivedBlock(SelectingBlock):
     """A block that is derived from a model, which is how processes find its class."""
 
-    model: ClassVar[type[Model]]
+    model: ClassVar[type[SelectingModel]]
 
     def __reduce__(self):
         return _rebuilt, (self.model, self.model_dump(), self.model_fields_set)
 
 
-def _rebuilt(model: type[Model], values: dict[str, Any], given: set[str]) -> SelectingBlock:
+def _rebuilt(
+    model: type[SelectingModel], values: dict[str, Any], given: set[str]
+) -> SelectingBlock:
     return block_of(model).model_construct(given, **values)
 
 
 @cache
-def block_of(model: type[Model]) -> type[SelectingBlock]:
+def block_of(model: type[SelectingModel]) -> type[SelectingBlock]:
     """Return the block of a config that has the keys of a model."""
     tag: Any = Literal[(model.kind,)]
     list_of: Any = Several

@@ -50,7 +50,7 @@ from thesiskit._kernels import logistic as likelihoods  # type: ignore[attr-defi
 from thesiskit.blocks import Block, Count, Each, Once, Positive, Text
 from thesiskit.defaults import RELIABLE_ESS, RELIABLE_RHAT
 from thesiskit.errors import DataError, UserError
-from thesiskit.models.base import PatternTraining, check, positive, shaped, whole
+from thesiskit.models.base import Model, PatternTraining, check, positive, shaped, whole
 from thesiskit.models.chains import (
     OURS,
     Arrays,
@@ -267,7 +267,7 @@ SAVED = ("order", "prior", "compress", "min_cases")  # in model files
 
 
 @dataclass(frozen=True)
-class Logistic:
+class Logistic(Model):
     """A model of patterns with its priors and its sampler.
 
     Responses are classes, or numbers: then it is the linear function plus normal noise.  What the

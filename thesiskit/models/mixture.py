@@ -57,8 +57,8 @@ from thesiskit.defaults import (
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.base import (
     OWN,
-    Model,
     SelectingBlock,
+    SelectingModel,
     Training,
     TwoClasses,
     check,
@@ -534,7 +534,7 @@ class Mixture(TwoClasses):
         return {"settings": settings}, arrays
 
     @classmethod
-    def restored(cls, about, arrays, selected, classes) -> tuple[Model, FittedMixture]:
+    def restored(cls, about, arrays, selected, classes) -> tuple[SelectingModel, FittedMixture]:
         """Return the model and the posterior that `saved` described."""
         k = len(selected)
         check(classes == 2)

@@ -56,7 +56,7 @@ from thesiskit.errors import DataError, ThesiskitError
 from thesiskit.models.base import (
     LARGEST,
     Arrays,
-    Model,
+    SelectingModel,
     SomeRelevant,
     Training,
     TwoClasses,
@@ -163,7 +163,7 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         self.check_relevance()
 
     @classmethod
-    def with_priors_of(cls, other: Model) -> Model:
+    def with_priors_of(cls, other: SelectingModel) -> SelectingModel:
         """Return this model with the priors that it shares with a model of another kind."""
         priors = other.priors_of_draws
         names = {"class_prior", "alpha_prior"} & priors.keys()
@@ -251,7 +251,9 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         return about, arrays | {"ones": counts.of_each(counts.pairs)}
 
     @classmethod
-    def restored(cls, about, arrays, selected, classes) -> tuple[Model, NaiveBayesPosterior]:
+    def restored(
+        cls, about, arrays, selected, classes
+    ) -> tuple[SelectingModel, NaiveBayesPosterior]:
         """Return the model and the posterior that `saved` described."""
         settings = dict(about["settings"])
         if settings.pop("alpha_quadrature", "midpoint") != "midpoint":  # up to format 7

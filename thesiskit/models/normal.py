@@ -81,7 +81,7 @@ from thesiskit.errors import DataError, UserError, quoted
 from thesiskit.models.base import (
     LARGEST,
     Arrays,
-    Model,
+    SelectingModel,
     SomeRelevant,
     Training,
     as_probability,
@@ -187,7 +187,7 @@ class Normal(SomeRelevant):
                 positive(name, value)
 
     @classmethod
-    def with_priors_of(cls, other: Model) -> Model:
+    def with_priors_of(cls, other: SelectingModel) -> SelectingModel:
         """Return this model with the priors that it shares with a model of another kind."""
         return cls(class_prior=other.priors_of_draws.get("class_prior", 1.0))
 
@@ -300,7 +300,7 @@ class Normal(SomeRelevant):
         return {"settings": posterior.settings.settings, "unit": selection.unit}, arrays
 
     @classmethod
-    def restored(cls, about, arrays, selected, classes) -> tuple[Model, NormalPosterior]:
+    def restored(cls, about, arrays, selected, classes) -> tuple[SelectingModel, NormalPosterior]:
         """Return the model and the posterior that `saved` described."""
         model = cls.made(about["settings"])
         check(model.pi is not None and model.ratio is not None)

@@ -27,7 +27,7 @@ most samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -1006,10 +1006,12 @@ class Method:
         return " ".join([self.label, *(part for part in parts if part not in (NONE, "all"))])
 
 
-def as_columns(methods: Iterable[Method]) -> dict[str, np.ndarray]:
-    """Return the columns of result files that describe methods of selected features."""
+def as_columns(
+    methods: Iterable[Method], names: Sequence[str] = DESCRIBED
+) -> dict[str, np.ndarray]:
+    """Return the columns of result files that describe methods, by default of selected features."""
     rows = [*methods]
-    return {name: np.array([getattr(method, name) for method in rows]) for name in DESCRIBED}
+    return {name: np.array([getattr(method, name) for method in rows]) for name in names}
 
 
 def from_columns(arrays: dict[str, np.ndarray], rows: Iterable[int]) -> list[Method]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from thesiskit.models.base import Model, Training
+from thesiskit.models.base import SelectingModel, Training
 from thesiskit.models.packed import PackedFeatures, Transform
 from thesiskit.models.selection import (
     FSelection,
@@ -95,7 +95,7 @@ class Fitted:
     transform : of the selected features, if they are real and have one.
     """
 
-    model: Model
+    model: SelectingModel
     posterior: Any
     selected: np.ndarray
     temperature: Temperature | None = None
@@ -103,7 +103,12 @@ class Fitted:
 
     @classmethod
     def of(
-        cls, model: Model, training: Training, transform: Transform | None = None, *, tempered: bool
+        cls,
+        model: SelectingModel,
+        training: Training,
+        transform: Transform | None = None,
+        *,
+        tempered: bool,
     ) -> Fitted:
         """Fit a model, and its temperature.
 

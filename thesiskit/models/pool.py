@@ -57,7 +57,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
-from thesiskit.models.base import LARGEST, Arrays, Model, Training, check
+from thesiskit.models.base import LARGEST, Arrays, SelectingModel, Training, check
 from thesiskit.models.lasso import PENALTIES, SCREENED, lasso_path, one_against_others, quietly
 from thesiskit.models.selection import RELATIVE, ROUNDING, moments_of
 from thesiskit.models.temperature import stratified
@@ -79,7 +79,7 @@ OF_RIDGE, OF_DISCRIMINANTS = ("10", "100", "all", "weighted"), ("100", "1000", "
 
 
 @dataclass(frozen=True)
-class Pool(Model):
+class Pool(SelectingModel):
     """Ridge, lasso and regularised linear discriminants of all features, averaged."""
 
     kind, takes = "pool", "reals"
@@ -121,7 +121,7 @@ class Pool(Model):
         return super().join(posteriors) | {name: posteriors[0][name] for name in OF_FEATURES}
 
     @classmethod
-    def restored(cls, about, arrays, selected, classes) -> tuple[Model, Arrays]:
+    def restored(cls, about, arrays, selected, classes) -> tuple[SelectingModel, Arrays]:
         """Return the model and what it had learnt; ValueError if damaged."""
         arrays = {"shrinkage": np.array(0.0)} | arrays  # older files have none
         model, posterior = super().restored(about, arrays, selected, classes)

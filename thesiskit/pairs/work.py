@@ -12,7 +12,7 @@ import numpy as np
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Table
 from thesiskit.defaults import PATTERN_PI
-from thesiskit.models.base import OWN, Arrays, Model
+from thesiskit.models.base import OWN, Arrays, SelectingModel
 from thesiskit.models.naive_bayes import NaiveBayes
 from thesiskit.models.peers import BITS, FEATURES, Method, Task
 from thesiskit.models.selection import FSelection, Selection
@@ -152,7 +152,7 @@ class PairWork(SelectionWork):
         check_values(*self.design.named)
         super().check()
 
-    def _model_of(self, arm: Method) -> Model:
+    def _model_of(self, arm: Method) -> SelectingModel:
         model = cast(NaiveBayes, super()._model_of(arm))
         # of millions of patterns a few are relevant
         return model if "pi" in self.model.model_fields_set else replace(model, pi=PATTERN_PI)

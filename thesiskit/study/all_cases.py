@@ -247,7 +247,7 @@ def _of_patterns(work: PatternWork, block: CellBlock) -> FittedModel:
     for name, arm in work.fitted_arms.items():
         stored = block.read("fit", name)
         if name not in work.own_arms:
-            arms[name] = PeerArm(name, arm.engine, arm.task(cases), np.arange(width), stored)
+            arms[name] = PeerArm(name, arm.engine, cases.task(arm), np.arange(width), stored)
             continue
         warning = unmixed(stored["reliable"], stored["rhat"][0], stored["ess"][0])
         arms[name] = PatternArm(

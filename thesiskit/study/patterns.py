@@ -28,7 +28,7 @@ from thesiskit.models import MODELS, peers
 from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared
-from thesiskit.models.peers import Task
+from thesiskit.models.peers import NONE, Method, Task
 from thesiskit.models.temperature import numbered, summarise_losses, together
 from thesiskit.study.cells import Cell, CellBlock, Needs, Unfinished, Work, generator
 from thesiskit.study.design import excess_log_loss
@@ -40,9 +40,6 @@ ALL = -1  # in place of an order
 PARTS = 3  # of training cases, to choose arms
 # of each arm a number or a name, in fits
 OF_FITS = ("seconds", "reliable", "evaluations", "log_likelihood", "separated", *REACHED)
-# of each arm, in predictions: attributes, which are names of arrays too, but for RENAMED
-OF_ARMS = ("order", "prior", "compress", "engine", "sigma_scale", "joint_updates", "name")
-RENAMED = {"sigma_scale": "scale", "joint_updates": "joint"}
 
 
 @dataclass(frozen=True)
@@ -79,6 +76,18 @@ class DividedCases:
             self.patterns, self.train, self.train_response, len(self.classes), find
         )
 
+    def task(self, method: Method) -> Task:
+        """Return what a third-party method predicts: classes, or real responses."""
+        patterns, classes = self.patterns, len(self.classes)
+        (*_, codes) = patterns.names
+        if patterns.kind == "sequences":
+            return Task(peers.SEQUENCES, classes, values=len(codes), order=method.order)
+        kind = peers.FEATURES if classes else peers.RESPONSES
+        groups = None
+        if self.groups is not None:
+            groups = np.unique(self.groups[: len(self.train)], return_inverse=True)[1]
+        return Task(kind, classes, values=[len(symbols) for symbols in codes], groups=groups)
+
     @classmethod
     def restore(cls, arrays: Arrays) -> "DividedCases":
         """Return the cases that `arrays` described, without their names and notes."""
@@ -90,36 +99,18 @@ class DividedCases:
         return cls(kind.restore(arrays), *train, *test, classes, groups=groups)
 
 
-@dataclass(frozen=True)
-class ThirdParty:
-    """A third-party method as an arm; the fields with defaults are those of our models alone.
+def method_of(model: "Logistic") -> Method:
+    """Return a model of patterns as result files describe it."""
+    return Method(
+        order=int(model.order), prior=model.prior, compress=model.compress, engine=model.engine,
+        scale=model.sigma_scale, joint=model.joint_updates, name=model.name,
+    )  # fmt: skip
 
-    order : what it sees of a history; of one that sees all features, ALL.
-    """
 
-    engine: str
-    order: int
-    prior: str = "none"
-    compress: bool = False
-    sigma_scale: str = "none"
-    joint_updates: int = 0
-
-    @property
-    def name(self) -> str:
-        """What files and tables call it."""
-        return self.engine if self.order == ALL else f"{self.order}-{self.engine}"
-
-    def task(self, cases: DividedCases) -> Task:
-        """Return what it predicts: classes, or with 0 real responses."""
-        patterns, classes = cases.patterns, len(cases.classes)
-        (*_, codes) = patterns.names
-        if patterns.kind == "sequences":
-            return Task(peers.SEQUENCES, classes, values=len(codes), order=self.order)
-        kind = peers.FEATURES if classes else peers.RESPONSES
-        groups = None
-        if cases.groups is not None:
-            groups = np.unique(cases.groups[: len(cases.train)], return_inverse=True)[1]
-        return Task(kind, classes, values=[len(symbols) for symbols in codes], groups=groups)
+def third_party(engine: str, order: int) -> Method:
+    """Return a third-party method; order : the states that it sees, ALL of one of features."""
+    name = engine if order == ALL else f"{order}-{engine}"
+    return Method(order=order, prior=NONE, engine=engine, scale=NONE, joint=0, name=name)
 
 
 # ---- the cases of a config ----
@@ -424,10 +415,10 @@ class PatternWork(Work):
         return {model.name: model for model in models}
 
     @cached_property
-    def third_party_arms(self) -> dict[str, ThirdParty]:
+    def third_party_arms(self) -> dict[str, Method]:
         """Third-party methods by name."""
         orders = self.orders if self.design.data.family == "sequences" else [ALL]
-        methods = [ThirdParty(peer, order) for peer in self.model.peers for order in orders]
+        methods = [third_party(peer, order) for peer in self.model.peers for order in orders]
         return {method.name: method for method in methods}
 
     @property
@@ -514,19 +505,22 @@ class PatternWork(Work):
 
     def join(self, stage: str, parts: list[Arrays], block: CellBlock) -> Arrays:
         if stage == "predict":
-            cases, arms = self.cases(block), self.all_arms.values()
+            cases = self.cases(block)
+            methods = [method_of(model) for model in self.own_arms.values()]
+            methods += self.third_party_arms.values()
             predictions = {
                 name: np.stack([arrays[name] for arrays in parts], name == "inner_losses")
                 for name in parts[0]
-            } | {
-                RENAMED.get(name, name): np.array([getattr(arm, name) for arm in arms])
-                for name in OF_ARMS
             }
-            return predictions | {
-                "response": cases.test_response,
-                "train_response": cases.train_response,
-                "classes": np.array(cases.classes),
-            }
+            return (
+                predictions
+                | peers.as_columns(methods, peers.OF_PATTERNS)
+                | {
+                    "response": cases.test_response,
+                    "train_response": cases.train_response,
+                    "classes": np.array(cases.classes),
+                }
+            )
         fits = [
             arrays
             for name, arrays in zip(self.fitted_arms, parts, strict=True)
@@ -545,19 +539,19 @@ class PatternWork(Work):
         }
 
     def generator(
-        self, purpose: str, arm: "Logistic | ThirdParty", block: CellBlock, chain: int = 0
+        self, purpose: str, arm: "Logistic | Method", block: CellBlock, chain: int = 0
     ) -> np.random.Generator:
         """Return the generator of a chain, or of an arm's predictions."""
         (replicate,) = block.replicates
         return generator(self.config.seed, purpose, replicate, arm.name, chain)
 
     def _third_party_inputs(
-        self, method: ThirdParty, block: CellBlock, cases: DividedCases, *test: np.ndarray
+        self, method: Method, block: CellBlock, cases: DividedCases, *test: np.ndarray
     ) -> tuple[Any, ...]:
         """Return the arguments of `peers.fit`, or with test cases of `peers.fit_predict`."""
         rng = self.generator("peer", method, block)
         peers.load([method.engine])
-        task, seed = method.task(cases), int(rng.integers(2**31))
+        task, seed = cases.task(method), int(rng.integers(2**31))
         return method.engine, task, cases.train, cases.train_response, *test, seed
 
     # ---- compress ----

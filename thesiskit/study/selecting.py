@@ -33,7 +33,15 @@ from thesiskit.defaults import (
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers
-from thesiskit.models.base import OTHERS, OWN, SOFTENED, Arrays, Model, Training, pack_relevance
+from thesiskit.models.base import (
+    OTHERS,
+    OWN,
+    SOFTENED,
+    Arrays,
+    SelectingModel,
+    Training,
+    pack_relevance,
+)
 from thesiskit.models.chains import marked
 from thesiskit.models.packed import read_columns
 from thesiskit.models.peers import BITS, FEATURES, NONE, PEERS, REALS, Method, as_columns
@@ -370,7 +378,7 @@ class SelectionWork(Work):
 
     # ---- arms ----
 
-    def _model_of(self, arm: Method) -> Model:
+    def _model_of(self, arm: Method) -> SelectingModel:
         """Return the model of an arm of ours; a model of another kind has the priors it knows."""
         with self._named():
             if arm.method in self.others:
@@ -554,7 +562,7 @@ class SelectionWork(Work):
         splits = (split.transformed(arm.transform) for split in self.splits(block))
         return zip(splits, self._selected(block)[place :: len(labels)], strict=True)
 
-    def _fit(self, model: Model, arm: Method, block: CellBlock) -> Arrays:
+    def _fit(self, model: SelectingModel, arm: Method, block: CellBlock) -> Arrays:
         """Return the posteriors of an arm, (splits, ...) each, as `Model.pack` has them.
 
         Also the temperatures, and seconds (splits,).  Where some features are relevant,
