@@ -58,7 +58,6 @@ from thesiskit.study.design import (
 )
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
-WHOLE = "l2-logistic"
 # peers that take all features as they are: one arm, whatever the sizes
 WHOLE_METHODS = tuple(
     name for name in peers.names(BITS, REALS, FEATURES) if not PEERS[name].selects
@@ -629,7 +628,7 @@ class SelectionWork(Work):
         task = split.task(arm.method, len(selection.selected))
         table = split.table(task)
         rng = generator(self.config.seed, arm.method, *split.place)
-        peers.load([arm.method])
+        peers.load()
         train, seed = split.train, int(rng.integers(2**31))
         task = replace(task, groups=split.groups_of(train))
         learnt = peers.fit(arm.method, task, table[train], split.response[train], seed)
@@ -728,12 +727,7 @@ class SelectionWork(Work):
         """
         seed = int(generator(self.config.seed, method, *split.place).integers(2**31))
         y, train, groups = split.response, split.train, split.groups_of(split.train)
-        peers.load([method])
-        if method == WHOLE:
-            blocks = self.design.column_blocks(split)
-            return peers.l2_logistic(
-                blocks, train, y[train], split.test, seed, split.classes, groups
-            )
+        peers.load()
         task = replace(split.task(method, k), groups=groups)
         table = split.table(task)
         p = peers.fit_predict(method, task, table[train], y[train], table[split.test], seed)
