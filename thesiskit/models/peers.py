@@ -27,7 +27,7 @@ most samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,8 @@ WHOLE_CS = np.logspace(-3, 5, 9)  # of l2-logistic, for rows whose mean squared 
 THRESHOLDS = 30  # of nearest-centroids, from 0 to that which shrinks all to one centroid
 FOLDS = 5
 TREES = 500
+
+Fit = dict[str, Any]  # arrays by name; of a method that is not exported, an object of scikit-learn
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,11 @@ class Peer:
     takes: tuple[str, ...]
     selects, filled, exported = False, "mean", True
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         """Fit to columns (n, .) and classes 0..G-1, each with a sample; or real responses."""
         raise NotImplementedError
 
-    def answer(self, learnt: dict[str, Any], columns: Any) -> np.ndarray:
+    def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
         """Return P(class), (T, G), or real responses, (T,), by what was learnt."""
         raise NotImplementedError
 
@@ -110,8 +112,10 @@ class Peer:
             return {"expressed": np.unique(one_hot(table, task.values).indices)}
         return {}
 
-    def columns(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> Any:
+    def columns(self, task: Task, learnt: Fit, table: np.ndarray) -> Any:
         """Return a table, of training samples or others, as the columns that `learn` takes."""
+        if task.kind == BITS:
+            return table
         if task.kind == REALS:
             columns = filled(np.asarray(table, dtype=float), learnt["filling"])
             return columns if learnt["varying"].all() else columns[:, learnt["varying"]]
@@ -126,7 +130,7 @@ class Peer:
             return True
         return np.count_nonzero(base["counts"]) == 1
 
-    def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Fit:
         """Return the base rate, and what is learnt unless the base rate suffices."""
         if task.kind == RESPONSES:
             response = np.asarray(response, dtype=float)
@@ -145,7 +149,7 @@ class Peer:
         with quietly():
             return base | prepared | self.learn(task, columns, response, seed)
 
-    def predict(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> np.ndarray:
+    def predict(self, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
         """Return predictions for samples by what `fit` returned."""
         answer = None  # the base rate
         if len(learnt) > 1:
@@ -188,9 +192,7 @@ def load() -> None:
 # ---- fits, and predictions from them ----
 
 
-def fit(
-    name: str, task: Task, table: np.ndarray, response: np.ndarray, seed: int
-) -> dict[str, Any]:
+def fit(name: str, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Fit:
     """Return what a method learns from training samples, as `predict` takes it.
 
     table : (n, p) features, or states in order of time.
@@ -211,7 +213,7 @@ def fit(
     return PEERS[name].fit(task, _last_states(task, table), response, seed)
 
 
-def predict(name: str, task: Task, learnt: dict[str, Any], table: np.ndarray) -> np.ndarray:
+def predict(name: str, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
     """Return P(class) of samples, (T, classes), or their real responses, (T,).
 
     learnt : what `fit` returned for the task.
@@ -310,9 +312,9 @@ def _last_states(task: Task, table: np.ndarray) -> np.ndarray:
 
 
 def logistic_regression(
-    codes: np.ndarray, seed: int, grid: np.ndarray, groups: np.ndarray | None = None
+    columns: Any, codes: np.ndarray, seed: int, grid: np.ndarray, groups: np.ndarray | None = None
 ) -> Any:
-    """Multinomial, L2; C is the best of the grid by log loss on five shuffled folds.
+    """Fit multinomial, L2; C is the best of the grid by log loss on five shuffled folds.
 
     Each fold must hold each class: fewer folds where a class has fewer samples, and C = 1 where a
     class has one.
@@ -322,8 +324,9 @@ def logistic_regression(
 
     model, folds = LogisticRegression(max_iter=1000), _folds(codes, seed, groups)
     if folds is None:
-        return model
-    return GridSearchCV(model, {"C": grid}, scoring=_mean_log_probability, cv=folds)
+        return model.fit(columns, codes)
+    search = GridSearchCV(model, {"C": grid}, scoring=_mean_log_probability, cv=folds)
+    return search.fit(columns, codes).best_estimator_
 
 
 def _mean_log_probability(model: Any, rows: Any, response: np.ndarray) -> float:
@@ -341,8 +344,8 @@ class LinearMethod(Peer):
         if task.kind == RESPONSES:
             model = RidgeCV(1 / RIDGE_CS).fit(columns, response)
         else:
-            model = logistic_regression(response, seed, CS, task.groups).fit(columns, response)
-        return _coefficients(model)
+            model = logistic_regression(columns, response, seed, CS, task.groups)
+        return {"coef_": model.coef_, "intercept_": np.asarray(model.intercept_)}
 
     def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
         from sklearn.linear_model import LogisticRegression, Ridge
@@ -365,12 +368,6 @@ class Ridge(LinearMethod):
     """Ridge regression of one-hot features."""
 
     words, takes = "ridge regression, one-hot", (RESPONSES,)
-
-
-def _coefficients(model: Any) -> Arrays:
-    """Return what a fitted linear model has learnt, which may have been tuned."""
-    best = getattr(model, "best_estimator_", model)
-    return {"coef_": best.coef_, "intercept_": np.asarray(best.intercept_)}
 
 
 class WholeLogistic(LinearMethod):
@@ -409,21 +406,20 @@ class WholeLogistic(LinearMethod):
             kept = squares > 1e-10 * squares[-1]
             lengths, vectors = np.sqrt(squares[kept]), vectors[:, kept]
             coordinates = vectors * lengths
-        model = logistic_regression(response, seed, WHOLE_CS, task.groups)
-        learnt = _coefficients(model.fit(coordinates, response))
+        model = logistic_regression(coordinates, response, seed, WHOLE_CS, task.groups)
         means, coefficients = [], []
         for part in parts:
             rows, mean, deviation = _standardised(part)
             if p > n:
-                slopes = learnt["coef_"] @ (vectors / lengths / varying).T @ rows
+                slopes = model.coef_ @ (vectors / lengths / varying).T @ rows
             else:
-                slopes = learnt["coef_"] / np.sqrt(varying)
+                slopes = model.coef_ / np.sqrt(varying)
             means.append(mean)
             coefficients.append(slopes / deviation)
         return {
             "mean": np.concatenate(means),
             "coef_": np.concatenate(coefficients, axis=1),
-            "intercept_": learnt["intercept_"],
+            "intercept_": model.intercept_,
         }
 
 
@@ -446,7 +442,7 @@ class FittedObject(Peer):
 
     exported = False
 
-    def answer(self, learnt: dict[str, Any], columns: Any) -> np.ndarray:
+    def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
         columns = columns[:, learnt["best"]] if "best" in learnt else columns
         model = learnt["model"]
         return model.predict_proba(columns) if "counts" in learnt else model.predict(columns)
@@ -461,10 +457,7 @@ class BernoulliNaiveBayes(FittedObject):
     words, takes, selects = "SelectKBest + BernoulliNB", (BITS,), True
     filled, calibrated = "more frequent value", False
 
-    def columns(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> np.ndarray:
-        return table
-
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.calibration import CalibratedClassifierCV
         from sklearn.feature_selection import SelectKBest, f_classif
         from sklearn.impute import SimpleImputer
@@ -494,7 +487,7 @@ class GaussianNaiveBayes(FittedObject):
 
     words, takes, selects = "SelectKBest + GaussianNB", (REALS,), True
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.naive_bayes import GaussianNB
 
         best = best_columns(columns, response, task.keep)
@@ -506,10 +499,10 @@ class CategoricalNaiveBayes(FittedObject):
 
     words, takes = "naive Bayes", (FEATURES,)
 
-    def columns(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> np.ndarray:
+    def columns(self, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
         return np.where(table < 0, task.values, table)
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.naive_bayes import CategoricalNB
 
         model = CategoricalNB(min_categories=np.asarray(task.values) + 1)
@@ -521,12 +514,12 @@ class RandomForest(FittedObject):
 
     words, takes = "random forest", (REALS, FEATURES, RESPONSES)
 
-    def columns(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> np.ndarray:
+    def columns(self, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
         columns = super().columns(task, learnt, table)
         # a forest takes a fifth of the time of a sparse table
         return columns if task.kind == REALS else columns.toarray()
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
         kind = RandomForestRegressor if task.kind == RESPONSES else RandomForestClassifier
@@ -542,10 +535,10 @@ class GradientBoosting(FittedObject):
 
     words, takes = "gradient boosting", (FEATURES, RESPONSES, SEQUENCES)
 
-    def columns(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> np.ndarray:
+    def columns(self, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
         return table if task.kind == SEQUENCES else np.where(table < 0, np.nan, table)
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
         if task.kind == RESPONSES:
@@ -561,37 +554,40 @@ class GradientBoosting(FittedObject):
 
 # ---- methods that are tuned: fits with several penalties, each as arrays ----
 
-# of columns, classes, penalties to choose from and a seed
-Path = Callable[[np.ndarray, np.ndarray, np.ndarray, int], Iterator[Arrays]]
 
-
-def tuned(
-    peer: Peer,
-    path: Path,
-    choices: np.ndarray,
-    data: tuple[np.ndarray, np.ndarray, int],
-    groups: np.ndarray | None,
-) -> Arrays:
-    """Return the fit of a method with the penalty of the lowest log loss in folds.
-
-    path : yields a fit with each penalty.
-    data : columns, classes and seed.
+class TunedMethod(Peer):
+    """A method with the penalty of the lowest log loss in folds.
 
     Where a class has one sample nothing is tuned: the penalty is that in the middle.
     """
-    columns, codes, seed = data
-    folds = _folds(codes, seed, groups)
-    if folds is None:
-        return next(path(columns, codes, choices[len(choices) // 2 :][:1], seed))
-    loss = np.zeros(len(choices))
-    for rows, others in folds:
-        for i, learnt in enumerate(path(columns[rows], codes[rows], choices, seed)):
-            p = peer.answer(learnt, columns[others])[np.arange(len(others)), codes[others]]
-            loss[i] -= np.log(np.maximum(p, np.finfo(float).eps)).sum()
-    return next(path(columns, codes, choices[loss.argmin()][None], seed))
+
+    def penalties(self, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return the penalties to choose from: those of the lasso."""
+        return PENALTIES
+
+    def path(
+        self, columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray, seed: int
+    ) -> Iterator[Arrays]:
+        """Yield a fit with each penalty."""
+        raise NotImplementedError
+
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
+        penalties = self.penalties(columns, response)
+        folds = _folds(response, seed, task.groups)
+        if folds is None:
+            best = len(penalties) // 2
+        else:
+            loss = np.zeros(len(penalties))
+            for train, test in folds:
+                fits = self.path(columns[train], response[train], penalties, seed)
+                for i, fitted in enumerate(fits):
+                    p = self.answer(fitted, columns[test])[np.arange(len(test)), response[test]]
+                    loss[i] -= np.log(np.maximum(p, np.finfo(float).eps)).sum()
+            best = int(loss.argmin())
+        return next(self.path(columns, response, penalties[best : best + 1], seed))
 
 
-class NearestCentroids(Peer):
+class NearestCentroids(TunedMethod):
     """Shrunken centroids of Tibshirani, Hastie, Narasimhan and Chu (2002, PNAS 99, 6567-6572).
 
     scikit-learn's NearestCentroid has the same centroids, but its log odds are more than twice
@@ -600,12 +596,21 @@ class NearestCentroids(Peer):
 
     words, takes = "nearest shrunken centroids", (REALS,)
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
-        _, _, _, distance = centroids(columns, response)
-        thresholds = np.linspace(0, np.abs(distance).max(), THRESHOLDS)
-        return tuned(self, centroid_path, thresholds, (columns, response, seed), task.groups)
+    def penalties(self, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        _, _, _, distance = centroids(columns, codes)
+        return np.linspace(0, np.abs(distance).max(), THRESHOLDS)
 
-    def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
+    def path(
+        self, columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray, seed: int
+    ) -> Iterator[Arrays]:
+        mean, deviation, error, distance = centroids(columns, codes)
+        about = {"mean": mean, "deviation": deviation}
+        about["log_prior"] = np.log(np.bincount(codes) / len(codes))
+        for threshold in penalties:
+            shrunken = np.sign(distance) * np.maximum(np.abs(distance) - threshold, 0)
+            yield about | {"centroid": shrunken * error / deviation}
+
+    def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
         from scipy import special
 
         centroid = learnt["centroid"]
@@ -633,33 +638,16 @@ def centroids(
     return mean, deviation, error, (means - mean) / error
 
 
-def centroid_path(
-    columns: np.ndarray, codes: np.ndarray, thresholds: np.ndarray, _seed: int
-) -> Iterator[Arrays]:
-    """Yield the centroids, less the mean and in deviations, shrunken by each threshold."""
-    mean, deviation, error, distance = centroids(columns, codes)
-    about = {
-        "mean": mean,
-        "deviation": deviation,
-        "log_prior": np.log(np.bincount(codes) / len(codes)),
-    }
-    for threshold in thresholds:
-        shrunken = np.sign(distance) * np.maximum(np.abs(distance) - threshold, 0)
-        yield about | {"centroid": shrunken * error / deviation}
-
-
-class Lasso(Peer):
+class Lasso(TunedMethod):
     """Logistic regression with an L1 penalty of the best SCREENED features.
 
     Of more than two classes each is fitted against the others.
     """
 
     words, takes = "logistic regression, L1", (REALS,)
+    path = staticmethod(lasso_path)
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
-        return tuned(self, lasso_path, PENALTIES, (columns, response, seed), task.groups)
-
-    def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
+    def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
         samples = (columns[:, learnt["best"]] - learnt["mean"]) / learnt["deviation"]
         lines = zip(learnt["coef_"], learnt["intercept_"], strict=True)
         scores = np.hstack([samples @ slope[:, None] + level for slope, level in lines])

@@ -99,11 +99,12 @@ def test_columns_that_are_constant_within_classes_do_not_warn(method, rng):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_shrunken_centroids_are_scikit_learns_and_scores_those_of_the_paper(classes, rng):
     train, y, test, _ = cases(rng, 31, 15, classes)
+    method = peers.PEERS["nearest-centroids"]
     mean, deviation, error, distance = peers.centroids(train, y)
 
     def predict_shrunken(threshold):
-        (shrunken,) = peers.centroid_path(train, y, [threshold], 0)
-        return peers.PEERS["nearest-centroids"].answer(shrunken, test)
+        (shrunken,) = method.path(train, y, [threshold], 0)
+        return method.answer(shrunken, test)
 
     for threshold in (0.0, 0.7, 2.0):
         shrunken = np.sign(distance) * np.maximum(np.abs(distance) - threshold, 0)
