@@ -168,7 +168,7 @@ def boost(train: np.ndarray, response: np.ndarray, test: np.ndarray, n_values: l
         numbers = codes[:, pairs[:, 0]] * sizes[:, 1] + codes[:, pairs[:, 1]]
         return one_hot(numbers.astype(np.int64), sizes.prod(axis=1))
 
-    model = logistic_regression(response, SEED, CS).fit(cells(train), response)
+    model = logistic_regression(cells(train), response, SEED, CS)
     return model.predict_proba(cells(test))
 
 
@@ -179,7 +179,7 @@ def pairwise(
     expand = PolynomialFeatures(2, interaction_only=True, include_bias=False)
     columns = expand.fit_transform(one_hot(train, n_values))
     used = np.unique(columns.nonzero()[1])
-    model = logistic_regression(response, SEED, PAIRWISE_CS).fit(columns[:, used], response)
+    model = logistic_regression(columns[:, used], response, SEED, PAIRWISE_CS)
     return model.predict_proba(expand.transform(one_hot(test, n_values))[:, used])
 
 

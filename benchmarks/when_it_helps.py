@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from thesiskit.datasets.published import breast_cancer, colon
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier
-from thesiskit.models.peers import l2_logistic
+from thesiskit.models.peers import REALS, Task, fit_predict
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # X, y, then those of test cases
 
@@ -55,8 +55,7 @@ def naive_bayes(k: int, **options) -> Callable[..., np.ndarray]:
 
 
 def whole(X, y, new) -> np.ndarray:
-    rows = np.arange(len(X) + len(new))
-    return l2_logistic([np.concatenate([X, new])], rows[: len(X)], y, rows[len(X) :], 1)
+    return fit_predict("l2-logistic", Task(REALS), X, y, new, 1)[:, 1]
 
 
 def scores(splits: Callable[[], Iterator[Split]], predict: Callable[..., np.ndarray]) -> str:

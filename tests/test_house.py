@@ -37,7 +37,7 @@ LEDGER = """
 chapter 2: naive Bayes and mixtures: 3650
     models/naive_bayes models/mixture models/mixture_tables models/integrals datasets/synthetic
     datasets/published report/divisions study/without_data
-selection, its designs and stages: 2850
+selection, its designs and stages: 2810
     models/selection models/packed models/pipeline study/design study/selecting
 chapter 3: patterns, logistic models: 6570
     models/patterns models/logistic models/splitting models/chains datasets/sequences
@@ -50,7 +50,7 @@ temperature: 340
     models/temperature
 likeness, predict and export: 1660
     models/likeness fitted/__init__ fitted/arms fitted/file fitted/inputs study/all_cases
-methods, third-party methods: 1130
+methods, third-party methods: 980
     models/peers models/lasso
 pairs, SNPs, covariates: 2380
     pairs/__init__ pairs/block pairs/covariates pairs/drafts pairs/fitted pairs/genotypes

@@ -14,7 +14,7 @@ from thesiskit.models import naive_bayes as nb
 from thesiskit.models.integrals import log_discard_probability, pair_integrals
 from thesiskit.models.naive_bayes import FeatureCounts
 from thesiskit.models.packed import PackedFeatures, median_thresholds
-from thesiskit.models.peers import filled, majority
+from thesiskit.models.peers import BITS, Task, fit_predict
 from thesiskit.models.selection import LeftOut, Screened, _unseen, is_binary, select_features
 from thesiskit.study.selecting import pack_selections, unpack_selections
 
@@ -223,14 +223,18 @@ def test_packed_features_know_their_gaps():
         PackedFeatures.pack(np.where(np.arange(8).reshape(4, 2) == 5, np.inf, GONE))
 
 
-def test_peers_are_given_the_majority():
-    train = np.array([[1, 0, GONE], [1, GONE, GONE], [GONE, 1, GONE]])
-    known = majority(train)
-    first, second = filled(train, known), filled(np.array([[GONE] * 3, [0, 1, 1]]), known)
-    assert first.tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 0]]
-    assert second.tolist() == [[1, 0, 0], [0, 1, 1]]
-    bits = np.eye(3, dtype=np.uint8)
-    assert filled(bits, majority(bits)) is bits
+def test_bernoulli_nb_is_given_the_more_frequent_value(rng):
+    train = np.array([[1, 0, GONE], [1, GONE, GONE], [GONE, 1, GONE], [0, 1, GONE], [1, 0, GONE]])
+    whole = np.array([[1, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 0]], dtype=np.uint8)
+    y, task = np.array([0, 1, 0, 1, 1]), Task(BITS, keep=2)
+    p, expected = (
+        fit_predict("bernoulli-nb", task, X, y, new, 1)
+        for X, new in (
+            (train, np.array([[GONE] * 3, [0, 1, 1]])),
+            (whole, np.array([[1, 0, 0], [0, 1, 1]])),
+        )
+    )
+    np.testing.assert_allclose(p, expected, rtol=1e-12)
 
 
 def test_features_that_a_weak_screening_took_away_are_missing_as_often_as_those_it_left():

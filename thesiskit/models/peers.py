@@ -11,7 +11,7 @@
 
 To add a method: a class with two functions, and a line in `PEERS`.  What an `exported` method
 learns is named arrays, which a file can hold without a pickle; others keep an object of
-scikit-learn.  `l2_logistic` takes a table in parts, which is never held whole.
+scikit-learn.
 
 Tuning is by the log loss of five stratified folds of the training samples, in which everything is
 done again, the choice of the best features too; ridges are tuned by leaving samples out.
@@ -27,8 +27,8 @@ most samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,11 +36,11 @@ import numpy as np
 from thesiskit.defaults import NO_TRANSFORM, RESIDUAL, TEMPERED
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import pool
-from thesiskit.models.base import OWN
+from thesiskit.models.base import LARGEST, OWN, Arrays
 from thesiskit.models.lasso import PENALTIES, best_columns, lasso_path, one_against_others, quietly
+from thesiskit.models.packed import chunks
 from thesiskit.models.temperature import column_means, independent_cases, together
 
-Arrays = dict[str, np.ndarray]
 # kinds of tasks: features of 0 and 1, or as they are; discrete ones, with classes or with real
 # responses; the states before a response
 BITS, REALS, SEQUENCES = "bits", "reals", "sequences"
@@ -54,8 +54,9 @@ RIDGE_CS = np.logspace(-5, 3, 9)
 WHOLE_CS = np.logspace(-3, 5, 9)  # of l2-logistic, for rows whose mean squared length is 1
 THRESHOLDS = 30  # of nearest-centroids, from 0 to that which shrinks all to one centroid
 FOLDS = 5
-LARGEST = 1e100  # of a number in a model file
 TREES = 500
+
+Fit = dict[str, Any]  # arrays by name; of a method that is not exported, an object of scikit-learn
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Task:
     keep: int = 0
     values: Any = ()
     order: int = 0
-    groups: Any = None
+    groups: np.ndarray | None = None
 
 
 class Peer:
@@ -83,57 +84,43 @@ class Peer:
 
     words : what tables call it.
     takes : the kinds of tasks.
-    selects : whether it keeps some features; the others of BITS and REALS take all.
+    selects : whether it keeps some features, and adds no sample; the others of BITS and REALS take
+        all features.
     filled : what replaces a missing value of BITS and REALS, in words.
-    adds : whether one more sample is added, shared by the classes.
-    normalised : whether probabilities are divided by their sum in the end, too.
     exported : whether all that it learns is arrays.
-    encoding : of FEATURES and SEQUENCES as columns: "one-hot"; "dense", the same but not sparse;
-        "codes", in which a missing value is one more code; "NaN", in which it is NaN.  Of REALS
-        "standardised": by the method itself.
     """
 
     words: str
     takes: tuple[str, ...]
-    selects, filled, adds, normalised, exported = False, "mean", True, False, True
-    encoding = "one-hot"
+    selects, filled, exported = False, "mean", True
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         """Fit to columns (n, .) and classes 0..G-1, each with a sample; or real responses."""
         raise NotImplementedError
 
-    def answer(self, learnt: dict[str, Any], columns: Any) -> np.ndarray:
+    def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
         """Return P(class), (T, G), or real responses, (T,), by what was learnt."""
         raise NotImplementedError
 
     def prepare(self, task: Task, table: np.ndarray) -> Arrays:
         """Return what is learnt of columns: what fills gaps, and which of them are used."""
-        if task.kind == SEQUENCES or self.encoding in ("codes", "NaN", "standardised"):
-            return {}
-        if task.kind == BITS:
-            return {"filling": majority(table)}
         if task.kind == REALS:
             means = column_means(table)
             return {"filling": means, "varying": np.ptp(filled(table, means), axis=0) > 0}
-        return {"expressed": np.unique(one_hot(table, task.values).indices)}
+        if task.kind in (FEATURES, RESPONSES):
+            # without columns that are 0 in all training samples: their coefficients would be 0
+            return {"expressed": np.unique(one_hot(table, task.values).indices)}
+        return {}
 
-    def columns(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> Any:
+    def columns(self, task: Task, learnt: Fit, table: np.ndarray) -> Any:
         """Return a table, of training samples or others, as the columns that `learn` takes."""
         if task.kind == BITS:
-            return filled(table, learnt["filling"])
+            return table
         if task.kind == REALS:
             columns = filled(np.asarray(table, dtype=float), learnt["filling"])
             return columns if learnt["varying"].all() else columns[:, learnt["varying"]]
-        if task.kind == SEQUENCES:
-            states = _histories(task, table)
-            return states if self.encoding == "NaN" else one_hot(states, task.values).toarray()
-        if self.encoding in ("codes", "NaN"):
-            missing = task.values if self.encoding == "codes" else np.nan
-            return np.where(table < 0, missing, table)
-        # without columns that are 0 in all training samples: their coefficients would be 0
-        columns = one_hot(table, task.values)[:, learnt["expressed"]]
-        # five times as fast for a forest as from a sparse table
-        return columns.toarray() if self.encoding == "dense" else columns
+        columns = one_hot(table, task.values)
+        return columns.toarray() if task.kind == SEQUENCES else columns[:, learnt["expressed"]]
 
     def base_rate_suffices(self, task: Task, base: Arrays) -> bool:
         """Return whether the base rate is the fit, whatever the features."""
@@ -143,9 +130,15 @@ class Peer:
             return True
         return np.count_nonzero(base["counts"]) == 1
 
-    def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Fit:
         """Return the base rate, and what is learnt unless the base rate suffices."""
-        base, response = _base(task, response)
+        if task.kind == RESPONSES:
+            response = np.asarray(response, dtype=float)
+            base = {"mean response": np.array([response.mean(), len(response)])}
+        else:
+            counts = np.bincount(response, minlength=task.classes)
+            base = {"counts": counts}
+            response = np.searchsorted(np.flatnonzero(counts), response)
         discrete = task.kind in (FEATURES, RESPONSES)
         if self.base_rate_suffices(task, base) or (discrete and not (table >= 0).any()):
             return base
@@ -156,29 +149,23 @@ class Peer:
         with quietly():
             return base | prepared | self.learn(task, columns, response, seed)
 
-    def predict(self, task: Task, learnt: dict[str, Any], table: np.ndarray) -> np.ndarray:
+    def predict(self, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
         """Return predictions for samples by what `fit` returned."""
-        answer = None
-        if len(learnt) > 1:  # more than the base rate
+        answer = None  # the base rate
+        if len(learnt) > 1:
             columns = self.columns(task, learnt, table)
             with quietly():
                 answer = self.answer(learnt, columns)
-        return self.complete(task, learnt, answer, len(table))
-
-    def complete(
-        self, task: Task, base: Arrays, answer: np.ndarray | None, samples: int
-    ) -> np.ndarray:
-        """Return predictions for all classes from those for the classes seen; None: base rate."""
         if task.kind == RESPONSES:
-            return np.full(samples, base["mean response"][0]) if answer is None else answer
-        counts = base["counts"]
+            return np.full(len(table), learnt["mean response"][0]) if answer is None else answer
+        counts = learnt["counts"]
         n = counts.sum()
-        p = np.tile(counts / n, (samples, 1))
+        p = np.tile(counts / n, (len(table), 1))
         if answer is not None:
             p[:, counts > 0] = answer
-        if self.adds:
+        if not self.selects:
             p = (n * p + 1 / task.classes) / (n + 1)
-        if self.normalised or task.kind in (FEATURES, SEQUENCES):
+        if task.kind in (FEATURES, SEQUENCES):
             p = p / p.sum(axis=1, keepdims=True)
         return p
 
@@ -190,10 +177,8 @@ def names(*kinds: str) -> tuple[str, ...]:
     )
 
 
-def load(methods: Iterable[str]) -> None:
+def load() -> None:
     """Import what the methods need, so that it is not counted in the time of the first fit."""
-    if unknown := [method for method in methods if method not in PEERS]:
-        raise UserError(f"unknown method {unknown[0]}: choose from {', '.join(PEERS)}")
     from sklearn import (  # noqa: F401
         calibration,
         ensemble,
@@ -207,9 +192,7 @@ def load(methods: Iterable[str]) -> None:
 # ---- fits, and predictions from them ----
 
 
-def fit(
-    name: str, task: Task, table: np.ndarray, response: np.ndarray, seed: int
-) -> dict[str, Any]:
+def fit(name: str, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Fit:
     """Return what a method learns from training samples, as `predict` takes it.
 
     table : (n, p) features, or states in order of time.
@@ -227,15 +210,15 @@ def fit(
         raise UserError(f"order is {task.order}, but the histories hold {table.shape[1]} states")
     if len(table) == 0:
         raise DataError(f"{name} needs at least one training sample")
-    return PEERS[name].fit(task, table, response, seed)
+    return PEERS[name].fit(task, _last_states(task, table), response, seed)
 
 
-def predict(name: str, task: Task, learnt: dict[str, Any], table: np.ndarray) -> np.ndarray:
+def predict(name: str, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
     """Return P(class) of samples, (T, classes), or their real responses, (T,).
 
     learnt : what `fit` returned for the task.
     """
-    return PEERS[name].predict(task, learnt, table)
+    return PEERS[name].predict(task, learnt, _last_states(task, table))
 
 
 def fit_predict(
@@ -269,87 +252,37 @@ def check_learnt(name: str, task: Task, learnt: Arrays, width: int) -> None:
         raise ValueError("it predicts no probabilities")
 
 
-def _base(task: Task, response: np.ndarray) -> tuple[Arrays, np.ndarray]:
-    """Return what is known without features, and the responses as a method is given them."""
-    if task.kind == RESPONSES:
-        response = np.asarray(response, dtype=float)
-        return {"mean response": np.array([response.mean(), len(response)])}, response
-    response = np.asarray(response, dtype=np.int64)
-    counts = np.bincount(response, minlength=task.classes)
-    return {"counts": counts}, np.searchsorted(np.flatnonzero(counts), response)
-
-
 Rows = tuple[np.ndarray, np.ndarray]  # that train, and that are left out
 
 
-def _folds(
-    codes: np.ndarray, seed: int, groups: np.ndarray | None = None, most: int = FOLDS
-) -> list[Rows] | None:
-    """Return shuffled folds that each hold every class; None where a class has one case.
+def _folds(codes: np.ndarray, seed: int, groups: np.ndarray | None = None) -> list[Rows] | None:
+    """Return shuffled folds that each hold every class; None where a class has one sample.
 
-    Groups (n,) of cases, if given, stay together.
+    Groups (n,) of samples, if given, stay together.
     """
     from sklearn.model_selection import StratifiedKFold
 
-    if groups is not None:
-        counts = independent_cases(codes, groups)
-        present, rng = np.count_nonzero(counts), np.random.default_rng(seed)
-        for n_folds in range(min(most, int(counts[counts > 0].min())), 1, -1):
-            fold = together(groups, codes, n_folds, rng)
-            numbers = range(int(fold.max()) + 1)
-            rows = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in numbers]
-            # groups of several classes may leave a class out of what is learnt from
-            if all(len(np.unique(codes[train])) == present for train, _ in rows):
-                return rows
-        return None
-    folds = min(most, int(np.bincount(codes).min()))
-    if folds < 2:
-        return None
-    return [*StratifiedKFold(folds, shuffle=True, random_state=seed).split(codes, codes)]
-
-
-def cross_validated(
-    predict: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    response: np.ndarray,
-    seed: int,
-    groups: np.ndarray | None = None,
-) -> float:
-    """Return the error rate that a peer predicts by cross-validation of the table it was given.
-
-    predict : takes numbers of training rows and of other rows, and returns P(y = 1) of these, or
-        P(class).
-
-    Ten shuffled folds, or as many as the smaller class has cases; NaN where it has one.
-    """
-    folds = _folds(response.astype(int), seed, groups, 10)
-    if folds is None:
-        return float("nan")
-    wrong = 0
-    for train, test in folds:
-        p = predict(train, test)
-        told = p >= 0.5 if p.ndim == 1 else p.argmax(axis=1)
-        wrong += int((told != response[test]).sum())
-    return wrong / len(response)
+    counts = independent_cases(codes, groups)
+    n_folds = min(FOLDS, int(counts.min()))
+    if groups is None:
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed) if n_folds > 1 else None
+        return folds and [*folds.split(codes, codes)]
+    rng = np.random.default_rng(seed)
+    for number in range(n_folds, 1, -1):
+        fold = together(groups, codes, number, rng)
+        rows = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in np.unique(fold)]
+        # groups of several classes may leave a class out of what is learnt from
+        if all(len(np.unique(codes[train])) == len(counts) for train, _ in rows):
+            return rows
+    return None
 
 
 # ---- tables as columns of numbers ----
 
 
-def majority(table: np.ndarray) -> np.ndarray:
-    """Return the more frequent value of each column of 0, 1 and NaN; of equally frequent ones 0."""
-    gone = np.isnan(table)
-    return 2 * np.where(gone, 0, table).sum(axis=0) > (~gone).sum(axis=0)
-
-
 def filled(table: np.ndarray, filling: np.ndarray) -> np.ndarray:
-    """Return a table where NaN is the filling of its column, in numbers of the filling's kind.
-
-    filling : (p,) truth values or real numbers.  A table of whole numbers is returned as it is.
-    """
-    if table.dtype.kind != "f":
-        return table
-    whole = np.where(np.isnan(table), filling, table)
-    return whole.astype(np.uint8) if filling.dtype == bool else whole
+    """Return a table where NaN is the filling (p,) of its column; of whole numbers, as it is."""
+    return np.where(np.isnan(table), filling, table) if table.dtype.kind == "f" else table
 
 
 def one_hot(X: np.ndarray, n_values: Any) -> Any:
@@ -367,30 +300,23 @@ def one_hot(X: np.ndarray, n_values: Any) -> Any:
     return sparse.csr_array(entries, shape=(len(X), n_values.sum()))
 
 
-def _histories(task: Task, table: np.ndarray) -> np.ndarray:
-    """Return the last states, (T, order); a code that no training case has becomes -1."""
+def _last_states(task: Task, table: np.ndarray) -> np.ndarray:
+    """Return the states that a task of SEQUENCES uses, (T, order); an unknown state becomes -1."""
+    if task.kind != SEQUENCES:
+        return table
     last = np.asarray(table[:, table.shape[1] - task.order :], dtype=np.int64)
     return np.where(last < task.values, last, -1)
 
 
-# ---- methods of scikit-learn: their arrays are called as its attributes are ----
-
-
-def _restored(model: Any, arrays: Arrays, *attributes: str) -> Any:
-    """Return a model of scikit-learn with what it learnt."""
-    for name in attributes:
-        setattr(model, name, arrays[name])
-    if hasattr(model, "predict_proba"):
-        model.classes_ = np.arange(int(arrays["counts"].astype(bool).sum()))
-    return model
+# ---- linear methods: their arrays are called as scikit-learn's attributes are ----
 
 
 def logistic_regression(
-    codes: np.ndarray, seed: int, grid: np.ndarray, groups: np.ndarray | None = None
+    columns: Any, codes: np.ndarray, seed: int, grid: np.ndarray, groups: np.ndarray | None = None
 ) -> Any:
-    """Multinomial, L2; C is the best of the grid by log loss on five shuffled folds.
+    """Fit multinomial, L2; C is the best of the grid by log loss on five shuffled folds.
 
-    Each fold must hold each class: fewer folds where a class has fewer cases, and C = 1 where a
+    Each fold must hold each class: fewer folds where a class has fewer samples, and C = 1 where a
     class has one.
     """
     from sklearn.linear_model import LogisticRegression
@@ -398,8 +324,9 @@ def logistic_regression(
 
     model, folds = LogisticRegression(max_iter=1000), _folds(codes, seed, groups)
     if folds is None:
-        return model
-    return GridSearchCV(model, {"C": grid}, scoring=_mean_log_probability, cv=folds)
+        return model.fit(columns, codes)
+    search = GridSearchCV(model, {"C": grid}, scoring=_mean_log_probability, cv=folds)
+    return search.fit(columns, codes).best_estimator_
 
 
 def _mean_log_probability(model: Any, rows: Any, response: np.ndarray) -> float:
@@ -414,17 +341,21 @@ class LinearMethod(Peer):
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
         from sklearn.linear_model import RidgeCV
 
-        model: Any = RidgeCV(1 / RIDGE_CS)
-        if task.kind != RESPONSES:
-            model = logistic_regression(response, seed, CS, task.groups)
-        return _coefficients(model.fit(columns, response))
+        if task.kind == RESPONSES:
+            model = RidgeCV(1 / RIDGE_CS).fit(columns, response)
+        else:
+            model = logistic_regression(columns, response, seed, CS, task.groups)
+        return {"coef_": model.coef_, "intercept_": np.asarray(model.intercept_)}
 
     def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
         from sklearn.linear_model import LogisticRegression, Ridge
 
-        kind = LogisticRegression if "counts" in learnt else Ridge
-        model = _restored(kind(), learnt, "coef_", "intercept_")
-        return model.predict_proba(columns) if "counts" in learnt else model.predict(columns)
+        model = LogisticRegression() if "counts" in learnt else Ridge()
+        model.coef_, model.intercept_ = learnt["coef_"], learnt["intercept_"]
+        if "counts" not in learnt:
+            return model.predict(columns)
+        model.classes_ = np.flatnonzero(learnt["counts"])
+        return model.predict_proba(columns)
 
 
 class LogisticRegression(LinearMethod):
@@ -439,18 +370,79 @@ class Ridge(LinearMethod):
     words, takes = "ridge regression, one-hot", (RESPONSES,)
 
 
-def _coefficients(model: Any) -> Arrays:
-    """Return what a fitted linear model has learnt, which may have been tuned."""
-    best = getattr(model, "best_estimator_", model)
-    return {"coef_": best.coef_, "intercept_": np.asarray(best.intercept_)}
+class WholeLogistic(LinearMethod):
+    """Logistic regression of all features, standardised, as coefficients of features less means.
+
+    A missing value is the mean.  The penalty does not change if the space of the coefficients is
+    rotated, and coefficients are zero outside the space of the training samples: of a wide table
+    n coordinates say as much as p features.  Features are standardised in parts, never all at once.
+    """
+
+    words, takes = "logistic regression, L2", (REALS,)
+
+    def prepare(self, task: Task, table: np.ndarray) -> Arrays:
+        return {}
+
+    def columns(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
+        if "mean" not in learnt:  # of training samples, which `learn` standardises
+            return table
+        difference = np.asarray(table, dtype=float) - learnt["mean"]
+        return np.where(np.isnan(difference), 0, difference)
+
+    def learn(self, task: Task, columns: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
+        n, p = columns.shape
+        parts = [columns[:, part] for part in chunks(columns)] if p > n else [columns]
+        inner, varying = np.zeros((n, n) if p > n else ()), 0
+        for part in parts:
+            rows, _, deviation = _standardised(part)
+            varying += int(np.isfinite(deviation).sum())
+            if p > n:
+                inner += rows @ rows.T
+        if varying == 0:
+            return {}
+        coordinates = rows / np.sqrt(varying)  # the mean square of a row is 1
+        if p > n:
+            squares, vectors = np.linalg.eigh(inner / varying)
+            kept = squares > 1e-10 * squares[-1]
+            lengths, vectors = np.sqrt(squares[kept]), vectors[:, kept]
+            coordinates = vectors * lengths
+        model = logistic_regression(coordinates, response, seed, WHOLE_CS, task.groups)
+        means, coefficients = [], []
+        for part in parts:
+            rows, mean, deviation = _standardised(part)
+            if p > n:
+                slopes = model.coef_ @ (vectors / lengths / varying).T @ rows
+            else:
+                slopes = model.coef_ / np.sqrt(varying)
+            means.append(mean)
+            coefficients.append(slopes / deviation)
+        return {
+            "mean": np.concatenate(means),
+            "coef_": np.concatenate(coefficients, axis=1),
+            "intercept_": model.intercept_,
+        }
+
+
+def _standardised(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return columns with mean 0 and variance 1, 0 where a value is missing; means, deviations."""
+    table = table.astype(float)
+    mean = column_means(table)
+    table -= mean
+    table[np.isnan(table)] = 0
+    deviation = np.sqrt((table**2).mean(axis=0))
+    deviation[~(deviation > 1e-12 * np.abs(mean))] = np.inf  # constant: it is not used
+    return table / deviation, mean, deviation
+
+
+# ---- methods whose fit is an object of scikit-learn, which no file can hold ----
 
 
 class FittedObject(Peer):
-    """A method whose fit is an object of scikit-learn, which no file can hold."""
+    """A method that learns "model", and the columns "best" that it takes, where it selects."""
 
     exported = False
 
-    def answer(self, learnt: dict[str, Any], columns: Any) -> np.ndarray:
+    def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
         columns = columns[:, learnt["best"]] if "best" in learnt else columns
         model = learnt["model"]
         return model.predict_proba(columns) if "counts" in learnt else model.predict(columns)
@@ -462,19 +454,21 @@ class BernoulliNaiveBayes(FittedObject):
     calibrated : whether both are in CalibratedClassifierCV.
     """
 
-    words, takes, selects, adds = "SelectKBest + BernoulliNB", (BITS,), True, False
+    words, takes, selects = "SelectKBest + BernoulliNB", (BITS,), True
     filled, calibrated = "more frequent value", False
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.calibration import CalibratedClassifierCV
         from sklearn.feature_selection import SelectKBest, f_classif
+        from sklearn.impute import SimpleImputer
         from sklearn.naive_bayes import BernoulliNB
         from sklearn.pipeline import make_pipeline
 
         model = make_pipeline(SelectKBest(f_classif, k=task.keep), BernoulliNB())
         if self.calibrated:
             model = CalibratedClassifierCV(model, cv=_folds(response, seed, task.groups))
-        return {"model": model.fit(columns, response)}
+        imputer = SimpleImputer(strategy="most_frequent", keep_empty_features=True)
+        return {"model": make_pipeline(imputer, model).fit(columns, response)}
 
 
 class CalibratedBernoulliNaiveBayes(BernoulliNaiveBayes):
@@ -491,9 +485,9 @@ class CalibratedBernoulliNaiveBayes(BernoulliNaiveBayes):
 class GaussianNaiveBayes(FittedObject):
     """The `keep` features with the largest F statistics, and scikit-learn's GaussianNB."""
 
-    words, takes, selects, adds = "SelectKBest + GaussianNB", (REALS,), True, False
+    words, takes, selects = "SelectKBest + GaussianNB", (REALS,), True
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.naive_bayes import GaussianNB
 
         best = best_columns(columns, response, task.keep)
@@ -503,9 +497,12 @@ class GaussianNaiveBayes(FittedObject):
 class CategoricalNaiveBayes(FittedObject):
     """One sample is added to each value in each class, missing as a value too."""
 
-    words, takes, encoding = "naive Bayes", (FEATURES,), "codes"
+    words, takes = "naive Bayes", (FEATURES,)
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def columns(self, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
+        return np.where(table < 0, task.values, table)
+
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.naive_bayes import CategoricalNB
 
         model = CategoricalNB(min_categories=np.asarray(task.values) + 1)
@@ -515,9 +512,14 @@ class CategoricalNaiveBayes(FittedObject):
 class RandomForest(FittedObject):
     """scikit-learn's forest of TREES trees."""
 
-    words, takes, encoding = "random forest", (REALS, FEATURES, RESPONSES), "dense"
+    words, takes = "random forest", (REALS, FEATURES, RESPONSES)
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def columns(self, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
+        columns = super().columns(task, learnt, table)
+        # a forest takes a fifth of the time of a sparse table
+        return columns if task.kind == REALS else columns.toarray()
+
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
         kind = RandomForestRegressor if task.kind == RESPONSES else RandomForestClassifier
@@ -532,9 +534,11 @@ class GradientBoosting(FittedObject):
     """
 
     words, takes = "gradient boosting", (FEATURES, RESPONSES, SEQUENCES)
-    encoding = "NaN"
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> dict[str, Any]:
+    def columns(self, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
+        return table if task.kind == SEQUENCES else np.where(table < 0, np.nan, table)
+
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
         if task.kind == RESPONSES:
@@ -550,37 +554,40 @@ class GradientBoosting(FittedObject):
 
 # ---- methods that are tuned: fits with several penalties, each as arrays ----
 
-# of columns, classes, penalties to choose from and a seed
-Path = Callable[[np.ndarray, np.ndarray, np.ndarray, int], Iterator[Arrays]]
 
-
-def tuned(
-    peer: Peer,
-    path: Path,
-    choices: np.ndarray,
-    data: tuple[np.ndarray, np.ndarray, int],
-    groups: np.ndarray | None,
-) -> Arrays:
-    """Return the fit of a method with the penalty of the lowest log loss in folds.
-
-    path : yields a fit with each penalty.
-    data : columns, classes and seed.
+class TunedMethod(Peer):
+    """A method with the penalty of the lowest log loss in folds.
 
     Where a class has one sample nothing is tuned: the penalty is that in the middle.
     """
-    columns, codes, seed = data
-    folds = _folds(codes, seed, groups)
-    if folds is None:
-        return next(path(columns, codes, choices[len(choices) // 2 :][:1], seed))
-    loss = np.zeros(len(choices))
-    for rows, others in folds:
-        for i, learnt in enumerate(path(columns[rows], codes[rows], choices, seed)):
-            p = peer.answer(learnt, columns[others])[np.arange(len(others)), codes[others]]
-            loss[i] -= np.log(np.maximum(p, np.finfo(float).eps)).sum()
-    return next(path(columns, codes, choices[loss.argmin()][None], seed))
+
+    def penalties(self, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return the penalties to choose from: those of the lasso."""
+        return PENALTIES
+
+    def path(
+        self, columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray, seed: int
+    ) -> Iterator[Arrays]:
+        """Yield a fit with each penalty."""
+        raise NotImplementedError
+
+    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
+        penalties = self.penalties(columns, response)
+        folds = _folds(response, seed, task.groups)
+        if folds is None:
+            best = len(penalties) // 2
+        else:
+            loss = np.zeros(len(penalties))
+            for train, test in folds:
+                fits = self.path(columns[train], response[train], penalties, seed)
+                for i, fitted in enumerate(fits):
+                    p = self.answer(fitted, columns[test])[np.arange(len(test)), response[test]]
+                    loss[i] -= np.log(np.maximum(p, np.finfo(float).eps)).sum()
+            best = int(loss.argmin())
+        return next(self.path(columns, response, penalties[best : best + 1], seed))
 
 
-class NearestCentroids(Peer):
+class NearestCentroids(TunedMethod):
     """Shrunken centroids of Tibshirani, Hastie, Narasimhan and Chu (2002, PNAS 99, 6567-6572).
 
     scikit-learn's NearestCentroid has the same centroids, but its log odds are more than twice
@@ -589,28 +596,36 @@ class NearestCentroids(Peer):
 
     words, takes = "nearest shrunken centroids", (REALS,)
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
-        largest = np.abs(centroids(columns, response)["distance"]).max()
-        thresholds = np.linspace(0, largest, THRESHOLDS)
-        return tuned(self, centroid_path, thresholds, (columns, response, seed), task.groups)
+    def penalties(self, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        _, _, _, distance = centroids(columns, codes)
+        return np.linspace(0, np.abs(distance).max(), THRESHOLDS)
 
-    def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
+    def path(
+        self, columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray, seed: int
+    ) -> Iterator[Arrays]:
+        mean, deviation, error, distance = centroids(columns, codes)
+        about = {"mean": mean, "deviation": deviation}
+        about["log_prior"] = np.log(np.bincount(codes) / len(codes))
+        for threshold in penalties:
+            shrunken = np.sign(distance) * np.maximum(np.abs(distance) - threshold, 0)
+            yield about | {"centroid": shrunken * error / deviation}
+
+    def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
+        from scipy import special
+
         centroid = learnt["centroid"]
-        samples = (columns[:, learnt["used"]] - learnt["mean"]) / learnt["scale"]
+        samples = (columns - learnt["mean"]) / learnt["deviation"]
         score = samples @ centroid.T - (centroid**2).sum(axis=1) / 2 + learnt["log_prior"]
-        score -= score.max(axis=1, keepdims=True)
-        return np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+        return special.softmax(score, axis=1)
 
 
-def centroids(columns: np.ndarray, codes: np.ndarray) -> Arrays:
-    """Return the centroids of the classes before they are shrunken, of all columns.
+def centroids(
+    columns: np.ndarray, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return mean and deviation of columns, (p,), and errors and distances of classes, (G, p).
 
-    mean : (p,) of all cases.
-    unit (G, p) : by what the distance of a class from the mean is divided: its standard error,
-        with the standard deviation within classes plus the median of these.
-    distance (G, p) : that distance in such units.
-    deviation : (p,) by which cases are divided.
-    log_prior : (G,) log frequencies of the classes.
+    The deviation is that within classes plus the median of these; the standard error of a class
+    follows from it, and is the unit of the distance of the class from the mean.
     """
     n, counts = len(columns), np.bincount(codes)
     classes = range(len(counts))
@@ -619,53 +634,20 @@ def centroids(columns: np.ndarray, codes: np.ndarray) -> Arrays:
     deviation = np.sqrt(within / max(1, n - len(counts)))
     median = np.median(deviation)
     deviation = deviation + (median if median > 0 else deviation.mean() or 1.0)
-    mean = columns.mean(axis=0)
-    unit = np.sqrt(1 / counts - 1 / n)[:, None] * deviation
-    return {
-        "mean": mean,
-        "unit": unit,
-        "distance": (means - mean) / unit,
-        "deviation": deviation,
-        "log_prior": np.log(counts / n),
-    }
+    mean, error = columns.mean(axis=0), np.sqrt(1 / counts - 1 / n)[:, None] * deviation
+    return mean, deviation, error, (means - mean) / error
 
 
-def shrunken(fitted: Arrays, threshold: float) -> Arrays:
-    """Return the centroids with their distances shrunken by a threshold, of the columns used."""
-    distance = fitted["distance"]
-    distance = np.sign(distance) * np.maximum(np.abs(distance) - threshold, 0)
-    used = (distance != 0).any(axis=0)  # others add the same to all classes
-    scale = fitted["deviation"][used]
-    return {
-        "used": used,
-        "mean": fitted["mean"][used],
-        "scale": scale,
-        "centroid": distance[:, used] * fitted["unit"][:, used] / scale,
-        "log_prior": fitted["log_prior"],
-    }
-
-
-def centroid_path(
-    columns: np.ndarray, codes: np.ndarray, thresholds: np.ndarray, _seed: int
-) -> Iterator[Arrays]:
-    """Yield the centroids shrunken by each threshold."""
-    unshrunken = centroids(columns, codes)
-    for threshold in thresholds:
-        yield shrunken(unshrunken, threshold)
-
-
-class Lasso(Peer):
+class Lasso(TunedMethod):
     """Logistic regression with an L1 penalty of the best SCREENED features.
 
     Of more than two classes each is fitted against the others.
     """
 
     words, takes = "logistic regression, L1", (REALS,)
+    path = staticmethod(lasso_path)
 
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
-        return tuned(self, lasso_path, PENALTIES, (columns, response, seed), task.groups)
-
-    def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
+    def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
         samples = (columns[:, learnt["best"]] - learnt["mean"]) / learnt["deviation"]
         lines = zip(learnt["coef_"], learnt["intercept_"], strict=True)
         scores = np.hstack([samples @ slope[:, None] + level for slope, level in lines])
@@ -684,135 +666,7 @@ class PoolMethod(Peer):
         return np.exp(pool.log_probability(learnt, columns))
 
 
-# ---- logistic regression of all features, however many there are ----
-
-
-class WholeLogistic(LinearMethod):
-    """`l2_logistic` of a table that is held whole, as coefficients of the columns less means."""
-
-    words, takes, normalised = "logistic regression, L2", (REALS,), True
-    encoding = "standardised"
-
-    def columns(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
-        if "mean" not in learnt:  # of training samples, which `learn` standardises
-            return table
-        difference = np.asarray(table, dtype=float) - learnt["mean"]
-        return np.where(np.isnan(difference), 0, difference)
-
-    def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
-        from thesiskit.models.packed import chunks, read_columns
-
-        rows = np.arange(len(columns))
-        blocks = [(columns, chunk) for chunk in chunks(columns)]
-        known, _, turn = _as_short_rows((read_columns(*block) for block in blocks), rows, rows[:0])
-        if known.shape[1] == 0:
-            return {}
-        model = logistic_regression(response, seed, WHOLE_CS, task.groups).fit(known, response)
-        learnt = _coefficients(model)
-        means, coefficients, done = [], [], 0
-        for block in blocks:
-            values, _, mean, deviation = _standardised(read_columns(*block), np.empty((0, 1)))
-            if turn.ndim == 2:
-                rotated = learnt["coef_"] @ (turn.T @ values)
-            else:
-                rotated = learnt["coef_"][:, done : done + len(mean)] * turn
-            means.append(mean)
-            coefficients.append(rotated / deviation)
-            done += len(mean)
-        return {
-            "mean": np.concatenate(means),
-            "coef_": np.concatenate(coefficients, axis=1),
-            "intercept_": learnt["intercept_"],
-        }
-
-
-def l2_logistic(
-    blocks: Iterable[np.ndarray],
-    train: np.ndarray,
-    response: np.ndarray,
-    test: np.ndarray,
-    seed: int,
-    n_classes: int = 2,
-    groups: np.ndarray | None = None,
-) -> np.ndarray:
-    """Return P(y* = 1) for the test rows, (T,), by logistic regression of all columns.
-
-    Of more than two classes it is P(class), (T, G).
-
-    blocks (cases, .) : all columns, in parts; they hold numbers of any kind.
-    train (n,), test (T,) : numbers of rows; response, groups (n,) are of the training rows.
-
-    Columns are standardised by the training rows; a missing value is their mean.  The penalty of
-    the squared coefficients is the one with the lowest log loss in five shuffled folds of the
-    training rows, among WHOLE_CS.
-    """
-    task = Task(REALS, n_classes)
-    base, codes = _base(task, response)
-    with quietly():
-        known, new, _ = _as_short_rows(blocks, train, test)
-        answer = None
-        if known.shape[1] > 0 and np.count_nonzero(base["counts"]) > 1:
-            model = logistic_regression(codes, seed, WHOLE_CS, groups)
-            answer = model.fit(known, codes).predict_proba(new)
-    p = PEERS["l2-logistic"].complete(task, base, answer, len(test))
-    return p[:, 1] if n_classes == 2 else p
-
-
-def _as_short_rows(
-    blocks: Iterable[np.ndarray], train: np.ndarray, test: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Standardise the columns, and rotate them where there are more columns than training rows.
-
-    The penalty does not change if the space of coefficients is rotated, and the coefficients are
-    zero outside the space of the training rows.  So n coordinates (at most) say as much as p
-    columns, and they follow from the inner products of the rows.  A wide table is never held whole.
-
-    Return both as rows of as many numbers, and by what the standardised columns were multiplied: a
-    number; or, with it, (n, coordinates), which sums over training rows.
-    """
-    n, width, varying = len(train), 0, 0
-    pending: list[tuple[np.ndarray, np.ndarray]] = []
-    inner, across = np.zeros((0, 0)), np.zeros((0, 0))
-    for block in blocks:
-        known, new, _, deviation = _standardised(block[train], block[test])
-        pending.append((known, new))
-        width += block.shape[1]
-        varying += int(np.isfinite(deviation).sum())
-        if width <= n:
-            continue
-        if not inner.size:
-            inner, across = np.zeros((n, n)), np.zeros((len(test), n))
-        for one, other in pending:
-            inner += one @ one.T
-            across += other @ one.T
-        pending = []
-    length = max(1, varying)  # the mean square of a row, which becomes 1
-    if width <= n:
-        first, second = (np.hstack(parts) for parts in zip(*pending, strict=True))
-        return first / np.sqrt(length), second / np.sqrt(length), np.array(1 / np.sqrt(length))
-    squares, vectors = np.linalg.eigh(inner / length)
-    kept = squares > 1e-10 * max(squares[-1], 1e-300)
-    lengths = np.sqrt(squares[kept])
-    vectors = vectors[:, kept]
-    return vectors * lengths, across / length @ vectors / lengths, vectors / lengths / length
-
-
-def _standardised(
-    train: np.ndarray, test: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return columns with mean 0 and variance 1 over the training rows; the means, deviations."""
-    train, test = train.astype(float), test.astype(float)
-    missing = np.isnan(train)
-    mean = column_means(train)
-    train, test = train - mean, test - mean
-    train[missing] = 0
-    test[np.isnan(test)] = 0
-    deviation = np.sqrt((train**2).mean(axis=0))
-    deviation[~(deviation > 1e-12 * np.abs(mean))] = np.inf  # constant: it says nothing
-    return train / deviation, test / deviation, mean, deviation
-
-
-# ---- sequences: every method sees the same cases, a history and the response after it ----
+# ---- sequences: every method sees the same samples, a history and the response after it ----
 # No state inside a history counts as an outcome, so independent sequences and the windows of one
 # text are handled alike, and no context runs from one sequence into another.
 
@@ -858,22 +712,21 @@ class NGram(Peer):
     words, takes = "interpolated n-gram, order chosen", (SEQUENCES,)
 
     def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
-        train, response = _histories(task, table), np.asarray(response)
-        fold = np.random.default_rng(seed).permutation(len(train)) % 5
-        losses = np.zeros(train.shape[1] + 1)
-        for f in range(min(5, len(train)) if len(train) > 1 else 0):
+        fold = np.random.default_rng(seed).permutation(len(table)) % FOLDS
+        losses = np.zeros(table.shape[1] + 1)
+        for f in range(min(FOLDS, len(table)) if len(table) > 1 else 0):
             out = fold == f
-            models = n_grams(train[~out], response[~out], train[out], task.values, task.classes)
+            models = n_grams(table[~out], response[~out], table[out], task.values, task.classes)
             for order, p in enumerate(models):
                 losses[order] -= np.log(p[np.arange(out.sum()), response[out]]).sum()
         order = int(losses.argmin())
-        last = np.column_stack([train[:, train.shape[1] - order :], response])
+        last = np.column_stack([table[:, table.shape[1] - order :], response])
         different, counts = np.unique(last, axis=0, return_counts=True)
         return {"history": different[:, :-1], "class": different[:, -1], "cases": counts}
 
     def predict(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
         history = learnt["history"]
-        test = _histories(replace(task, order=history.shape[1]), table)
+        test = table[:, table.shape[1] - history.shape[1] :]
         states = np.where(test < 0, task.values, test)  # an unseen state is another state
         training = history, learnt["class"], states, task.values + 1, task.classes
         *_, p = n_grams(*training, learnt["cases"])

@@ -28,7 +28,6 @@ from thesiskit.models.packed import (
     PackedFeatures,
     Transform,
     check_transform,
-    chunks,
     count_columns,
     median_thresholds,
     read_columns,
@@ -519,18 +518,6 @@ class Design:
         """Return above what some features of the tables become 1, if all cases train."""
         block = np.concatenate([read_columns(table, columns) for table in self._features])
         return median_thresholds(block.view(np.uint8) if block.dtype == bool else block)
-
-    def column_blocks(self, split: Split) -> Iterator[np.ndarray]:
-        """Yield blocks of columns of all cases (n, .) as they were read or drawn, in parts."""
-        if self.data.drawn:
-            bits = split.bits()
-            for columns in bits.chunks():
-                yield bits.unpack(np.arange(len(bits))[columns])
-            return
-        tables = split.features
-        for columns in chunks(tables[0]):
-            numbers = np.arange(columns.start, columns.stop)  # columns that are copied lie together
-            yield np.concatenate([read_columns(table, numbers) for table in tables])
 
     def tested(self, replicates: range, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what the test cases of all splits are, in their order: (N,) each."""

@@ -550,7 +550,7 @@ class PatternWork(Work):
     ) -> tuple[Any, ...]:
         """Return the arguments of `peers.fit`, or with test cases of `peers.fit_predict`."""
         rng = self.generator("peer", method, block)
-        peers.load([method.engine])
+        peers.load()
         task, seed = cases.task(method), int(rng.integers(2**31))
         return method.engine, task, cases.train, cases.train_response, *test, seed
 
@@ -755,7 +755,7 @@ class PatternWork(Work):
         cases = self.cases(block)
         method = self.third_party_arms.get(name)
         if method is not None:
-            peers.load([method.engine])  # packages, and below files, before the clock starts
+            peers.load()  # packages, and below files, before the clock starts
             started = time.process_time()
             answer = peers.fit_predict(*self._third_party_inputs(method, block, cases, cases.test))
             predicted = {"probability": answer}

@@ -44,7 +44,7 @@ from thesiskit.models.base import (
 )
 from thesiskit.models.chains import marked
 from thesiskit.models.packed import read_columns
-from thesiskit.models.peers import BITS, FEATURES, NONE, PEERS, REALS, Method, as_columns
+from thesiskit.models.peers import BITS, FEATURES, NONE, PEERS, REALS, Method, Task, as_columns
 from thesiskit.models.pipeline import Fitted
 from thesiskit.models.selection import (
     FSelection,
@@ -66,7 +66,6 @@ from thesiskit.study.design import (
 )
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
-WHOLE = "l2-logistic"
 # peers that take all features as they are: one arm, whatever the sizes
 WHOLE_METHODS = tuple(
     name for name in peers.names(BITS, REALS, FEATURES) if not PEERS[name].selects
@@ -634,12 +633,8 @@ class SelectionWork(Work):
     def _fit_peer(self, arm: Method, block: CellBlock) -> Arrays:
         """Return what a method of others learns of all cases, as `peers.fit` returns it."""
         ((split, selection),) = self.pairs(arm, block)
-        task = split.task(arm.method, len(selection.selected))
-        table = split.table(task)
-        rng = generator(self.config.seed, arm.method, *split.place)
-        peers.load([arm.method])
-        train, seed = split.train, int(rng.integers(2**31))
-        task = replace(task, groups=split.groups_of(train))
+        task, table, seed = self._third_party_inputs(arm.method, split, len(selection.selected))
+        train = split.train
         learnt = peers.fit(arm.method, task, table[train], split.response[train], seed)
         return learnt | {"task": np.array([task.kind, str(task.classes), str(task.keep)])}
 
@@ -729,21 +724,22 @@ class SelectionWork(Work):
         fitted = Fitted.of(model, training, tempered=arm.tempered)
         return _predict(fitted, table, split), fitted.temperature or Temperature.none(split.classes)
 
+    def _third_party_inputs(
+        self, method: str, split: Split, k: int
+    ) -> tuple[Task, np.ndarray, int]:
+        """Return the task of a third-party method in a split, the table of it, and a seed."""
+        peers.load()
+        seed = int(generator(self.config.seed, method, *split.place).integers(2**31))
+        task = replace(split.task(method, k), groups=split.groups_of(split.train))
+        return task, split.table(task), seed
+
     def _predict_third_party(self, method: str, split: Split, k: int) -> np.ndarray:
         """Return what a third-party method predicts of the test samples of a split.
 
         k : how many features are selected, by a method that selects.
         """
-        seed = int(generator(self.config.seed, method, *split.place).integers(2**31))
-        y, train, groups = split.response, split.train, split.groups_of(split.train)
-        peers.load([method])
-        if method == WHOLE:
-            blocks = self.design.column_blocks(split)
-            return peers.l2_logistic(
-                blocks, train, y[train], split.test, seed, split.classes, groups
-            )
-        task = replace(split.task(method, k), groups=groups)
-        table = split.table(task)
+        task, table, seed = self._third_party_inputs(method, split, k)
+        y, train = split.response, split.train
         p = peers.fit_predict(method, task, table[train], y[train], table[split.test], seed)
         return p[:, 1] if split.classes == 2 else p
 

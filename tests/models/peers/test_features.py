@@ -311,9 +311,6 @@ def test_what_cannot_be_asked_is_refused():
         fit_predict_response("ridge", X[:0], X[:0, 0], X, [1, 1, 1], 1)
     with pytest.raises(DataError, match="naive-bayes needs at least one training sample"):
         fit_predict("naive-bayes", X[:0], X[:0, 0], X, [1, 1, 1], 2, 1)
-    with pytest.raises(UserError, match=r"unknown method lstm: .*ridge.*naive-bayes"):
-        peers.load(["ridge", "lstm"])
-    peers.load(METHODS + REGRESSION_METHODS)
 
 
 def test_what_is_learnt_predicts_later_cases_from_a_file(peer, rng, tmp_path):

@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestCentroid
 from thesiskit.models import lasso, peers
 from thesiskit.models.peers import REALS, Task
 
-METHODS = [name for name in peers.names(REALS) if name != "l2-logistic"]
+METHODS = peers.names(REALS)
 
 
 @pytest.fixture(autouse=True)
@@ -99,23 +99,22 @@ def test_columns_that_are_constant_within_classes_do_not_warn(method, rng):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_shrunken_centroids_are_scikit_learns_and_scores_those_of_the_paper(classes, rng):
     train, y, test, _ = cases(rng, 31, 15, classes)
-    fitted = peers.centroids(train, y)
+    method = peers.PEERS["nearest-centroids"]
+    mean, deviation, error, distance = peers.centroids(train, y)
 
     def predict_shrunken(threshold):
-        shrunken = peers.shrunken(fitted, threshold)
-        return peers.PEERS["nearest-centroids"].answer(shrunken, test)
+        (shrunken,) = method.path(train, y, [threshold], 0)
+        return method.answer(shrunken, test)
 
     for threshold in (0.0, 0.7, 2.0):
-        shrunken = np.sign(fitted["distance"]) * np.maximum(
-            np.abs(fitted["distance"]) - threshold, 0
-        )
-        centroids = fitted["mean"] + shrunken * fitted["unit"]
+        shrunken = np.sign(distance) * np.maximum(np.abs(distance) - threshold, 0)
+        centroids = mean + shrunken * error
         model = NearestCentroid(shrink_threshold=threshold or None).fit(train, y)
         if threshold:
             assert centroids == pytest.approx(model.centroids_)
         scores = np.array([
             [
-                sum((x[j] - centroids[g, j]) ** 2 / fitted["deviation"][j] ** 2 for j in range(15))
+                sum((x[j] - centroids[g, j]) ** 2 / deviation[j] ** 2 for j in range(15))
                 - 2 * np.log(np.mean(y == g))
                 for g in range(classes)
             ]
@@ -123,7 +122,7 @@ def test_shrunken_centroids_are_scikit_learns_and_scores_those_of_the_paper(clas
         ])  # fmt: skip
         p = np.exp(-scores / 2) / np.exp(-scores / 2).sum(axis=1, keepdims=True)
         assert predict_shrunken(threshold) == pytest.approx(p, rel=1e-9, abs=1e-12)
-    far = predict_shrunken(np.abs(fitted["distance"]).max())
+    far = predict_shrunken(np.abs(distance).max())
     assert far == pytest.approx(np.tile(np.bincount(y) / 31, (9, 1)))
 
 
@@ -180,26 +179,6 @@ def test_gaussian_nb_takes_the_features_with_the_largest_f(rng):
     assert predict("gaussian-nb", train, y, test) == pytest.approx(alone)
 
 
-def test_l2_logistic_takes_more_classes(rng):
-    train, y, test, actual = cases(rng, 60, 90, 3, tests=60)
-    blocks = np.array_split(np.concatenate([train, test]), 3, axis=1)
-    rows = np.arange(120)
-    found = peers.l2_logistic(blocks, rows[:60], y, rows[60:], 1, 3)
-    assert found.shape == (60, 3)
-    assert found.sum(axis=1) == pytest.approx(1)
-    assert np.mean(found.argmax(axis=1) != actual) < 0.5
-    whole = peers.l2_logistic([np.concatenate([train, test])], rows[:60], y, rows[60:], 1, 3)
-    assert found == pytest.approx(whole, abs=1e-6)
-
-
-def test_the_promise_of_several_classes_is_the_error_rate_of_left_out_cases():
-    y = np.arange(30) % 3
-    perfect = lambda _, test: np.eye(3)[y[test]]  # noqa: E731
-    assert peers.cross_validated(perfect, y, 1) == 0
-    always = lambda _, test: np.tile([0.2, 0.5, 0.3], (len(test), 1))  # noqa: E731
-    assert peers.cross_validated(always, y, 1) == pytest.approx(2 / 3)
-
-
 @pytest.mark.parametrize("method", [m for m in peers.names(REALS) if peers.PEERS[m].exported])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_what_is_learnt_predicts_later_cases_from_a_file(method, classes, rng, tmp_path):
@@ -212,22 +191,7 @@ def test_what_is_learnt_predicts_later_cases_from_a_file(method, classes, rng, t
         learnt = dict(stored)
     found = [peers.predict(method, task, learnt, rows) for rows in (test, test[:4], test[4:])]
     np.testing.assert_allclose(np.concatenate(found[1:]), found[0], rtol=1e-12)
-    if method != "l2-logistic":
-        np.testing.assert_array_equal(found[0], peers.fit_predict(method, task, train, y, test, 5))
-
-
-@pytest.mark.parametrize("p", [5, 40, 130])
-def test_the_coefficients_of_l2_logistic_are_those_of_its_rotated_rows(p, rng):
-    train, y, test, _ = cases(rng, 40, p, 3)
-    train[:, 2] = test[:, 2] = 3.0
-    train[0, 1] = test[1, 4] = np.nan
-    rows = np.arange(49)
-    blocks = [np.concatenate([train, test])]
-    expected = peers.l2_logistic(blocks, rows[:40], y, rows[40:], 5, 3)
-    learnt = peers.fit("l2-logistic", Task(REALS, 3), train, y, 5)
-    assert learnt["coef_"].shape == (3, p)
-    found = peers.predict("l2-logistic", Task(REALS, 3), learnt, test)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_array_equal(found[0], peers.fit_predict(method, task, train, y, test, 5))
 
 
 def test_forests_are_scikit_learns_to_the_last_bit(rng):
