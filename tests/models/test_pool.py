@@ -6,8 +6,8 @@ from scipy import optimize, special
 
 from thesiskit.models import pool
 from thesiskit.models.base import Training, shaped
+from thesiskit.models.folds import stratified
 from thesiskit.models.lasso import quietly
-from thesiskit.models.temperature import stratified
 
 
 def drawn(n=60, p=150, G=2, seed=0, relevant=10, size=1.5):

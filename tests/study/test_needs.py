@@ -275,7 +275,7 @@ def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch
     monkeypatch.setattr(cells, "MOST_CELLS", 3)
     where = [str(write(NAIVE)), "--results", str(tmp_path)]
     for command in (["run"], ["simulate"], ["batch", "submit"], ["batch", "status"]):
-        assert "small needs 48 cells: say --yes if that is meant" in run(*command, *where, code=2)
+        assert "small needs 52 cells: say --yes if that is meant" in run(*command, *where, code=2)
     run("simulate", *where, "--yes")
     run("run", *where, "--yes")
     assert "48 of 48 cells done" in run("batch", "status", *where, "--yes")

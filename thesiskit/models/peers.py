@@ -37,9 +37,9 @@ from thesiskit.defaults import NO_TRANSFORM, RESIDUAL, TEMPERED
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import pool
 from thesiskit.models.base import LARGEST, OWN, Arrays
+from thesiskit.models.folds import column_means, independent_cases, together
 from thesiskit.models.lasso import PENALTIES, best_columns, lasso_path, one_against_others, quietly
 from thesiskit.models.packed import chunks
-from thesiskit.models.temperature import column_means, independent_cases, together
 
 # kinds of tasks: features of 0 and 1, or as they are; discrete ones, with classes or with real
 # responses; the states before a response

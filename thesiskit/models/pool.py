@@ -58,9 +58,9 @@ import numpy as np
 from scipy import optimize, special
 
 from thesiskit.models.base import LARGEST, Arrays, SelectingModel, Training, check
+from thesiskit.models.folds import stratified
 from thesiskit.models.lasso import PENALTIES, SCREENED, lasso_path, one_against_others, quietly
 from thesiskit.models.selection import RELATIVE, ROUNDING, moments_of
-from thesiskit.models.temperature import stratified
 
 VARIANCES = np.array([0.1, 0.5, 2, 8, 30, 120, 600, 3000])  # of coefficients of ridges
 RIDGES = (0.03, 0.3, 3.0)  # of discriminants

@@ -23,7 +23,7 @@ from scipy import special
 
 from thesiskit.models.base import LARGEST, check
 from thesiskit.models.chains import Arrays
-from thesiskit.models.temperature import column_means
+from thesiskit.models.folds import column_means
 
 SPREAD = 2.5  # of the normal prior of b, not of b_0, as Gelman et al. (2008) scale it
 

@@ -77,7 +77,7 @@ def _parameter_figure(record: Record) -> Figure:
     axes[0, 0].plot(x, patterns, "-x", color=INK, label="original")
     axes[0, 0].plot(x, groups, "-o", color=INK, mfc="white", label="compressed")
     axes[0, 0].set_ylabel("parameters" + ("" if record.continuous else " for each class"))
-    axes[0, 0].legend(frameon=False)
+    axes[0, 0].legend(loc="best", frameon=False)
     axes[0, 1].plot(x, groups / patterns, "-o", color=INK, mfc="white")
     axes[0, 1].set(ylabel="compressed / original", ylim=(0, 1.05))
     for words, arms in record.lines(record.own).items():
@@ -86,7 +86,7 @@ def _parameter_figure(record: Record) -> Figure:
             axis.plot([arm.order for arm in arms], seconds, label=words, **_style(arms[0]))
     axes[1, 0].set_ylabel("processor seconds to train")
     axes[1, 1].set_ylabel("processor seconds to predict")
-    axes[1, 0].legend(frameon=False, fontsize=8)
+    axes[1, 0].legend(loc="best", frameon=False, fontsize=8)
     for axis in axes.flat:
         axis.set_xlabel("order")
         axis.xaxis.get_major_locator().set_params(integer=True)
@@ -121,7 +121,7 @@ def _performance_figure(record: Record) -> Figure:
             row[1].errorbar(orders, losses.mean(axis=1), losses.std(axis=1) / root, **style)
         row[0].set_ylabel("error rate")
         row[1].set_ylabel("average minus log probability")
-        row[1].legend(frameon=False, fontsize=8)
+        row[1].legend(loc="best", frameon=False, fontsize=8)
         for axis in row:
             axis.set_xlabel("order")
             axis.xaxis.get_major_locator().set_params(integer=True)

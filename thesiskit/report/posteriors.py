@@ -568,7 +568,7 @@ def _relevance_figure(record: Record, estimates: list[Relevance], about: str) ->
     rank_label = f"{typical.unit}s, by rank"
     rank_axis.set(xlabel=rank_label, ylabel="probability relevant", ylim=(-0.03, 1.03))
     if has_legend:
-        pi_axis.legend(frameon=False, fontsize=8)
+        pi_axis.legend(loc="best", frameon=False, fontsize=8)
     first = often[np.lexsort((often, -typical.probability[often]))][:NAMED]
     names = [drawn_words(name, 22) for name in feature_names(record, typical.features[first])]
     heights = -np.arange(len(first))

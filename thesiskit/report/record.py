@@ -24,8 +24,8 @@ import pandas as pd
 from thesiskit.defaults import RESIDUAL
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
+from thesiskit.models.folds import summarise_losses
 from thesiskit.models.peers import NONE, OURS, Method, from_columns
-from thesiskit.models.temperature import summarise_losses
 from thesiskit.registry import Candidates, candidates_of
 from thesiskit.report import metrics
 from thesiskit.report.layout import kept_words, read_yaml, size_words

@@ -75,7 +75,7 @@ def _reduction_figure(record: Record) -> Figure:
         for axis in row:
             axis.set_title(sweep.fixed, fontsize=10)
             axis.set(xticks=sweep.x, xlabel=f"{sweep.letter}, {WORDS[sweep.varied]}")
-    axes[0, 0].legend(frameon=False)
+    axes[0, 0].legend(loc="best", frameon=False)
     cases, sets = record.config["reduction"]["cases"], len(record.reduction["groups"])
     bars = ", bars from least to most where they are longer than the marks"
     caption = (

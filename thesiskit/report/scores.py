@@ -584,7 +584,7 @@ def _error_rates(record: Record) -> list[Figure]:
         axes[0, 0].set_ylim(bottom=0)
         for axis in axes[:, 0]:
             axis.set_ylabel("error rate")
-        axes[0, 1].legend(frameon=False)
+        axes[0, 1].legend(loc="best", frameon=False)
         return figure
 
     caption = (
@@ -612,7 +612,7 @@ def _losses(record: Record) -> list[Figure]:
             names = axes[0, 0].get_legend_handles_labels()
             figure.legend(*names, loc="outside upper center", ncols=2, frameon=False)
         else:
-            axes[0, 0].legend(frameon=False)
+            axes[0, 0].legend(loc="best", frameon=False)
         return figure
 
     title = f"Performance by number of {record.unit}s"

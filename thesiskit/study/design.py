@@ -24,6 +24,7 @@ from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.defaults import NO_TRANSFORM, RESIDUAL
 from thesiskit.errors import DataError, pluralise, quoted, shorten
 from thesiskit.models.base import OWN
+from thesiskit.models.folds import independent_cases, numbered, together
 from thesiskit.models.packed import (
     PackedFeatures,
     Transform,
@@ -42,7 +43,7 @@ from thesiskit.models.selection import (
     is_binary,
     weakest_features,
 )
-from thesiskit.models.temperature import independent_cases, numbered, together, too_few
+from thesiskit.models.temperature import too_few
 from thesiskit.study.cells import generator
 
 KEY = "selection.screened"

@@ -93,8 +93,10 @@ class Experiment:
     def needs(self) -> Needs:
         """Return what the experiment needs, whatever of it is done."""
         work, graph = self._work, self.graph
-        needs, cells = work.needs(graph.size), len(graph.block(0).cells())
-        return needs.of_all(cells * len(graph.blocks), graph.divisions, graph.size)
+        # counted, not listed: there may be too many
+        cells = sum(1 + sum(1 + n for n in work.arms(stage).values()) for stage in self.stages)
+        needs = work.needs(graph.size)
+        return needs.of_all(cells * graph.blocks.stop, graph.divisions, graph.size)
 
     def check_needs(self, *, yes: bool) -> None:
         """Raise UserError where the experiment needs much and the user did not say --yes.

@@ -27,9 +27,9 @@ from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
+from thesiskit.models.folds import numbered, summarise_losses, together
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared
 from thesiskit.models.peers import NONE, Method, Task
-from thesiskit.models.temperature import numbered, summarise_losses, together
 from thesiskit.study.cells import Cell, CellBlock, Needs, Unfinished, Work, generator
 from thesiskit.study.design import excess_log_loss
 

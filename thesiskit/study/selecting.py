@@ -43,6 +43,7 @@ from thesiskit.models.base import (
     pack_relevance,
 )
 from thesiskit.models.chains import marked
+from thesiskit.models.folds import summarise_losses
 from thesiskit.models.packed import read_columns
 from thesiskit.models.peers import BITS, FEATURES, NONE, PEERS, REALS, Method, Task, as_columns
 from thesiskit.models.pipeline import Fitted
@@ -53,7 +54,7 @@ from thesiskit.models.selection import (
     Selection,
     count_features,
 )
-from thesiskit.models.temperature import DRAWS, SEED, Temperature, summarise_losses
+from thesiskit.models.temperature import DRAWS, SEED, Temperature
 from thesiskit.study.cells import Cell, CellBlock, Needs, Unfinished, Work, generator
 from thesiskit.study.design import (
     PAIRS,

@@ -11,13 +11,9 @@ from thesiskit.errors import ConfigError, DataError
 from thesiskit.estimators import NormalClassifier, PoolClassifier
 from thesiskit.files import Results
 from thesiskit.models import peers
+from thesiskit.models.folds import numbered, stratified
 from thesiskit.models.peers import REALS, Task
-from thesiskit.models.temperature import (
-    imitated_bits,
-    imitated_reals,
-    numbered,
-    stratified,
-)
+from thesiskit.models.temperature import imitated_bits, imitated_reals
 from thesiskit.report import metrics
 from thesiskit.study.experiment import Experiment
 
