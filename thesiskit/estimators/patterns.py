@@ -178,7 +178,9 @@ class PatternClassifier(ClassifierMixin, PatternModel):
 
         split_draws : how often each draw of a group's coefficient is split at random between the
             patterns that a case has and those that it does not have.  No prediction depends on
-            the other cases in the same call.
+            the other cases in the same call.  The splits add a standard error of at most
+            0.5 / sqrt(draws split_draws) to a probability, such as .005 with 1,000 draws of the
+            chains; more splits make it smaller.
         """
         check_is_fitted(self)
         codes = self._codes(X)
