@@ -367,6 +367,7 @@ def test_the_old_name_of_groups_of_features_is_read(write):
         ("null", "data.source=signals", "data.source: signals was removed. Fix: use inter"),
         ("null", "data.source=normal", "data.source: normal was removed. Fix: write the samples"),
         ("null", "selection.screened={of: 9, keep: 9}", "keep was removed. Fix: give `of`, or"),
+        ("null", "selection.screened={keep: 9}", "keep was removed. Fix: give `of`, or"),
         ("hmm", "model.engine=gp", "model.engine was removed. Fix: leave it out; the sampler is"),
         ("hmm", "report.parts=[pattern-explorer]", "pattern-explorer was removed. Fix: leave it"),
     ],

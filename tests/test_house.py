@@ -16,11 +16,11 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 38_000,
-    "files": 92,
-    "functions of at most 3 lines": 810,
-    "vague names": 500,
-    "Any": 420,
+    "lines": 37_900,
+    "files": 93,
+    "functions of at most 3 lines": 820,
+    "vague names": 480,
+    "Any": 390,
     "fmt: skip": 50,
     "class names that stand for several": 0,
     "isinstance": 120,
@@ -29,7 +29,7 @@ MOST = {
     "most arguments": 10,
     "most arguments of a kernel function": 11,
     "files that name class_prior": 6,
-    "files that name screened": 14,
+    "files that name screened": 13,
     "files that name alpha_points": 7,
 }
 # each capability with the most lines that it may have, and its files below thesiskit/
@@ -37,17 +37,17 @@ LEDGER = """
 chapter 2: naive Bayes and mixtures: 3650
     models/naive_bayes models/mixture models/mixture_tables models/integrals datasets/synthetic
     datasets/published report/divisions study/without_data
-selection, its designs and stages: 2810
+selection, its designs and stages: 2820
     models/selection models/packed models/pipeline study/design study/selecting
-chapter 3: patterns, logistic models: 6570
+chapter 3: patterns, logistic models: 6370
     models/patterns models/logistic models/splitting models/chains datasets/sequences
     datasets/features study/patterns report/chains report/orders report/reduction
 normal model, transformations: 1360
     models/normal
 pool: 560
     models/pool
-temperature: 340
-    models/temperature
+temperature, folds: 350
+    models/temperature models/folds
 likeness, predict and export: 1660
     models/likeness fitted/__init__ fitted/arms fitted/file fitted/inputs study/all_cases
 methods, third-party methods: 980
@@ -66,7 +66,7 @@ config, commands, contract of models: 4060
     config blocks defaults errors registry yamlfile models/base models/__init__ cli/__init__
     cli/console cli/data __init__ __main__ _kernels/__init__ datasets/source datasets/__init__
     study/__init__
-engine: cells, workers, files: 1880
+engine: cells, workers, files: 1890
     study/cells study/experiment study/workers study/preload files
 Slurm: 750
     study/slurm study/batch cli/batch
@@ -74,7 +74,7 @@ readers of tables: 1600
     datasets/reading datasets/tables
 init and check: 1660
     start datasets/checking
-estimators: 1630
+estimators: 1640
     estimators/__init__ estimators/inputs estimators/patterns estimators/selecting
 """
 ROWS = re.findall(r"^(\S.*): (\d+)\n((?: .*\n)+)", LEDGER, re.MULTILINE)

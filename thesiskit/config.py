@@ -155,6 +155,7 @@ REMOVED = {
     "model.peers: pairwise-ridge": "use ridge",
     **{f"model.peers: {name}": "use n-gram" for name in ("vlmc", "ppm", "context-tree")},
 }
+MISSING = "is required; add it"
 
 
 # ---- the blocks ----
@@ -910,7 +911,12 @@ def _explained(error: ValidationError, places: Places) -> list[str]:
             telling = 2 if isinstance(value, str) else 0
         if dotted not in messages or telling > messages[dotted][0]:
             messages[dotted] = (telling, f"{places.of(dotted)}: {text}")
-    return [text for _, text in messages.values()]
+    blocks = {key.rpartition(".")[0] for key in messages if _removed(key)}
+    return [  # a removed key may have stood in for one that is required
+        text
+        for key, (_, text) in messages.items()
+        if not (text.endswith(MISSING) and key.rpartition(".")[0] in blocks)
+    ]
 
 
 def _locate(location: tuple, unknown: bool) -> tuple[tuple, type[BaseModel]]:
@@ -968,7 +974,7 @@ def message_for(problem: Any, dotted: str, block: type[BaseModel]) -> str:
     sentences = {
         "too_short": f"needs at least {bound} entries",
         "too_long": f"needs {bound} entries, got {context.get('actual_length', 'another number')}",
-        "missing": "is required; add it",
+        "missing": MISSING,
         "greater_than": f"must be greater than {bound}, got {got}",
         "greater_than_equal": f"must be at least {bound}, got {got}",
         "less_than_equal": f"must be at most {bound}, got {got}",

@@ -178,7 +178,8 @@ class PatternClassifier(ClassifierMixin, PatternModel):
 
         split_draws : how often each draw of a group's coefficient is split at random between the
             patterns that a case has and those that it does not have.  No prediction depends on
-            the other cases in the same call.
+            the other cases in the same call.  The standard error of a probability by splits is
+            at most 0.5 / sqrt(draws split_draws): .005 for 1,000 draws of the chains.
         """
         check_is_fitted(self)
         codes = self._codes(X)

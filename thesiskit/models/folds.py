@@ -73,12 +73,13 @@ def column_means(table: np.ndarray) -> np.ndarray:
 class LossSummary(NamedTuple):
     """The mean of independent excess log losses, its standard error, and the sum of signed ranks.
 
-    The sum is divided by its standard deviation where losses are as often above 0 as below.
+    The sum is divided by its standard deviation where losses are as often above 0 as below.  Each
+    is a number, or an array (splits, A) with a number for each split and method.
     """
 
-    mean: float
-    error: float
-    signed_rank: float
+    mean: np.ndarray
+    error: np.ndarray
+    signed_rank: np.ndarray
 
 
 def summarise_losses(parts: Sequence[np.ndarray]) -> LossSummary:

@@ -32,7 +32,7 @@ from thesiskit.study.selecting import (
     unpack_selections,
 )
 
-FEW, PART = 20_000, 2048  # features of which pairs are screened in seconds, and of a forecast
+FEW, PART = 20_000, 2048  # features of which pairs are counted in seconds, and of a forecast
 MOST_PAIRS = 10  # of features whose cells are counted
 
 

@@ -27,7 +27,6 @@ from thesiskit.report.stages import FITTED_TO, listed
 
 LINES: tuple[str | tuple, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
 STYLES: dict[str, str | tuple] = {"complete": "-", "corrected": "--", "uncorrected": ":"}
-OF: tuple[str | tuple, ...] = ("--", (0, (3, 1, 1, 1)), "-.", (0, (5, 1)))  # by number pre-filtered
 NEGLIGIBLE = 1e-3  # of the highest point
 NAMED = 10  # features of the figure
 Row = dict[str, object]

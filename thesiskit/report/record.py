@@ -24,7 +24,7 @@ import pandas as pd
 from thesiskit.defaults import RESIDUAL
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
-from thesiskit.models.folds import summarise_losses
+from thesiskit.models.folds import LossSummary, summarise_losses
 from thesiskit.models.peers import NONE, OURS, Method, from_columns
 from thesiskit.registry import Candidates, candidates_of
 from thesiskit.report import metrics
@@ -393,9 +393,12 @@ class Record:
         It is the `preferred` arm of each split.  None where nothing was chosen.
         """
         summaries = self.predictions.get("inner_losses") if self.scores else None
-        if summaries is None or np.isnan(summaries[..., 0]).all(axis=1).any():
+        if summaries is None:
+            return None
+        losses = LossSummary(*np.moveaxis(summaries, -1, 0))
+        if np.isnan(losses.mean).all(axis=1).any():
             return None  # a class has too few cases
-        rows = preferred(summaries)
+        rows = preferred(losses)
         by_arm = np.stack([*(score.probability for score in self.scores), self.tested.base])
         probability = by_arm[rows[self._trained], np.arange(len(self._trained))]
         return Score(self.tested, CHOSEN, probability), rows
@@ -413,9 +416,9 @@ class Record:
             return -1
         best = min(scores, key=lambda row: scores[row].amlp)
         excess = scores[best].loss - metrics.losses(self.tested.base, self.response)
-        mean, _, rank = summarise_losses([self.tested.independent(excess)])
+        summary = summarise_losses([self.tested.independent(excess)])
         clear = max(CLEAR, np.sqrt(2 * np.log(len(scores))))
-        return best if mean < 0 and rank < -clear else -1
+        return best if summary.mean < 0 and summary.signed_rank < -clear else -1
 
     @property
     def mean_losses(self) -> list[float]:
@@ -649,7 +652,7 @@ class Record:
         }
 
 
-def preferred(summaries: np.ndarray) -> np.ndarray:
+def preferred(losses: LossSummary) -> np.ndarray:
     """Return the best method of each split, (splits,), -1 for the class frequencies.
 
     It is the method with the lowest log loss on left-out samples plus DOUBT standard errors, among
@@ -657,12 +660,10 @@ def preferred(summaries: np.ndarray) -> np.ndarray:
     samples with a very confident wrong prediction make the error of the mean large, but not that of
     ranks.
 
-    judged : (splits, A, 3) mean of the log losses less those of the class frequencies, its
-        standard error, and standardised sum of signed ranks.
+    losses : its fields are arrays (splits, A).
     """
-    mean, error, rank = np.moveaxis(summaries, -1, 0)
-    better = (mean < 0) & (rank < -CLEAR)
-    loss = np.where(better, mean + DOUBT * error, np.inf)
+    better = (losses.mean < 0) & (losses.signed_rank < -CLEAR)
+    loss = np.where(better, losses.mean + DOUBT * losses.error, np.inf)
     return np.where(better.any(axis=1), loss.argmin(axis=1), -1)
 
 

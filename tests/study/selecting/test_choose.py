@@ -13,6 +13,7 @@ from thesiskit.config import load_config
 from thesiskit.files import Results
 from thesiskit.models import normal
 from thesiskit.models.selection import select_by_f
+from thesiskit.models.temperature import LossSummary
 from thesiskit.study.design import each_pair, parts_of
 from thesiskit.study.experiment import Experiment
 
@@ -96,9 +97,9 @@ def test_what_is_chosen_is_predicted(tmp_path, table):
     X[:, :2] += 0.6 * y[:, None]
     record = made(tmp_path, X, y).record()
     score, chosen = record.choice
-    judged = record.predictions["inner_losses"]
-    better = (judged[..., 0] < 0) & (judged[..., 2] < -1)
-    loss = np.where(better, judged[..., 0] + 0.25 * judged[..., 1], np.inf)
+    losses = LossSummary(*np.moveaxis(record.predictions["inner_losses"], -1, 0))
+    better = (losses.mean < 0) & (losses.signed_rank < -1)
+    loss = np.where(better, losses.mean + 0.25 * losses.error, np.inf)
     least, clear = loss.argmin(axis=1), better.any(axis=1)
     assert (chosen == np.where(clear, least, -1)).all()
     assert set(clear) == {True, False}
