@@ -62,7 +62,7 @@ def expected(codes, y, k, order, threshold=None, disjoint=False, ld=None, seed=3
 CASES = {
     "one": {"n": 40, "p": 30, "order": 1, "k": 5},
     "pairs": {"n": 90, "p": 60, "order": 2, "k": 20},
-    "many pairs": {"n": 150, "p": 200, "order": 2, "k": 50, "values": (3,)},
+    "many pairs": {"n": 150, "p": 90, "order": 2, "k": 50, "values": (3,)},
     "ties": {"n": 14, "p": 25, "order": 2, "k": 30},
     "two values": {"n": 70, "p": 40, "order": 2, "k": 10, "values": (2,)},
     "many values": {"n": 200, "p": 12, "order": 2, "k": 10, "values": (2, 7, 16)},
@@ -71,7 +71,7 @@ CASES = {
     "threes": {"n": 70, "p": 17, "order": 3, "k": 30},
     "threes with ties": {"n": 12, "p": 14, "order": 3, "k": 100},
     "threes, missing": {"n": 50, "p": 14, "order": 3, "k": 40, "missing": 0.15},
-    "most cases": {"n": 100_000, "p": 9, "order": 2, "k": 9},
+    "most cases": {"n": 100_000, "p": 5, "order": 2, "k": 3},
     "words": {"n": 64, "p": 20, "order": 2, "k": 9},
 }
 
