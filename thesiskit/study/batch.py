@@ -236,12 +236,12 @@ def make(
 ) -> list[tuple[Cell, str]] | None:
     """Make what is not done of cells, and return what failed and why; None when stopped early."""
     experiment.results.prepare()
-    graph = experiment.graph
-    failures: list[tuple[Cell, str]] = []
+    graph, failures = experiment.graph, list[tuple[Cell, str]]()
     workers = Workers(graph, max(1, experiment.jobs))
     try:
-        for _ in ("the share", "what follows from cells that other jobs have made by now"):
-            results = workers.make(unfinished(graph, cells), stop)
+        # then what follows from cells of other jobs, until the last job leaves nothing
+        while to_make := unfinished(graph, cells):
+            results = workers.make(to_make, stop)
             failures += [(cell, reason) for cell, reason in results if reason]
             if stop:
                 return None
