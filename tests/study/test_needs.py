@@ -278,7 +278,7 @@ def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch
         assert "small needs 52 cells: say --yes if that is meant" in run(*command, *where, code=2)
     run("simulate", *where, "--yes")
     run("run", *where, "--yes")
-    assert "48 of 48 cells done" in run("batch", "status", *where, "--yes")
+    assert "52 of 52 cells done" in run("batch", "status", *where, "--yes")
     assert " --yes " in run("batch", "script", *where, "--yes")
     monkeypatch.setattr(cells, "CELLS_IN_MEMORY", 40)
     assert "at most 40 can be made" in run("run", *where, "--yes", code=2)
