@@ -12,8 +12,8 @@ from small import CHOSEN
 from thesiskit.config import load_config
 from thesiskit.files import Results
 from thesiskit.models import normal
+from thesiskit.models.folds import LossSummary
 from thesiskit.models.selection import select_by_f
-from thesiskit.models.temperature import LossSummary
 from thesiskit.study.design import each_pair, parts_of
 from thesiskit.study.experiment import Experiment
 
