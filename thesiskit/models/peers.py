@@ -466,8 +466,7 @@ class BernoulliNaiveBayes(FittedObject):
         model = make_pipeline(SelectKBest(f_classif, k=task.keep), BernoulliNB())
         if self.calibrated:
             model = CalibratedClassifierCV(model, cv=_folds(response, seed, task.groups))
-        gone = np.isnan(columns)
-        filling = 2 * np.where(gone, 0, columns).sum(axis=0) > (~gone).sum(axis=0)
+        filling = 2 * np.nansum(columns, axis=0) > (~np.isnan(columns)).sum(axis=0)
         return {"filling": filling, "model": model.fit(filled(columns, filling), response)}
 
     def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
