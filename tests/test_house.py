@@ -66,7 +66,7 @@ config, commands, contract of models: 4060
     config blocks defaults errors registry yamlfile models/base models/__init__ cli/__init__
     cli/console cli/data __init__ __main__ _kernels/__init__ datasets/source datasets/__init__
     study/__init__
-engine: cells, workers, files: 1890
+engine: cells, workers, files: 1900
     study/cells study/experiment study/workers study/preload files
 Slurm: 750
     study/slurm study/batch cli/batch

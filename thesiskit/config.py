@@ -155,7 +155,7 @@ REMOVED = {
     "model.peers: pairwise-ridge": "use ridge",
     **{f"model.peers: {name}": "use n-gram" for name in ("vlmc", "ppm", "context-tree")},
 }
-MISSING = "is required; add it"
+REQUIRED = "is required; add it"
 
 
 # ---- the blocks ----
@@ -915,7 +915,7 @@ def _explained(error: ValidationError, places: Places) -> list[str]:
     return [  # a removed key may have stood in for one that is required
         text
         for key, (_, text) in messages.items()
-        if not (text.endswith(MISSING) and key.rpartition(".")[0] in blocks)
+        if not (text.endswith(REQUIRED) and key.rpartition(".")[0] in blocks)
     ]
 
 
@@ -974,7 +974,7 @@ def message_for(problem: Any, dotted: str, block: type[BaseModel]) -> str:
     sentences = {
         "too_short": f"needs at least {bound} entries",
         "too_long": f"needs {bound} entries, got {context.get('actual_length', 'another number')}",
-        "missing": MISSING,
+        "missing": REQUIRED,
         "greater_than": f"must be greater than {bound}, got {got}",
         "greater_than_equal": f"must be at least {bound}, got {got}",
         "less_than_equal": f"must be at most {bound}, got {got}",

@@ -254,13 +254,20 @@ def write_arrays(path: Path, key: str, arrays: dict[str, np.ndarray]) -> None:
         np.savez(file, **record)
 
 
-def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
-    """Read the arrays of a file, or some of them."""
+def read_arrays(
+    path: Path, names: Collection[str] | None = None
+) -> tuple[dict[str, np.ndarray], str]:
+    """Return the arrays of a file, or those of `names`, of which none may be missing, and its key.
+
+    Raises ResultsError for a file that is missing, damaged, or of another version.
+    """
     try:
-        arrays = _checked_arrays(path, names)
+        arrays = _checked_arrays(path, None if names is None else {*names, "key"})
+        key = str(arrays.pop("key"))
+        del arrays["format"]
+        return {name: arrays[name] for name in names or arrays}, key
     except (OSError, *DAMAGES):
         raise ResultsError(damaged(path)) from None
-    return {name: values for name, values in arrays.items() if name not in ("format", "key")}
 
 
 def read_key(path: Path, *, thorough: bool = False) -> str | None:
@@ -343,11 +350,11 @@ def result_key(path: Path, *, thorough: bool = False) -> str | None:
 
 def read_result(path: Path, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
     """Read the arrays of a result, or some of those that are the same in every run."""
-    arrays = read_arrays(path, names)
+    arrays, key = read_arrays(path, names)
     if names is not None:
         return arrays
     record = path.with_suffix(".json")
-    times = (read_record(record, of=read_key(path) or "") or {}).get("times")
+    times = (read_record(record, of=key) or {}).get("times")
     if times is None:
         raise ResultsError(damaged(record))
     return arrays | {name: np.array(values, dtype=float) for name, values in times.items()}

@@ -117,6 +117,14 @@ def test_an_array_must_be_what_it_says(tmp_path):
         read_arrays(tmp_path / "a.npz")
 
 
+def test_an_array_that_is_not_there_is_damage(tmp_path):
+    write_arrays(tmp_path / "a.npz", "key", {"x": np.arange(3)})
+    arrays, key = read_arrays(tmp_path / "a.npz", ("x",))
+    assert (list(arrays), key) == (["x"], "key")
+    with pytest.raises(ResultsError, match="missing or damaged"):
+        read_arrays(tmp_path / "a.npz", ("x", "y"))
+
+
 def test_an_archive_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path):
     np.savez_compressed(tmp_path / "bomb.npz", x=np.zeros(2**26))
     with pytest.raises(ValueError, match=r"x.npy unpacks to \d+ times its size"):

@@ -18,7 +18,8 @@ from commands import ROOT, patched, wait_for
 from commands import run as invoke
 from small import KINDS, LOGISTIC, LONG, MIXTURE, NAIVE, content, make_with_needs, opened
 
-from thesiskit.files import now, read_record, write_record
+from thesiskit.errors import UserError
+from thesiskit.files import now, read_record, remove_result, write_record
 from thesiskit.study.batch import board, first_cells, part
 
 
@@ -479,6 +480,15 @@ def test_status_of_every_state(config, tmp_path):
     assert re.search(rf"^{cells[1].id} +predict +0 +2 uncorrected collapsed", text, re.MULTILINE)
     assert "    ValueError: no" in text
     assert len(re.findall("^[0-9a-f]{16} +predict ", text, re.MULTILINE)) == 5
+
+
+def test_nothing_is_deleted_before_all_can_be_made(config, tmp_path):
+    config.write_text(NAIVE)  # two blocks
+    invoke("run", config, "--results", tmp_path)
+    remove_result(tmp_path / "small/select/0001.npz")
+    with pytest.raises(UserError, match=r"select/0001\.npz is not there"):
+        opened(config, tmp_path).run("fit", watch=lambda cells, *_: cells, force=True)
+    assert (tmp_path / "small/fit/0000.npz").exists()
 
 
 def test_a_share_that_does_not_finish_says_so(config, tmp_path):

@@ -18,7 +18,7 @@ from small import KINDS, opened
 
 from thesiskit.config import ClusterBlock, load_config
 from thesiskit.errors import ConfigError, ThesiskitError, UserError
-from thesiskit.study.batch import Batch, first_cells, part
+from thesiskit.study.batch import Batch, first_cells, make, part
 from thesiskit.study.slurm import (
     Job,
     array_script,
@@ -29,6 +29,7 @@ from thesiskit.study.slurm import (
     ranges,
     sbatch,
 )
+from thesiskit.study.workers import Workers
 
 CONFIG = """\
 experiment: clustered
@@ -509,3 +510,30 @@ def test_last_lines_of_a_log(tmp_path):
     assert log_end(log, 2) == ["b", "c"]
     log.write_bytes(b"x" * 10**6 + b"\nKilled \xff\n")
     assert log_end(log, 1) == ["Killed \ufffd"]
+
+
+def test_jobs_that_end_together_leave_nothing(tmp_path, monkeypatch):
+    """A job makes one arm with a chain of another job while a third makes another arm."""
+    path = tmp_path / "c.yaml"
+    path.write_text(KINDS["logistic"])
+    graph = opened(path, tmp_path / "r").graph
+    first, second = [cell for cell in first_cells(graph) if cell.chain == 1][:2]
+    starts = [graph.block(0).cell("fit", cell.arm, 0) for cell in (first, second)]
+
+    def run_job(*cells):
+        assert make(opened(path, tmp_path / "r"), cells, []) == []
+
+    usual, others = Workers.make, [[starts[0]], [second]]  # the jobs that begin and end meanwhile
+
+    def make_after_another(workers, cells, stop=None):
+        if others:
+            monkeypatch.setattr(Workers, "make", usual)
+            run_job(*others.pop(0))
+            monkeypatch.setattr(Workers, "make", make_after_another)
+        yield from usual(workers, cells, stop)
+
+    run_job(*(cell for cell in first_cells(graph) if cell.arm not in (first.arm, second.arm)))
+    monkeypatch.setattr(Workers, "make", make_after_another)
+    run_job(first, starts[1])
+    assert not others
+    assert all(graph.done(graph.block(0).cell(stage)) for stage in graph.work.stages)

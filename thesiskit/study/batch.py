@@ -245,7 +245,7 @@ def make(
             failures += [(cell, reason) for cell, reason in results if reason]
             if stop:
                 return None
-            if failures:
+            if not all(map(graph.done, to_make)):  # one failed, or its process was told to stop
                 break
     finally:
         workers.close()

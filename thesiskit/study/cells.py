@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ from thesiskit.files import (
     code_digest,
     now,
     read_arrays,
-    read_key,
     read_record,
     read_result,
     remove,
@@ -206,8 +205,8 @@ class Unfinished:
         self.path, self.key = path, f"unfinished {key}"
         arrays: Arrays = {}
         with suppress(ResultsError):  # damaged, or another version's: begin anew
-            if read_key(path, thorough=True) == self.key:
-                arrays = read_arrays(path)
+            stored, stored_key = read_arrays(path)
+            arrays = stored if stored_key == self.key else {}
         self.started = self.written = self.told = time.monotonic()
         self.started -= float(arrays.pop("spent", 0.0))
         parts: dict[str, Arrays] = {}
@@ -302,14 +301,9 @@ class Needs:
 
     def of_all(self, cells: int, divisions: int, size: int) -> "Needs":
         """Return the needs of an experiment of `cells` and `divisions` from those of a block."""
-        return Needs(
-            cells,
-            self.fits * divisions // size,
-            self.iterations * divisions // size,
-            self.disk * divisions / size,
-            self.memory,
-            self.screening * divisions / size,
-        )
+        whole = {name: getattr(self, name) * divisions // size for name in ("fits", "iterations")}
+        real = {name: getattr(self, name) * divisions / size for name in ("disk", "screening")}
+        return replace(self, cells=cells, **whole, **real)
 
     def check(self, name: str, *, yes: bool) -> None:
         """Raise UserError where an experiment needs much and the user did not say --yes."""

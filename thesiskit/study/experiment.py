@@ -145,12 +145,14 @@ class Experiment:
             self.write_rows(stage, again=False)
             return 0
         started = time.perf_counter()
+        numbers = {cell.block for cell in cells}
+        to_make = blocks if force else [block for block in blocks if block.number in numbers]
         with self.results.alone():
-            for block in blocks:
+            for block in to_make:
                 for before in self.stages[: self.stages.index(stage)]:
                     block.require(block.cell(before))
-                if force:
-                    block.delete_outputs(stage)
+            for block in blocks if force else ():  # once nothing can be refused
+                block.delete_outputs(stage)
             cells = self._missing(stage) if force else cells
             self._make(stage, cells, watch)
             self.write_rows(stage, again=True)
