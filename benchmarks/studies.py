@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from centroids import NearestCentroids
 from scipy import optimize, special
 from sklearn.model_selection import StratifiedKFold
 
@@ -29,6 +30,7 @@ from thesiskit.estimators import (
 from thesiskit.models import peers
 from thesiskit.models.selection import select_by_f, select_features
 
+peers.PEERS["nearest-centroids"] = NearestCentroids()
 BITS = ("bernoulli-nb", "bernoulli-nb-calibrated")
 REALS = ("gaussian-nb", "nearest-centroids", "lasso", "random-forest")
 

@@ -10,7 +10,7 @@ from commands import ROOT
 
 PACKAGE = ROOT / "thesiskit"
 # who may import whom; LEAVES are open to all, and import nothing of ours
-LEAVES = {"registry", "errors", "files", "blocks", "defaults"}
+LEAVES = {"registry", "errors", "files", "frame", "blocks", "defaults"}
 FOR_REPORTS = ("folds", "patterns", "peers")  # modules of models
 ALLOWED = {
     "cli": {
@@ -32,6 +32,7 @@ ALLOWED = {
     "errors": set(),
     "registry": {"errors"},
     "files": {"errors", "__version__"},
+    "frame": {"defaults", "errors"},
     "estimators": {"estimators", "models", "pairs"},
     "study": {"config", "models", "datasets", "report", "fitted", "study"},
     "fitted": {"fitted", "models", "datasets", "__version__"},

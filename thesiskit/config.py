@@ -87,14 +87,15 @@ SBATCH_OURS += "signal wrap"
 LEAVE_OUT = "leave it out"
 REMOVED_PARTS = (
     "board-losses board-predicted board-scores board-table ecdf-figure group-scores log-ratio "
-    "pattern-explorer rank-figure rank-table screened-figure screened-table signals-figure "
-    "signals-maps signals-table"
+    "pattern-explorer quadrature-table rank-figure rank-table screened-figure screened-table "
+    "signals-figure signals-maps signals-table"
 )
 MERGED_PARTS = {  # a table and its figure are one part
     "coefficients": ("coefficient-table", "coefficient-traces"),
     "diagnostics": ("diagnostics-table", "trace-figure"),
     "divisions": ("division-table", "division-figure"),
     "group-scatters": ("probability-scatter", "error-scatter", "performance-scatter"),
+    "model-table": ("peer-table",),
     "orders": ("order-table", "order-figure"),
     "pairs": ("pair-table", "pair-figure"),
     "parameters": ("parameter-table", "parameter-figure"),
@@ -151,6 +152,7 @@ REMOVED = {
         f"report.parts: {old}": f"use {new}" for new, names in MERGED_PARTS.items() for old in names
     },
     **dict.fromkeys(("model.methods: boost", "model.peers: boost"), "use random-forest"),
+    "model.methods: nearest-centroids": "use lasso or pool",
     "model.peers: pairwise-logistic-regression": "use logistic-regression",
     "model.peers: pairwise-ridge": "use ridge",
     **{f"model.peers: {name}": "use n-gram" for name in ("vlmc", "ppm", "context-tree")},

@@ -36,6 +36,8 @@ UNTIL_FIRST = 200  # iterations after which chains are first compared
 MOST_UNTIL_ESS = 1000.0  # as many draws are kept of all chains together
 
 MOST_VALUES = 255  # of a feature, or states of a sequence: a byte each
+MISSING = -1  # the code of a missing value: a pattern that fixes the feature is not expressed
+UNSEEN = -2  # the code of a value that no training sample has
 
 # ---- models of chapter 2 ----
 

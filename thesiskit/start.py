@@ -11,7 +11,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -21,15 +22,21 @@ import numpy as np
 from thesiskit import defaults
 from thesiskit.config import Config, load_config
 from thesiskit.datasets import reading, sequences, tables
-from thesiskit.datasets.checking import LEVEL, follows_order, grouping, likely_transform
-from thesiskit.datasets.features import MISSING_TEXTS
-from thesiskit.datasets.reading import REAL, Rows, Wanted, shown
-from thesiskit.datasets.source import Table
+from thesiskit.datasets.checking import LEVEL, follows_order, likely_transform, suspects
+from thesiskit.datasets.reading import Wanted, shown
 from thesiskit.errors import DataError, UserError, list_some, quoted, shorten
+from thesiskit.frame import (
+    DATE,
+    GROUPED,
+    INFINITY,
+    MOST_NAMED,
+    REAL,
+    Column,
+    Frame,
+    categories,
+)
 from thesiskit.registry import all_candidates, candidates_of
 
-SHEETS = (".xlsx", ".xls", ".ods")
-MARKUP = (b"<!doctype", b"<html", b"<table", b"<?xml")
 PATTERNS, NAIVE, NORMAL = "patterns", "naive-bayes", "normal"  # models
 ABOUT = {  # what features are, by model
     PATTERNS: "discrete features",
@@ -44,12 +51,11 @@ UNFIT = {  # why a column is left out, where the model takes discrete features, 
 # columns of a table
 FEW_VALUES = 10  # a whole number with more is a measurement
 LONGEST_ID = 200  # characters
+PROSE = 4  # words of a cell, on average
 MOST_CLASSES = 20  # whole numbers with more values are numbers to predict
 DAY = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")  # 20240131
-WHEN = re.compile(rf"(?:{reading.DATE.pattern})(?:[T ][0-9]{{1,2}}:[0-9]{{2}}.*)?")
-NUMBER = re.compile(
-    rf"{REAL.pattern}|{reading.GROUPED.pattern}|(?i:[+-]*(?:{'|'.join(reading.INFINITE)}))"
-)
+WHEN = re.compile(rf"(?:{DATE.pattern})(?:[T ][0-9]{{1,2}}:[0-9]{{2}}.*)?")
+NUMBER = re.compile(rf"{REAL.pattern}|{GROUPED.pattern}|{INFINITY.pattern}")
 WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+")
 # names of responses, the surest first; the last word of a longer name counts too
 RESPONSES = (
@@ -75,13 +81,10 @@ NEGATIVE = (
 )  # fmt: skip
 INITIALS = ("yn", "tf", "tn", "mb", "pn")  # the first is class 1: yes and no, tumour and normal
 
-MOST_CELLS = 4_000_000  # that are looked at; of larger tables, all cases in some columns
-LEAST_CASES = 200
 MOST_FLAT = 500  # columns of one number that a config names, to leave them out
-FOLLOWED = 50  # columns of a large table of which all cases are looked at, from either end
 MOST_PATTERNED = 30  # features: of more numbers, pairs are too many
 TURNED = "each line a feature, each column a case"
-LOOKED_AT = 1 << 22  # values of features in arrays
+RAW = ["FID", "IID", "PAT", "MAT", "SEX", "PHENOTYPE"]  # first columns of plink --recode A
 Keys = dict[str, tuple[Any, str]]  # of the block `data`: the value of each, and why it has this one
 # a decimal comma, not one between thousands; a decimal point; both marks, as in 1.234,5
 COMMA = re.compile(r"[+-]?([0-9]*,([0-9]{1,2}|[0-9]{4,})|(0|[0-9]{4,}),[0-9]+)([eE][+-]?[0-9]+)?")
@@ -100,11 +103,13 @@ PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 RESERVED = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
 SELECTED = "selected-features"
 MOST_FOLDS = 10
+LEAST_OF_CLASS, LEAST_SHARE = 20, 0.1  # samples of a class that is not rare, and of all samples
 LEAST_TEMPERED = 3  # cases of each class, of which most are in a training set
 SIZES = (10, 100)  # of selections
 MANY_FEATURES = 100  # up to so many, all are kept too
 WIDE = 1000  # values of all features, above which fits take long
 PAIRS = 20_000  # of values of two features, up to which their patterns are listed
+LEAK = " # tells the response alone: to be left out if it is known only after it"
 LISTED = 20  # columns to ignore, of which each has a line of its own
 CLASS_PARTS = ["classifier-table", "differences-table", "reliability"]
 CHAIN_PARTS = ["reached-table", "chain-table"]
@@ -131,6 +136,7 @@ class FileGuess:
     classes: int = 2
     continuous: bool = False  # whether responses are real numbers
     real: bool = False  # whether features are, of the family `table`
+    leaks: Sequence[str] = ()  # features that tell the response alone
 
 
 @dataclass(frozen=True)
@@ -159,7 +165,7 @@ def draft_config(path: Path, hints: Hints, folder: Path) -> tuple[str, list[str]
 
     Findings are those of a check of the table, a line each, and so are guesses and remarks.
 
-    asked : what the user says.
+    hints : what the user says.
     folder : where the config will be saved, from which its path is written.
 
     Raises DataError also where no model takes what the file holds.
@@ -167,10 +173,14 @@ def draft_config(path: Path, hints: Hints, folder: Path) -> tuple[str, list[str]
     guess = inspect_file(path, hints)
     # what the reader of the table refuses or remarks is said now, not when the config is run
     text, config, cases = _read_draft(path, guess, folder)
-    if hasattr(config.data, "case_groups") and "orientation" not in guess.data:
-        names = grouping(cases[0])
-        if names and (path.suffix.lower() in (".parquet", ".bed") or reading.text_suffix(path)):
-            guess = with_case_groups(guess, names[0], cases[0])
+    if guess.family != "sequences":
+        groups, leaks = suspects(cases[0])
+        if hasattr(config.data, "ignore"):
+            columns = [name for name in leaks if "=" not in name]  # not a word of one
+            guess = replace(guess, leaks=columns)
+        if groups and hasattr(config.data, "case_groups") and "orientation" not in guess.data:
+            guess = with_case_groups(guess, groups[0], cases[0])
+        if groups or leaks:
             text, config, cases = _read_draft(path, guess, folder)
     form, reason = likely_transform(cases[0]) if guess.real else ("", "")
     if form:
@@ -179,7 +189,7 @@ def draft_config(path: Path, hints: Hints, folder: Path) -> tuple[str, list[str]
         guess = replace(guess, data=data, notes=[*guess.notes, note])
         text, config, cases = _read_draft(path, guess, folder)
     notes = [*guess.notes, *_left_out(guess), *(note for table in cases for note in table.notes)]
-    notes += _small(guess, cases[0].classes, cases[0].response)
+    notes += _class_sizes(guess, cases[0].classes, cases[0].response)
     return text, config.check_tables(cases), notes
 
 
@@ -215,7 +225,7 @@ def with_case_groups(guess: FileGuess, name: str, table: Any) -> FileGuess:
     else:  # of a column of numbers
         groups = table.inputs[:, table.columns.index(name)].astype(str)
     codes = np.zeros(len(groups)) if guess.continuous else table.response
-    smallest = min(len({*groups[codes == k]} - {""}) for k in set(codes.tolist()))
+    smallest = min(len({*groups[codes == k]} - {"", "nan"}) for k in set(codes.tolist()))
     if smallest < 2:
         return guess
     data, ignored = dict(guess.data), dict(guess.data.get("ignore", ([], ""))[0])
@@ -226,7 +236,8 @@ def with_case_groups(guess: FileGuess, name: str, table: Any) -> FileGuess:
     description = f"{len({*groups} - {'', 'nan'}):,} groups of cases, such as patients"
     data["case_groups"] = (name, f"{description}: each is in one fold")
     note = f"{quoted(name)} has {description}: each stays in one fold (case_groups)"
-    width = max(1, guess.width - len({*table.features_of(name)} & {*table.columns}))
+    features = table.encoder.features_of(name) if table.family == "table" else [name]
+    width = max(1, guess.width - len({*features} & {*table.columns}))
     guess = replace(guess, data=data, notes=[*guess.notes, note])
     return replace(guess, smallest=smallest, width=width)
 
@@ -235,52 +246,58 @@ def _left_out(guess: FileGuess) -> list[str]:
     """Say which columns are left out, by the reason."""
     lines = []
     for reason, names in _by_reason(guess.data.get("ignore", ([], ""))[0]).items():
-        columns = list_some([quoted(name, 30) for name in names], reading.MOST_NAMED)
+        columns = list_some([quoted(name, 30) for name in names], MOST_NAMED)
         lines.append(f"left out: {columns} ({reason})")
     return lines
 
 
-def _small(guess: FileGuess, names: Sequence[str], y: np.ndarray) -> list[str]:
-    """Say what a class of few cases, or groups of cases, left out of the config."""
-    if guess.continuous or guess.family == "sequences" or guess.smallest >= defaults.LEAST_CHOSEN:
+def _class_sizes(guess: FileGuess, names: Sequence[str], y: np.ndarray) -> list[str]:
+    """Say which class is rare, and what few samples, or groups of samples, leave out."""
+    if guess.continuous:
         return []
-    rarest = names[int(np.bincount(y, minlength=len(names)).argmin())]
-    unit = "groups of cases" if "case_groups" in guess.data else "cases"
-    without = [f"{max(2, guess.smallest)} folds"]
-    if guess.family == "table":
-        without.append("no choice of an arm inside folds")
-        without += ["no temperatures"] if guess.real and guess.smallest < LEAST_TEMPERED else []
-    few_of = f"class {quoted(rarest, 30)} has {guess.smallest} {unit} only"
-    return [f"{few_of}, so that there are {', '.join(without)}"]
+    counts = np.bincount(y, minlength=len(names))
+    rarest, n_rarest = quoted(names[int(counts.argmin())], 30), int(counts.min())
+    notes = []
+    if n_rarest < LEAST_SHARE * len(y):
+        notes.append(
+            f"class {rarest} is rare, {n_rarest:,} of {len(y):,} samples: look at the log loss and "
+            "the AUC, as always predicting the other classes makes few errors"
+        )
+    elif n_rarest < LEAST_OF_CLASS:
+        notes.append(f"class {rarest} has {n_rarest} samples: its error rates are uncertain")
+    if guess.family != "sequences" and guess.smallest < defaults.LEAST_CHOSEN:
+        unit = "groups of cases" if "case_groups" in guess.data else "cases"
+        without = [f"{max(2, guess.smallest)} folds"]
+        if guess.family == "table":
+            without.append("no choice of an arm inside folds")
+            few = guess.real and guess.smallest < LEAST_TEMPERED
+            without += ["no temperatures"] if few else []
+        few_of = f"class {rarest} has {guess.smallest} {unit} only"
+        notes.append(f"{few_of}, so that there are {', '.join(without)}")
+    return notes
 
 
 def inspect_file(path: Path, hints: Hints) -> FileGuess:
     """Return what a file holds."""
     suffix, file_name, response = path.suffix.lower(), shown(path), hints.response
-    with reading.opened(path) as file:
-        start = file.read(512).lstrip()
-    arrays = {".h5ad": _inspect_h5ad}
-    arrays |= {end: resolve_name(f) for kind in all_candidates() for end, f in kind.files.items()}
+    reading.opened(path).close()
+    others = {end: resolve_name(f) for kind in all_candidates() for end, f in kind.files.items()}
     fasta, of_text = sequences.is_fasta(path), bool(hints.numbers or hints.missing)
-    if of_text and (suffix in arrays or fasta):
+    if of_text and (suffix in (*others, ".h5ad") or fasta):
         raise DataError(
             f"{file_name}: --missing, --decimal and --thousands are for text tables and Parquet; "
             "leave them out"
         )
-    if suffix in arrays:
-        return arrays[suffix](path, response)
-    if suffix == ".parquet":
+    if suffix in others:
+        return others[suffix](path, response)
+    if suffix in (".parquet", ".h5ad"):
         return _inspect_table(path, hints)
     kinds = ", ".join((*tables.KINDS, *sequences.FASTA[:2]))
-    is_json = start[:1] in (b"{", b"[") and (suffix in (".json", ".jsonl") or start[-1:] in b"}],")
     fault = ""
-    if suffix in SHEETS or start.startswith(b"PK\x03\x04"):
-        fault = "a spreadsheet, or another packed file; save its sheet as .csv (in Excel: Save As, "
-        fault += "CSV UTF-8)"
-    elif is_json or start.lower().startswith(MARKUP):
-        fault = "it is not a table; save it as .csv"
-    elif suffix in tables.ARRAYS:
+    if suffix in tables.ARRAYS:
         fault = tables.REMOVED
+    elif suffix in tables.SPREADSHEETS:
+        fault = "an Excel file, or alike; save its sheet as .csv (in Excel: Save As, CSV UTF-8)"
     elif not (reading.text_suffix(path) or fasta):
         fault = f"cannot read {shorten(suffix) or 'a file without a suffix'}; use {kinds}; text "
         fault += "also packed as .gz"
@@ -294,53 +311,89 @@ def inspect_file(path: Path, hints: Hints) -> FileGuess:
 # ---- what a column seems to be ----
 
 
-class Column:
-    """The cells of a column, and what they seem to be.
+class ColumnGuess:
+    """What a column seems to be.
 
-    missing : texts that stand for a missing value, besides the usual ones.
+    n_values, n_present : how many distinct values there are, and rows with one.
+    kind : empty, constant, date, truth, whole, real or text.
     """
 
-    def __init__(self, name: str, cells: Sequence[str], missing: Sequence[str] = ()):
-        self.name, self.cells = name, len(cells)
-        self.counts = Counter(cells)  # of each value, without what stands for a missing one
-        held_none = reading.UNKNOWN.union(missing)
-        self.unknown = sorted(text for text in self.counts if text in held_none)
-        for text in self.unknown:
-            del self.counts[text]
-        values, n_present = len(self.counts), sum(self.counts.values())
-        numbers = {text: n for text, n in self.counts.items() if NUMBER.fullmatch(text)}
-        # empty, constant, date, truth, whole, real or text
-        self.kind = kind = _kind(self.counts, numbers, n_present)
+    def __init__(self, column: Column):
+        self.column, self.name, self.n_samples = column, column.name, len(column)
+        self._distinct, numbers = np.empty(0), dict[str, int]()
+        if column.texts is None:
+            known = column.values[~column.missing]
+            self._distinct = np.unique(known)
+            self.n_values, self.n_present = len(self._distinct), len(known)
+        else:
+            self.n_values, self.n_present = len(self.counts), self.counts.total()
+            numbers = {text: n for text, n in column.counts.items() if NUMBER.fullmatch(text)}
+        # all are numbers, whatever the kind
+        self.of_numbers = len(numbers) == len(column.counts)
+        self.kind = kind = self._kind(numbers)
         self.numeric = kind in ("truth", "whole", "real")  # numbers or truth values
-        self.of_numbers = len(numbers) == values  # whatever its kind
-        self.words = reading.categories(self.counts) if kind == "text" and not numbers else []
+        self.words = categories(column.counts) if kind == "text" and not numbers else []
         whole = self.numeric and (kind == "truth" or self.of_numbers)  # no words among numbers
         # text, of which most cells have words of their own
-        self.wordy = kind == "text" and values > max(FEW_VALUES, n_present // 2)
+        self.wordy = kind == "text" and self.n_values > max(FEW_VALUES, self.n_present // 2)
         # few values, as a discrete feature has
-        self.coarse = (
-            kind == "whole" and whole and values <= min(FEW_VALUES, max(2, n_present // 2))
-        )
+        few = self.n_values <= min(FEW_VALUES, max(2, self.n_present // 2))
+        self.coarse = kind == "whole" and whole and few
         if kind in ("text", "truth"):
             self.coarse = not self.wordy
-        self.measured = self.numeric and not self.coarse and values > 2  # too many to be codes
-        few_classes = 2 <= values <= min(MOST_CLASSES, max(2, n_present // 3))
+        self.measured = self.numeric and not self.coarse and self.n_values > 2  # no codes
+        few_classes = 2 <= self.n_values <= min(MOST_CLASSES, max(2, self.n_present // 3))
         self.class_like = few_classes and kind != "real" and (whole or kind == "text")
-        self.unique = values == self.cells > 2  # each case has a value of its own
-        words = _last_words(name)
-        is_id, nameless = not {*words}.isdisjoint(IDS), bool(reading.NAMELESS.fullmatch(name))
-        start = {"0": 0, "1": 1}.get(cells[0]) if cells else None
-        self.counter = (  # it numbers the cases
-            (name in reading.COUNTERS or nameless or is_id)
-            and self.unique
-            and start is not None
-            and all(cell == str(number) for number, cell in enumerate(cells, start=start))
+        unique = self.n_values == self.n_samples > 2  # each sample has a value of its own
+        is_id = not {*_last_words(self.name)}.isdisjoint(IDS)
+        nameless = bool(reading.NAMELESS.fullmatch(self.name))
+        row_names = self.name == reading.ROW_NAMES
+        self.counter = (  # it numbers the samples
+            unique
+            and (self.name in reading.COUNTERS or nameless or is_id)
+            and column.values[0] in (0, 1)
+            and bool((np.diff(column.values) == 1).all())
         )
-        self.names_cases = (  # as texts that all differ do, or numbers in a column called so
-            self.unique
-            and (kind == "text" or (nameless and kind != "date") or (kind == "whole" and is_id))
-            and all(len(cell) <= LONGEST_ID and cell.isprintable() for cell in self.counts)
+        self.names_samples = (  # as texts that all differ do, or numbers in a column called so
+            unique
+            and (
+                kind == "text"
+                or ((nameless or row_names) and kind != "date")
+                or (kind == "whole" and is_id)
+            )
+            and all(len(text) <= LONGEST_ID and text.isprintable() for text in column.counts)
         )
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """In how many rows each value is, as text, without missing ones."""
+        places, symbols = self.column.factorise()
+        times = np.bincount(places[places >= 0], minlength=len(symbols)).tolist()
+        return Counter(dict(zip(symbols, times, strict=True)))
+
+    def _kind(self, numbers: dict[str, int]) -> str:
+        """Return the kind; of texts, `numbers` says which of them are numbers, and how often."""
+        counts, distinct = self.column.counts, self._distinct
+        if not self.n_values:
+            return "empty"
+        if counts and all(WHEN.fullmatch(text) for text in counts):
+            return "date"
+        if self.n_values == 1:
+            return "constant"
+        texts = counts if self.column.texts is not None else map("{:.12g}".format, distinct)
+        if self.n_values > 2 and all(DAY.fullmatch(text) for text in texts):
+            return "date"
+        if self.column.is_truth:
+            return "truth"
+        if self.column.texts is None:
+            whole = np.isfinite(distinct).all() and (distinct == np.floor(distinct)).all()
+            return "whole" if whole else "real"
+        n_numbers = sum(numbers.values())
+        if n_numbers < self.n_present and 2 * n_numbers <= self.n_present:
+            return "text"
+        # a few words among numbers are mistakes, which the reader of the table will name
+        whole = all(REAL.fullmatch(text) and float(text).is_integer() for text in numbers)
+        return "whole" if whole else "real"
 
     @property
     def left_out(self) -> str:
@@ -351,36 +404,19 @@ class Column:
             return "dates" if self.kind == "date" else "no value at all"
         if self.counter:
             return "numbers the cases"
-        if self.names_cases or reading.NAMELESS.fullmatch(self.name):
+        if self.names_samples or reading.NAMELESS.fullmatch(self.name):
             return "names the cases"
+        if self.wordy and sum(map(len, map(str.split, self.counts))) >= PROSE * len(self.counts):
+            return "prose: in Python scikit-learn's CountVectorizer makes features of it"
         return "other words in most cases" if self.wordy else ""
 
     @property
     def value_counts(self) -> str:
         """Its values, with how many cases have each; the range of many numbers."""
-        if self.numeric and len(self.counts) > MOST_CLASSES:
-            numbers = [float(value) for value in self.counts if REAL.fullmatch(value)]
-            return f"{min(numbers):.4g} to {max(numbers):.4g}"
+        if self.numeric and self.n_values > MOST_CLASSES:
+            values = self.column.values
+            return f"{np.nanmin(values):.4g} to {np.nanmax(values):.4g}"
         return list_some([f"{value} ({n:,})" for value, n in self.counts.most_common()], 4)
-
-
-def _kind(counts: Counter, numbers: dict[str, int], n_present: int) -> str:
-    if not counts:
-        return "empty"
-    if all(WHEN.fullmatch(text) for text in counts):
-        return "date"
-    if len(counts) == 1:
-        return "constant"
-    if len(counts) > 2 and all(DAY.fullmatch(text) for text in counts):
-        return "date"
-    if all(text in reading.TRUE or text in reading.FALSE for text in counts):
-        return "truth"
-    number = sum(numbers.values())
-    if number < n_present and 2 * number <= n_present:
-        return "text"
-    # a few words among numbers are mistakes, which the reader of the table will name
-    whole = all(REAL.fullmatch(text) and float(text).is_integer() for text in numbers)
-    return "whole" if whole else "real"
 
 
 def _last_words(name: str) -> tuple[str, str]:
@@ -393,8 +429,8 @@ def _last_words(name: str) -> tuple[str, str]:
 
 
 def find_response(
-    columns: list[Column], column_name: str | None, file_name: str
-) -> tuple[Column, str]:
+    columns: list[ColumnGuess], column_name: str | None, file_name: str
+) -> tuple[ColumnGuess, str]:
     """Return the column of the response, and why it is this one."""
     if column_name is not None:
         reading.check_column(column_name, [column.name for column in columns], file_name)
@@ -405,7 +441,7 @@ def find_response(
             fits = column.kind != "empty" if whole_name else column.class_like
             if name == words[not whole_name] and fits:
                 return column, "by its name"
-    candidates = (column for column in columns if not (column.names_cases or column.counter))
+    candidates = (column for column in columns if not (column.names_samples or column.counter))
     free = [column for column in candidates if column.kind not in ("empty", "constant", "date")]
     if not free:
         raise DataError(
@@ -421,12 +457,12 @@ def find_response(
     return last, "the last column"
 
 
-def find_positive(response: Column) -> tuple[object, str]:
+def find_positive(response: ColumnGuess) -> tuple[object, str]:
     """Return the value that is class 1, and why; None where the values are 0 and 1."""
     values = list(response.counts)
     if response.kind == "truth":
         return None, "true is class 1"
-    if response.numeric:
+    if response.numeric and response.of_numbers:
         numbers = sorted({float(value) for value in values})
         if numbers == [0, 1]:
             return None, "1 is class 1"
@@ -448,19 +484,19 @@ def find_positive(response: Column) -> tuple[object, str]:
     return rarest, "the last by alphabet" if equal else "the rarer class"
 
 
-def _classes(response: Column, file_name: str) -> tuple[Keys, str]:
+def _classes(response: ColumnGuess, file_name: str) -> tuple[Keys, str]:
     """Return the key that names class 1, if one is needed, and what to say about the classes.
 
     Raises DataError for a class of more than two that has one case, which no model can test.
     """
-    if len(response.counts) > 2:
+    if response.n_values > 2:
         rare = [value for value, cases in response.counts.items() if cases == 1]
         if rare:
             raise DataError(
                 f"{file_name}: the response {quoted(response.name)} is {list_some(rare)} in one "
                 "case only; give two cases of each class at least, or leave such cases out"
             )
-        return {}, f"it has {len(response.counts)} classes"
+        return {}, f"it has {response.n_values} classes"
     value, reason = find_positive(response)
     if value is None:
         return {}, reason
@@ -468,28 +504,120 @@ def _classes(response: Column, file_name: str) -> tuple[Keys, str]:
     return {"positive": (value, reason)}, reason
 
 
-# ---- tables of columns: text between delimiters, and Parquet ----
+# ---- tables: text between delimiters, Parquet and AnnData ----
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A table, and what was found out about its form.
+
+    frame : features, and other columns but for those of `labels`.
+    labels : columns of which the response is one: `obs` of AnnData; else the frame.
+    form : keys of `data` that say how it is read.
+    marked : whether rows or other parts of the file say what is a feature, so that all are numbers.
+    """
+
+    frame: Frame
+    labels: Frame
+    form: Keys
+    notes: list[str]
+    marked: bool = False
+
+
+def _open(path: Path, hints: Hints) -> _Opened:
+    suffix = path.suffix.lower()
+    if suffix == ".h5ad":
+        features, obs, _ = reading.read_h5ad(path)
+        if not obs.columns:
+            raise DataError(f"{obs.where} has no columns; the response must be one of them")
+        return _Opened(features, obs, {}, [], marked=True)
+    if suffix == ".parquet":
+        frame, _ = reading.read_parquet(path, Wanted(None, missing=hints.missing))
+        return _Opened(frame, frame, hints.numbers, [])
+    return _open_text(path, hints)
+
+
+def _open_text(path: Path, hints: Hints) -> _Opened:
+    table, form, notes = reading.open_table(path, check_names=False), hints.numbers, list[str]()
+    wanted = Wanted(None, missing=hints.missing)
+    if not form:
+        frame = reading.read_table(table, wanted)
+        form, notes = _marks(table, frame)
+    if form:
+        wanted = replace(wanted, **{key: value for key, (value, _) in form.items()})
+        frame = reading.read_table(table, wanted)
+    if table.row_names or _names_columns(table.first, frame, wanted):
+        names = reading.name_columns(frame.names, shown(path))
+        if names != frame.names:
+            frame = frame.renamed(names)
+    else:
+        form["header"] = (False, "the first line is a case")
+        notes.append("the first line is a case, so that columns are called x1, x2, ...")
+        frame = reading.read_table(reading.open_table(path, header=False), wanted)
+        return _Opened(frame, frame, form, notes)
+    first, *others = frame.columns
+    turned = hints.response not in (None, *names) and hints.response in first.strings()
+    if len(others) > 2 and len(frame) > 1 and ColumnGuess(first).names_samples and not turned:
+        rows = {row for column in others for row in column.words}
+        turned = len(rows) == 1  # it holds classes, others numbers
+        if turned:
+            turned_frame, _ = reading.read_turned(path, wanted)
+            turned = ColumnGuess(turned_frame.columns[rows.pop()]).class_like
+    if turned:
+        frame, _ = reading.read_turned(path, wanted)
+        form["orientation"] = ("genes-in-rows", TURNED)
+        notes.append(f"features are in rows ({TURNED})")
+    return _Opened(frame, frame, form, notes, marked=turned)
+
+
+def _marks(table: reading.TextTable, frame: Frame) -> tuple[Keys, list[str]]:
+    """Return the keys that say how numbers are written, and a note where that was found."""
+    commas = [text for column in frame.columns for text in column.counts if "," in text]
+    example = next((text for text in commas if COMMA.fullmatch(text)), "")
+    if not example or any(
+        POINT.fullmatch(cell.strip()) for _, row in table.rows() for cell in row if "." in cell
+    ):
+        return {}, []
+    keys: Keys = {"decimal": (",", f"numbers such as {example}")}
+    large = next((text for text in commas if BOTH.fullmatch(text)), "")
+    if large:
+        keys["thousands"] = (".", f"numbers such as {large}")
+    return keys, [f"numbers have a decimal comma, such as {large or example}"]
+
+
+def _names_columns(first: list[str], frame: Frame, wanted: Wanted) -> bool:
+    """Whether the first line names the columns: it is no sample among others.
+
+    It is a sample if all of it are numbers, or if there are numbers in it and its words occur in
+    their columns again.
+    """
+    cells = reading.text_column("", first, wanted)
+    words = cells.words | {j: "" for j, cell in enumerate(first) if not cell.strip()}
+    if not words:
+        return False
+    if len(words) == len(first):
+        return True
+    return not all(frame.columns[j].counts[word] for j, word in words.items())
 
 
 def _inspect_table(path: Path, hints: Hints) -> FileGuess:
     """Return what a table holds; raise DataError where no model here takes it."""
-    file_name, response = shown(path), hints.response
-    read = _parquet_columns if path.suffix.lower() == ".parquet" else _text_columns
-    columns, form, rows, notes = read(path, hints)
-    in_rows = "orientation" in form
-    if response is None:
+    file_name, response, opened = shown(path), hints.response, _open(path, hints)
+    frame, form, notes = opened.frame, opened.form, opened.notes
+    raw = frame.names[: len(RAW)] == RAW
+    if raw and "-9" not in hints.missing:
+        return _inspect_table(path, replace(hints, missing=(*hints.missing, "-9")))
+    labels = [*map(ColumnGuess, opened.labels.columns)]
+    columns = labels if opened.labels is frame else [*map(ColumnGuess, frame.columns)]
+    if response is None and not opened.marked:
         _check_classes(columns, file_name)
-    y, reason = find_response(columns, response, file_name)
+    y, reason = find_response(labels, response, opened.labels.where)
     candidates = [column for column in columns if column is not y]
-    # texts name the cases before numbers do; the first line names turned cases
-    ids = [column for column in candidates if column.names_cases or column.counter]
-    ids.sort(key=lambda column: (column.counter, column.kind != "text"))
-    ids = [] if in_rows else ids[:1]
+    ids = [column for column in candidates if column.names_samples or column.counter]
+    ids.sort(key=lambda column: (column.counter, column.kind != "text"))  # texts before numbers
+    ids = [] if opened.marked else ids[:1]
     candidates = [column for column in candidates if column not in ids]
-    reasons = {column.name: column.left_out for column in candidates}
-    flat = [column.name for column in candidates if column.kind == "constant" and column.of_numbers]
-    if len(flat) > MOST_FLAT:  # they do no harm, and would fill the config
-        reasons |= dict.fromkeys(flat, "")
+    reasons = _reasons(candidates, all_flat=labels is columns)
     features = [column for column in candidates if not reasons[column.name]]
     _check_response(y, file_name)
     if not features:
@@ -497,8 +625,8 @@ def _inspect_table(path: Path, hints: Hints) -> FileGuess:
             f"{file_name}: no features besides the response {quoted(y.name)} ({reason}); "
             "choose another response with --response COLUMN, or add features"
         )
-    numbers = y.kind in ("whole", "real") and len(y.counts) > 2 and not y.class_like
-    model = _choose_model(y, features, numbers, in_rows, file_name)
+    numbers = y.kind in ("whole", "real") and y.n_values > 2 and not y.class_like
+    model = _choose_model(y, features, numbers, opened.marked, file_name)
     patterned = model == PATTERNS
     unfit = [
         column
@@ -510,8 +638,8 @@ def _inspect_table(path: Path, hints: Hints) -> FileGuess:
     features = [column for column in features if not reasons[column.name]]
     description = f"{reason}: {y.value_counts}"
     notes.append(f"the response is {quoted(y.name)}, {description}")
-    source = "table" if patterned else "file"
-    data: Keys = {"source": (source, ABOUT[model]), **form, "response": (y.name, description)}
+    source = ("table" if patterned else "file", ABOUT[model])
+    data: Keys = {"source": source, **form, "response": (y.name, description)}
     if not patterned:
         keys, reason = _classes(y, file_name)
         data, notes = data | keys, [*notes, reason]
@@ -520,34 +648,63 @@ def _inspect_table(path: Path, hints: Hints) -> FileGuess:
         notes.append(f"{quoted(column.name)} names the cases")
     if ignored:
         data["ignore"] = ([(column.name, reasons[column.name]) for column in ignored], "")
-    unknown = {text for column in features if column.numeric for text in column.unknown}
-    more = sorted(unknown.union(hints.missing) - set(MISSING_TEXTS))
-    if missing := [*MISSING_TEXTS, *more] if patterned and more else [*hints.missing]:
-        data["missing"] = (missing, "what stands for a missing value")
-    return FileGuess(
+    if hints.missing:
+        data["missing"] = ([*hints.missing], "what stands for a missing value")
+    guess = FileGuess(
         "features" if patterned else "table",
         data,
         notes,
-        cases=rows,
+        cases=y.n_present,
         width=sum(
-            1 if patterned or len(column.words) < 3 else len(column.words) for column in features
+            1 if patterned or len(column.words) < 3 else len(column.words)
+            for column in features
+            if not (raw and column.name in RAW)
         ),
-        values=max(len(column.counts) for column in features),
-        smallest=rows if numbers else min(y.counts.values()),
+        values=max(column.n_values for column in features),
+        smallest=y.n_present if numbers else min(y.counts.values()),
         response=y.name,
-        classes=len(y.counts),
+        classes=y.n_values,
         continuous=numbers,
         real=model == NORMAL,
     )
+    return _with_names_of_plink(guess, frame) if raw else guess
 
 
-def _check_classes(columns: list[Column], file_name: str) -> None:
+def _reasons(columns: list[ColumnGuess], *, all_flat: bool) -> dict[str, str]:
+    """Return why columns are no features, "" of those that are.
+
+    all_flat : whether columns of one number are left out, which do no harm, unless these are many.
+    """
+    reasons = {column.name: column.left_out for column in columns}
+    flat = [column.name for column in columns if column.kind == "constant" and column.of_numbers]
+    if len(flat) > MOST_FLAT or not all_flat:
+        reasons |= dict.fromkeys(flat, "")
+    return reasons
+
+
+def _with_names_of_plink(guess: FileGuess, frame: Frame) -> FileGuess:
+    """Return what a table of plink --recode A holds: families, names and phenotypes come first."""
+    data, families, names = dict(guess.data), ColumnGuess(frame["FID"]), ColumnGuess(frame["IID"])
+    ignored = dict(data.pop("ignore", ([], ""))[0])
+    ignored |= {name: "of plink, no genotype" for name in RAW if name != guess.response}
+    for key, name, reason, holds in (
+        ("id", "IID", "names the samples", names.n_values == len(frame)),
+        ("case_groups", "FID", "families: each is in one fold", families.n_values < len(frame)),
+    ):
+        data.pop(key, None)
+        if holds and ignored.pop(name, ""):
+            data[key] = (name, reason)
+    data["ignore"] = ([*ignored.items()], "")
+    return replace(guess, data=data)
+
+
+def _check_classes(columns: list[ColumnGuess], file_name: str) -> None:
     """Say so where a table of measurements has no classes, as one with genes in rows often has."""
     first, *columns_after = columns
     measured = all(
         column.kind == "real" or (column.numeric and not column.coarse) for column in columns_after
     )
-    if first.names_cases and len(columns_after) > 2 and measured:
+    if first.names_samples and len(columns_after) > 2 and measured:
         raise DataError(
             f"{file_name}: names and numbers, and no classes. If each line is a gene, write a "
             "config "
@@ -556,11 +713,13 @@ def _check_classes(columns: list[Column], file_name: str) -> None:
         )
 
 
-def _check_response(y: Column, file_name: str) -> None:
+def _check_response(y: ColumnGuess, file_name: str) -> None:
     """Raise DataError for a response from which nothing can be learned."""
     fault = ""
     if y.wordy or y.kind == "date":
         fault = "holds dates" if y.kind == "date" else "holds other words in most cases"
+    elif any(map(INFINITY.fullmatch, y.counts)):
+        fault = "holds infinity"
     elif not y.counts:
         fault = "is missing in all cases"
     elif len(y.counts) == 1:
@@ -568,6 +727,9 @@ def _check_response(y: Column, file_name: str) -> None:
     elif len(y.counts) == 2 and min(y.counts.values()) == 1:
         rare = min(y.counts, key=y.counts.__getitem__)
         fault = f"is {quoted(rare)} in one case only, and none is left to predict"
+    if fault and y.column.gaps:
+        gaps = [f"{quoted(text)} ({n:,})" for text, n in y.column.gaps.items()]
+        fault += f", and what stands for a missing value in others: {list_some(gaps, 3)}"
     if fault:
         raise DataError(
             f"{file_name}: the response {quoted(y.name)} {fault}; give two cases of each class at "
@@ -576,7 +738,7 @@ def _check_response(y: Column, file_name: str) -> None:
 
 
 def _choose_model(
-    y: Column, features: list[Column], numbers: bool, in_rows: bool, file_name: str
+    y: ColumnGuess, features: list[ColumnGuess], numbers: bool, in_rows: bool, file_name: str
 ) -> str:
     """Return which model suits: of patterns of discrete features, naive Bayes, or the normal one.
 
@@ -585,7 +747,7 @@ def _choose_model(
     numbers : whether responses are real numbers.
     """
     coarse = [] if in_rows else [column for column in features if column.coarse]
-    classes = len(y.counts)
+    classes = y.n_values
     if numbers or classes > MOST_CLASSES:
         if coarse:
             return PATTERNS
@@ -605,182 +767,9 @@ def _choose_model(
         return by_numbers
     if any(column.kind == "text" for column in features):
         return PATTERNS
-    categorical = any(len(column.counts) > 2 for column in features)
+    categorical = any(column.n_values > 2 for column in features)
     small = categorical and len(features) <= MOST_PATTERNED
     return PATTERNS if classes > 2 or small else by_numbers
-
-
-Inspected = tuple[list[Column], Keys, int, list[str]]  # columns, how they stand, cases and notes
-
-
-def _text_columns(path: Path, hints: Hints) -> Inspected:
-    """Return the columns of a text table; of a large one, most from its first cases alone."""
-    _, rows = reading.read_cells(path, header=False)
-    _, first = next(rows)
-    most = max(LEAST_CASES, MOST_CELLS // len(first))
-    cases = [[cell.strip() for cell in cells] for _, cells in islice(rows, most)]
-    first = [cell.strip() for cell in first]
-    form, notes = _numbers_of(cases, hints)
-    marks = {key: value for key, (value, _) in form.items()}
-    if plain := reading.plain_numbers(marks.get("decimal", "."), marks.get("thousands")):
-        first, *cases = [[plain(cell) or cell for cell in row] for row in (first, *cases)]
-        rows = ((line, [plain(cell.strip()) or cell for cell in row]) for line, row in rows)
-    if _names_columns(first, cases):
-        names = reading.name_columns(first, shown(path))
-    else:
-        form["header"] = (False, "the first line is a case")
-        names, cases = [f"x{j + 1}" for j in range(len(first))], [first, *cases]
-        notes.append("the first line is a case, so that columns are called x1, x2, ...")
-    if not cases:
-        raise DataError(f"{shown(path)}: a line of names but no cases")
-    columns = [
-        Column(name, [row[j] for row in cases], hints.missing) for j, name in enumerate(names)
-    ]
-    looked_at = len(cases)
-    if looked_at >= most:
-        number = read_remaining_cases(columns, cases, rows, hints.missing)
-        if number > looked_at:
-            notes.append(f"of most columns only the first {looked_at:,} cases were looked at")
-        return columns, form, number, notes
-    if "header" not in form and len(columns) > 3 and looked_at > 1 and columns[0].names_cases:
-        transposed = [Column(cells[0], cells[1:], hints.missing) for cells in cases]
-        words = [column for column in transposed if not column.numeric]
-        if len(words) == 1 and words[0].class_like:  # one row holds classes, others numbers
-            notes.append(f"features are in rows ({TURNED})")
-            form["orientation"] = ("genes-in-rows", TURNED)
-            return transposed, form, len(names) - 1, notes
-    return columns, form, looked_at, notes
-
-
-def _numbers_of(cases: list[list[str]], hints: Hints) -> tuple[Keys, list[str]]:
-    """Return the keys that say how numbers are written, and a note where that was found."""
-    keys = hints.numbers
-    commas = [] if keys else [cell for row in cases for cell in row if "," in cell]
-    example = next((cell for cell in commas if COMMA.fullmatch(cell)), "")
-    if not example or any(POINT.fullmatch(cell) for row in cases for cell in row if "." in cell):
-        return keys, []
-    keys["decimal"] = (",", f"numbers such as {example}")
-    large = next((cell for cell in commas if BOTH.fullmatch(cell)), "")
-    if large:
-        keys["thousands"] = (".", f"numbers such as {large}")
-    return keys, [f"numbers have a decimal comma, such as {large or example}"]
-
-
-def read_remaining_cases(
-    columns: list[Column], cases: list[list[str]], rows: Rows, missing: Sequence[str]
-) -> int:
-    """Look at the other cases of a large table, in columns that could be responses or names.
-
-    These columns are put in the place of those that were looked at.  Returns the number of cases.
-    """
-    places = [j for j, column in enumerate(columns) if column.kind != "real"]
-    places = sorted({*places[:FOLLOWED], *places[-FOLLOWED:]})
-    cells = {j: [row[j] for row in cases] for j in places}
-    number = len(cases)
-    for _, row in rows:
-        number += 1
-        for j in places:
-            cells[j].append(row[j].strip())
-    for j in places:
-        columns[j] = Column(columns[j].name, cells[j], missing)
-    return number
-
-
-def _names_columns(first: list[str], cases: list[list[str]]) -> bool:
-    """Whether the first line names the columns: it is no case among others.
-
-    It is a case if all of it are numbers, or if there are numbers in it and its words occur in
-    their columns again.
-    """
-    words = []
-    for j, cell in enumerate(first):
-        try:
-            float(cell)
-        except ValueError:
-            words.append(j)
-    if not words:
-        return False
-    if len(words) == len(first) or not cases:
-        return True
-    return not all(any(row[j] == first[j] for row in cases) for j in words)
-
-
-def _parquet_columns(path: Path, hints: Hints) -> Inspected:
-    frame, _ = reading.read_frame(path, Wanted(None, new=True, features=[]))
-    columns = []
-    for name in frame.columns:
-        values = frame[name].tolist()
-        cells = ["" if value is None or value != value else str(value) for value in values]
-        columns.append(Column(str(name), cells, hints.missing))
-    return columns, hints.numbers, len(frame), []
-
-
-# ---- AnnData ----
-
-
-def _inspect_h5ad(path: Path, response: str | None) -> FileGuess:
-    columns = [_column(name, values) for name, values in tables.read_obs(path).items()]
-    if not columns:
-        raise DataError(f"{shown(path)}: obs has no columns; the response must be one of them")
-    y, reason = find_response(columns, response, f"{shown(path)}: obs")
-    table = tables.read_h5ad(path, Wanted(y.name))
-    keys = {"response": (y.name, f"a column of obs, {reason}")}
-    note = f"the response is the column {quoted(y.name)} of obs, {reason}"
-    return _guess_arrays(path, table, keys, y.name, note)
-
-
-def _column(name: str, values: np.ndarray) -> Column:
-    """Return an array of one value for each case as a column of text."""
-    texts = []
-    for value in np.asarray(values).tolist():
-        if isinstance(value, bytes):
-            value = value.decode("utf-8", "replace")
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        texts.append("" if value is None or value != value else str(value))
-    return Column(name, texts)
-
-
-def _guess_arrays(path: Path, table: Table, keys: Keys, name: str, note: str) -> FileGuess:
-    """Return what a file of arrays holds, if its response has classes."""
-    y = _column(name, table.response)
-    file_name = f"{shown(path)}: the response {quoted(name)}"
-    if len(y.counts) < 2:
-        raise DataError(f"{file_name} is the same in all cases; there is nothing to predict")
-    real = _measured(table.features)
-    if len(y.counts) > 2 and not (real and y.class_like):
-        fault = "a real number" if y.kind == "real" else f"one of {len(y.counts):,} values"
-        raise DataError(
-            f"{file_name} is {fault} ({y.value_counts}), and this model takes two classes (of real "
-            f"features up to {MOST_CLASSES}). Leave other cases out, or save discrete features as "
-            "a CSV table, for the model of interactions"
-        )
-    positive, reason = _classes(y, shown(path))
-    return FileGuess(
-        "table",
-        {"source": ("file", ABOUT[NORMAL if real else NAIVE]), **keys, **positive},
-        [note, f"{y.value_counts}; {reason}"],
-        cases=len(table.features),
-        width=table.features.shape[1],
-        values=2,
-        smallest=min(y.counts.values()),
-        response=name,
-        real=real,
-    )
-
-
-def _measured(features: np.ndarray) -> bool:
-    """Whether some feature has real numbers, or too many whole ones to be codes."""
-    width = max(1, LOOKED_AT // len(features))
-    most_codes = min(FEW_VALUES, max(2, len(features) // 2))
-    for start in range(0, features.shape[1], width):
-        block = np.sort(features[:, start : start + width], axis=0)
-        steps = (np.diff(block, axis=0) > 0).sum(axis=0)  # missing values come last
-        whole = (block == np.floor(block)) | (block != block)
-        most = np.where(whole.all(axis=0), most_codes, 2)
-        if (steps + 1 > most).any():
-            return True
-    return False
 
 
 # ---- sequences: lines of states, whole numbers, and FASTA ----
@@ -826,6 +815,8 @@ def _inspect_sequences(path: Path) -> FileGuess:
         keys["source"], predicted = ("sequences", "each record a sequence"), "the last letter"
         notes = ["no labels in the header lines; the last letter is predicted from those before it"]
         labels = Counter(sequences.read_states(path).labels)
+        if len(labels) == 1 and "" not in labels:
+            notes[0] += f" (the last word of each header line is {quoted(next(iter(labels)), 30)})"
         if 2 <= len(labels) <= sum(labels.values()) // 2 and "" not in labels:
             counts = ", ".join(f"{label} ({n:,})" for label, n in labels.most_common(4))
             predict, predicted = "label", "the label"
@@ -845,7 +836,10 @@ def _inspect_sequences(path: Path) -> FileGuess:
     n, width = cases.histories.shape
     train = min(max(2, round(SHARE * n)), n - 1)
     present = len(set(cases.response[:train].tolist()))
-    if present == len(classes) and follows_order(cases.response) >= LEVEL:
+    histories = cases.histories.tolist()
+    ordered = histories in (sorted(histories), sorted(histories, reverse=True))
+    shuffled = not ordered and follows_order(cases.response) >= LEVEL
+    if present == len(classes) and shuffled:
         keys["train"] = (train, "the first cases train, the others are predicted")
     smallest = min(classes.values())
     return FileGuess("sequences", keys, notes, n, width, len(cases.states), smallest, predicted)
@@ -882,14 +876,16 @@ def starting_config(path: Path, guess: FileGuess, folder: Path) -> str:
         "path": (relative, "from the folder of this file"),
         **guess.data,
     }
-    lines = []
+    lines, leaks = [], [*map(yaml_value, guess.leaks)]
     for key, (value, reason) in keys.items():
         if key == "ignore":
-            lines += _ignored(value)
+            lines += [*_ignored(value), *(f"    # - {name}{LEAK}" for name in leaks)]
         else:
             lines.append(
                 f"  {key}: {yaml_value(value)}" + (f" # {shorten(reason, 120)}" if reason else "")
             )
+    if leaks and "ignore" not in keys:
+        lines.append(f"  # ignore: [{', '.join(leaks)}]{LEAK}")
     data = "\n".join(lines)
     return f"""\
 # Written by `thesiskit init` from a look at {shorten(path.name)}. What it guessed is said

@@ -225,7 +225,7 @@ def test_a_test_table_with_another_class_0(tmp_path):
     path = own(tmp_path, words, ", positive: sick", test=other)
     must_fail(
         invoke("run", path, "--results", tmp_path, "--set", "evaluation.scheme=test-set"),
-        "test.csv has the response dead, which no training case has (well, sick)",
+        "the response 'y' is 'dead' in line 2, which no training case has (well, sick)",
     )
 
 
@@ -261,11 +261,9 @@ def test_medians_come_from_the_training_cases_alone(tmp_path):
 def test_training_and_test_columns(tmp_path):
     where = ("--results", tmp_path / "r")
     path = own(tmp_path, frame(), test=frame(1).rename(columns={"b": "z"}))
-    must_fail(invoke("run", path, *where), "test.csv lacks the column 'b'")
+    must_fail(invoke("run", path, *where), "test.csv: there is no column 'b'")
     path = own(tmp_path, frame(), test=frame(1).assign(extra=1))
-    must_fail(
-        invoke("run", path, *where), "has, and the training table has not, the column 'extra'"
-    )
+    must_fail(invoke("run", path, *where), "the training table has no feature extra")
     shuffled = frame(1)[["c", "y", "a", "d", "b"]]
     for test in (frame(1), shuffled):
         assert invoke("run", own(tmp_path, frame(), test=test), *where).exit_code == 0
@@ -281,7 +279,6 @@ def test_training_and_test_columns(tmp_path):
     [
         (lambda f: f.assign(y=0), "class 0 only"),
         (lambda f: f.assign(y=[1, 2] * 15), "must be 0 and 1"),
-        (lambda f: f.assign(y=["0"] * 29 + [None]), "response is missing in case 30"),
         (
             lambda f: f.assign(b=[np.inf] + [1.0] * 29),
             "a value is infinite in case 1, feature b",
@@ -308,12 +305,7 @@ def test_thresholds_that_keep_nothing(small, tmp_path):
     np.testing.assert_allclose(found["probability"][2:], 0.5)
 
 
-# ---- data, completion, interruption ----
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(shell):
-    assert "_THESISKIT_COMPLETE" in invoke("completion", shell).output
+# ---- data, interruption ----
 
 
 def test_an_unforeseen_failure_is_one_line_and_a_trace_on_request(small, monkeypatch, tmp_path):
@@ -531,8 +523,7 @@ def test_a_terminal_shows_progress_after_a_while_on_a_line_that_is_erased(monkey
             time.sleep(0.05)
             yield i
 
-    monkeypatch.setattr(cli, "PATIENCE", 0.0)
-    monkeypatch.setattr(cli, "REDRAW_SECONDS", 0.01)
+    monkeypatch.setattr(cli, "UPDATE_SECONDS", 0.01)
     assert list(cli.watch(slow(), 3, "work")) == [0, 1, 2]
     assert capsys.readouterr().err == ""  # not a terminal
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -541,9 +532,9 @@ def test_a_terminal_shows_progress_after_a_while_on_a_line_that_is_erased(monkey
     assert "\rwork: 2 of 3 after 0 min" in lines
     assert "\n" not in lines
     assert lines.endswith("\r\033[K")
-    monkeypatch.setattr(cli, "PATIENCE", 60.0)
+    monkeypatch.setattr(cli, "UPDATE_SECONDS", 60.0)
     assert list(cli.watch(slow(), 3, "work")) == [0, 1, 2]
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "\r\033[K"
 
 
 def test_a_trace_on_request_where_several_run(small, monkeypatch, tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from anndata_files import write_anndata
 from click.testing import CliRunner
 from commands import arrays, must_fail
 
@@ -93,13 +94,12 @@ def test_other_forms_have_the_same_predictions(kind, from_csv, tmp_path, monkeyp
 
 
 def test_anndata_has_the_predictions_of_its_table(from_csv, tmp_path, monkeypatch):
-    anndata = pytest.importorskip("anndata")
     monkeypatch.chdir(tmp_path)
     X, y = expression()
     obs = pd.DataFrame({"status": y, "batch": "a"}, index=[f"cell{i}" for i in range(CASES)])
-    anndata.AnnData(X, obs=obs).write_h5ad("cells.h5ad")
+    write_anndata(Path("cells.h5ad"), X, obs, pd.DataFrame(index=[f"g{j}" for j in range(GENES)]))
     found, text = predictions("cells.h5ad")
-    assert "response: status # a column of obs, by its name" in text
+    assert "response: status # by its name" in text
     assert np.array_equal(found, from_csv[0])
 
 
@@ -370,14 +370,13 @@ def test_a_link_is_not_written_through(here):
     must_fail(command("init", name, "--output", "no/mine.yaml"), "there is no folder no")
 
 
-def test_all_cases_of_a_large_table_are_seen_where_it_matters(here, monkeypatch):
-    monkeypatch.setattr("thesiskit.start.MOST_CELLS", 30)
-    monkeypatch.setattr("thesiskit.start.LEAST_CASES", 6)
+def test_all_samples_of_a_table_are_looked_at(here, monkeypatch):
+    """Also where it is parsed a few rows at a time."""
+    monkeypatch.setattr("thesiskit.datasets.reading.ROWS", 6)
     columns = {"id": [f"t{i}" for i in range(20)], **here, "status": ["a"] * 12 + ["b"] * 8}
     config, said = config_of(table(**columns))
     assert (config.data.id, config.data.response, config.data.positive) == ("id", "status", "b")
     assert "status', by its name: a (12), b (8)" in said
-    assert "only the first 6 cases were looked at" in said
     assert (config.about, config.evaluation.folds) == ("20 cases with 3 features each.", 8)
 
 
@@ -483,3 +482,67 @@ def test_what_a_small_class_leaves_out_is_said(here, rare, temperatures):
     assert f"class 'b' has {rare} cases only, so that there are {rare} folds, no choice" in said
     assert ("no temperatures" in said) != temperatures
     assert (config.model.temperature != ["none"]) == temperatures
+
+
+# ---- what a table has that predictions suffer from ----
+
+
+def test_a_rare_class_is_named(here):
+    said = command("init", table(**here, y=["well"] * 14 + ["ill"] * 6)).stderr
+    assert "class 'ill' has 6 samples: its error rates are uncertain" in said
+    rng = np.random.default_rng(0)
+    for share, rare in ((0.05, True), (0.4, False)):
+        y = np.arange(400) < 400 * share
+        pd.DataFrame({"a": rng.normal(size=400), "y": y.astype(int)}).to_csv("t.csv", index=False)
+        assert ("is rare" in command("init", "t.csv").stderr) == rare
+
+
+@pytest.mark.usefixtures("here")
+def test_features_that_tell_the_response_stand_ready_to_be_left_out():
+    rng = np.random.default_rng(1)
+    y = rng.permutation(np.arange(60) % 2)
+    columns = {name: rng.normal(size=60) for name in "abc"} | {"copy": 2.5 * y + 1, "y": y}
+    pd.DataFrame(columns).to_csv("t.csv", index=False)
+    text = command("init", "t.csv").stdout
+    assert "\n  # ignore: [copy] # tells the response alone" in text
+    Path("t.yaml").write_text(text.replace("  # ignore:", "  ignore:"))
+    assert load_config(Path("t.yaml")).data.ignore == ["copy"]
+    pd.DataFrame(columns).assign(site="x").to_csv("t.csv", index=False)
+    text = command("init", "t.csv").stdout
+    Path("t.yaml").write_text(text.replace("    # - copy", "    - copy"))
+    assert load_config(Path("t.yaml")).data.ignore == ["site", "copy"]
+
+
+@pytest.mark.usefixtures("here")
+def test_sequences_in_order_are_divided_at_random():
+    rng = np.random.default_rng(2)
+    lines = ["".join(line) for line in rng.choice([*"ab"], (80, 8))]
+    for part, divided in ((lines, "train: 56"), (sorted(lines), "folds: 5")):
+        Path("s.txt").write_text("\n".join(part) + "\n")
+        assert divided in command("init", "s.txt").stdout
+
+
+@pytest.mark.usefixtures("here")
+def test_phenotypes_of_plink_tables_are_responses():
+    """`plink --recode A` writes families, names, parents and sexes before the genotypes."""
+    rng = np.random.default_rng(3)
+    lines = ["FID IID PAT MAT SEX PHENOTYPE rs1_A rs2_C rs3_T"]
+    for i in range(40):
+        sex, phenotype = rng.integers(1, 3, 2)
+        genotypes = " ".join(map(str, rng.integers(0, 3, 3)))
+        lines.append(f"F{i // 2} I{i} 0 0 {sex} {-9 if i == 7 else phenotype} {genotypes}")
+    Path("p.raw").write_text("\n".join(lines) + "\n")
+    assert command("init", "p.raw", "--output", "p.yaml").exit_code == 0
+    data = load_config(Path("p.yaml")).data
+    assert (data.response, data.id, data.case_groups) == ("PHENOTYPE", "IID", "FID")
+    assert (data.ignore, data.missing) == (["PAT", "MAT", "SEX"], ["-9"])
+    (cases,) = data.read(Path())
+    assert len(cases.response) == 39
+    assert len({*cases.groups}) == 20
+
+
+def test_a_formula_of_a_text_is_the_text(here):
+    pd.DataFrame({"a": [f'="{k / 4}"' for k in range(20)], "y": [0, 1] * 10}).to_csv("t.csv")
+    pd.DataFrame({"a": np.arange(20) / 4, "y": [0, 1] * 10}).to_csv("u.csv")
+    drafts = [command("init", name).stdout for name in ("t.csv", "u.csv")]
+    assert drafts[0].replace("t.csv", "u.csv").replace("my-t", "my-u") == drafts[1]

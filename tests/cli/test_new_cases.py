@@ -313,7 +313,7 @@ def test_chains_go_on(mine):
 
 OTHERS = {
     "naive": ["l2-logistic", "lasso"],
-    "normal": ["nearest-centroids", "l2-logistic", "lasso", "pool"],
+    "normal": ["l2-logistic", "lasso", "pool"],
 }
 
 

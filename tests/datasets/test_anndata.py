@@ -9,9 +9,11 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+from anndata_files import write_anndata, write_anndata_07
 from scipy import sparse
 
 from thesiskit.datasets import SOURCES, reading
+from thesiskit.datasets.tables import read_table
 from thesiskit.errors import DataError
 
 X = np.array([[0, 1.5, 0, 2], [3, 0, 0, 0], [0, 0, 4, 1], [1, 1, 0, 0]], dtype=np.float32)
@@ -24,10 +26,9 @@ def source(**keys):
 
 
 def write(folder, matrix=X, name="t.h5ad", status=("sick", "well", "sick", "well"), **columns):
-    anndata = pytest.importorskip("anndata")
     obs = pd.DataFrame({"status": pd.Categorical(status), **columns}, index=OBS)
     var = pd.DataFrame(index=[f"g{j}" for j in range(4)])
-    anndata.AnnData(matrix, obs=obs, var=var).write_h5ad(folder / name)
+    write_anndata(folder / name, matrix, obs, var)
 
 
 def test_the_package_is_asked_for(tmp_path, monkeypatch):
@@ -122,7 +123,7 @@ def bomb(file):
         (words, {}, "X must be a matrix of numbers"),
         (complex_numbers, {}, "X must be a matrix of numbers"),
         (bomb, {}, "unpacks to more than"),
-        (lambda file: file.pop("var"), {}, "it has no var; write it again"),
+        (lambda file: file.pop("var"), {}, "it has no var\nFix: write it again"),
         (lambda file: None, {"response": "state"}, "no column 'state'; did you mean 'status'"),
         (lambda file: None, {"response": None}, "say which column is the response"),
         (lambda file: None, {"ignore": ["g9"]}, "no column 'g9'"),
@@ -152,11 +153,12 @@ def test_damaged_files(tmp_path):
     write(tmp_path, sparse.csr_matrix(X))
     with h5py.File(tmp_path / "t.h5ad", "r+") as file:
         file["X"].attrs["shape"] = (4, 10**9)
-    with pytest.raises(DataError, match=r"4 cases and 1,000,000,000 variables needs 16\.0 GB"):
+    with pytest.raises(DataError, match=r"its 4 x 1,000,000,000 values take 16\.0 GB"):
         source().read(tmp_path)
     write(tmp_path, status=["sick", None, "well", "sick"])
-    with pytest.raises(DataError, match="the response is missing in case 2"):
-        source().read(tmp_path)
+    (table,) = source().read(tmp_path)
+    assert table.ids == ["cell0", "cell2", "cell3"]
+    assert table.notes[0].endswith("1 case without a response left out: cell1")
 
 
 @pytest.mark.parametrize("fault", [lambda: os.kill(os.getpid(), signal.SIGKILL),
@@ -179,3 +181,18 @@ def test_a_sparse_matrix_has_each_value_once(tmp_path, form):
     write(tmp_path, held)
     with pytest.raises(DataError, match="X says 1 value twice"):
         source().read(tmp_path)
+
+
+def test_categories_that_refer_to_another_file_are_refused(tmp_path):
+    """A file of version 0.7 refers to its words by address; these lay in a text beside it."""
+    h5py = pytest.importorskip("h5py")
+    obs = pd.DataFrame({"status": ["a", "b"] * 3}, index=[*"uvwxyz"])
+    var = pd.DataFrame(index=["g"])
+    write_anndata_07(tmp_path / "t.h5ad", np.arange(6.0)[:, None], obs, var)
+    (tmp_path / "secret.txt").write_bytes(b"SECRET01SECRET02")
+    with h5py.File(tmp_path / "t.h5ad", "a") as file:
+        outside = [(str(tmp_path / "secret.txt"), 0, 16)]
+        file.create_dataset("words", shape=(2,), dtype="S8", external=outside)
+        file["obs/status"].attrs["categories"] = file["words"].ref
+    with pytest.raises(DataError, match="obs is a link to something else"):
+        read_table(tmp_path / "t.h5ad", "status", positive="a")

@@ -165,8 +165,8 @@ def test_tables_are_read(tmp_path):
     assert read_features(packed, "y").source == "t.csv.gz"
     with_id = "id," + TABLE.replace("\n", "\nA,").replace("A,\n", "\n").removesuffix("A,")
     assert_table(read_features(write(tmp_path, with_id), "y", ignore=("id",)))
-    other = read_features(write(tmp_path, TABLE), "y", missing=("?",))
-    assert other.values[1] == ["NA", "blue", "red"]
+    other = read_features(write(tmp_path, TABLE), "y", missing=("red",))
+    assert other.values[1] == ["blue"]
 
 
 def test_labels_with_quotes_and_columns_without_values(tmp_path):
@@ -188,7 +188,7 @@ def test_as_the_training_table(tmp_path):
     assert test.response.tolist() == [1, 1, 1]
     for content, words in (
         ("y,colour\nyes,red\n", r"test.csv: there is no column 'size'; columns: colour"),
-        ("y,colour,size,Id\nyes,red,9,1\n", "has no feature Id; data.ignore it"),
+        ("y,colour,size,Id\nyes,red,9,1\n", "has no feature Id\nFix: data.ignore it"),
         ("y,colour,size\nyes,red,9\nmaybe,red,9\n", r"is 'maybe' in line 3, which no .*no, yes"),
     ):
         with pytest.raises(DataError, match=words):
@@ -227,18 +227,21 @@ MANY = "a,y\n" + "".join(f"v{i},{i % 2}\n" for i in range(256))
         (",a,y\n", "column 1 has no name"),
         ("a,y\n1,0\n1,0,1\n", "line 3 has 3 cells, the line of names 2"),
         ("a,y\n1,0\n\n1\n", "line 4 has 1 cells"),
-        ("a,y\n1,0\n1,NA\n", r"the response 'y' is missing in line 3 \('NA'\); leave such"),
+        ("a,y\n1,?\n1,NA\n", r"the response 'y' is missing in all cases \('\?', 'NA'\)"),
         ("a,y\n1,0\n2,0\n", "the response 'y' is '0' in all cases; two classes are needed"),
         ("a,y\n1,0.5\n2,1.5\n", "response 'y' has real values .0.5.; cut"),
         ("a,y\n1,0\n2.5,1\n", "column 'a' has real values .2.5.; .* KBinsDiscretizer"),
-        ("a,y\n-1e-3,0\n,1\n", "column 'a' has real values .-1e-3."),
+        ("a,y\n-1e-3,0\n,1\n", "column 'a' has real values .-0.001."),
         (MANY, "column 'a' has 256 values, at most 255"),
         (
             'a,y\n"1,0\n2,1\n',
             "line 2: a quoted cell begins there and does not end; mend",
         ),
         (b"a,y\n\xe9,1\n", "not UTF-8 text"),
-        ("a,b,y\nr1,1,2,0\nr2,3,4,1\n", r"line 2 has 4 cells, .* 3; R's write.table .*FALSE"),
+        (
+            "a,b,y\nr1,1,2,0\nr2,3,4,1\n",
+            r"names of rows, as R writes them; write data.id: row.names",
+        ),
         ("index,y\n0,a\n1,b\n2,b\n", "column 'index' numbers the cases"),
         ("a b y\n1 2 0\n1 2\n", "line 1 has no comma and 2 spaces"),
         ('a,y\n"u\tv",0\n', r"column 'a': a value holds the control character '.t'"),
@@ -388,3 +391,16 @@ def test_a_long_whole_number_is_not_called_real(tmp_path):
     path.write_text("id,y\n12345678901234567890,a\n12345678901234567891,b\n")
     with pytest.raises(DataError, match=r"column 'id' has a whole number of 20 digits"):
         read_features(path, "y")
+
+
+def test_new_values_are_known_by_their_text_or_their_number(tmp_path):
+    """A new column of numbers alone was unknown where one of training has a word among them."""
+    train, new = tmp_path / "t.csv", tmp_path / "n.csv"
+    for symbols in (["01", "02", "A1"], ["1.0", "2.0", "x"], ["FALSE", "TRUE", "maybe"]):
+        train.write_text(
+            "f,y\n" + "".join(f"{symbol},{k % 2}\n" for k, symbol in enumerate(symbols))
+        )
+        new.write_text("f\n" + "".join(f"{symbol}\n" for symbol in symbols[:2]))
+        table = read_features(train, "y")
+        assert table.values == [symbols]
+        assert read_features(new, "y", like=table, new=True).X[:, 0].tolist() == [0, 1]

@@ -23,7 +23,8 @@ def test_values_of_test_tables_that_no_training_case_has(tmp_path):
     (tmp_path / "t.csv").write_text("size,y\nsmall,yes\nlarge,no\n")
     train, test = source.read(tmp_path)
     assert train.notes == []
-    assert test.notes == ["test.csv: values that no training case has, in 1 case: 'size' is huge"]
+    note = "values that no training case has, in 1 case: 'size' is huge (in training large, small)"
+    assert test.notes == [f"test.csv: {note}"]
 
 
 @pytest.mark.parametrize("kind", ["file", "table"])

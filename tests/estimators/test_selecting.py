@@ -512,6 +512,6 @@ def test_annotated_data_that_cannot_go_in(monkeypatch):
         model.fit(Annotated(X, ["gene-3", *names[1:]]), y)
     with pytest.raises(UserError, match="has no X"):
         model.fit(Annotated(None, names), y)
-    monkeypatch.setattr("thesiskit.estimators.inputs.available_memory", lambda: 1000.0)
+    monkeypatch.setattr("thesiskit.frame.LARGEST", 1000.0)
     with pytest.raises(UserError, match="choose variables first"):
         model.fit(Annotated(sparse.csr_matrix(X), names), y)

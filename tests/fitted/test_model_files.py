@@ -1,5 +1,6 @@
 """Files of fitted models: what is altered, of a later version, or no model is refused."""
 
+import contextlib
 import json
 import os
 import re
@@ -330,6 +331,47 @@ def test_python_takes_frames_arrays_and_paths(models):
     model = load_model(models["real"])
     with pytest.raises(ValueError, match="predict_quantiles"):
         model.predict_proba(frame)
+
+
+def new_samples(models, kind):
+    import pandas as pd
+
+    name = {"normal": "new-gaps.csv", "naive": "new-tissues.csv", "features": "new-shapes.csv"}[
+        kind
+    ]
+    model = load_model(models[kind])
+    frame = pd.read_csv(models[kind].parent / name)[model.inputs.names]
+    return model, frame, next(iter(model.arms))
+
+
+@pytest.mark.parametrize("kind", ["naive", "normal", "features"])
+def test_tables_of_other_packages_and_types_are_matched_by_name(kind, models):
+    model, frame, arm = new_samples(models, kind)
+    p, turned = model.predict_proba(frame, arm), frame[frame.columns[::-1]]
+    tables = [turned, turned.convert_dtypes(), turned.astype(object), turned.astype("string")]
+    with contextlib.suppress(ImportError):
+        import pyarrow
+
+        tables.append(pyarrow.Table.from_pandas(turned))
+    with contextlib.suppress(ImportError):
+        import polars
+
+        text = turned.astype(object).where(turned.notna(), None)
+        tables += [polars.DataFrame({name: text[name].tolist() for name in text})]
+    for table in tables:
+        np.testing.assert_array_equal(model.predict_proba(table, arm), p)
+        np.testing.assert_array_equal(model.unlike(table), model.unlike(frame))
+
+
+@pytest.mark.parametrize("kind", ["naive", "normal", "features"])
+@pytest.mark.parametrize("value", [[1], {"a": 1}, (1, 2), 1j], ids=str)
+def test_a_cell_that_is_no_value_has_its_column_and_row(kind, value, models):
+    model, frame, arm = new_samples(models, kind)
+    cells = frame.astype(object).to_numpy(copy=True)
+    cells[1, 2] = value
+    name = re.escape(frame.columns[2])
+    with pytest.raises(DataError, match=f"column '?{name}'? holds .* in case 2, which is neither"):
+        model.predict_proba(frame.__class__(cells, columns=frame.columns), arm)
 
 
 def made_again(path, models, kind, change, **others):

@@ -92,6 +92,9 @@ def headers(*values: str):
 
 cells("", "NA", "?", " ", "inf", "-Infinity", "nan", "1e309", "1" + "0" * 400, "abc", "2024-01-01")
 cells("0x1F", "1_000", '"1,000"', "\u0661", "1.5.2", "a\0b", '"a\nb"', '"a\tb"', "a\x1bb", "\xa01")
+cells(
+    "N/A", "n/a", "<NA>", "#N/A", "NULL", "null", "None", "-nan", "#DIV/0!", "NaT", "-999", "None "
+)
 cells("z" * 2000, "z" * 200_000, '"unclosed', '"a"b', "1 000", "1;2", "'1'", "True", "-0", "+1.0")
 headers("g1", " g1 ", "y", "y ", "", " ", "Unnamed: 0", "__index_level_0__", "a\0b", "a\x1bb")
 headers('"a\nb"', '"a\tb"', "g" * 2000, "g" * 1_000_000, "g\u200b1", "caf\u00e9", "index", "X")
@@ -258,8 +261,27 @@ def constant_feature(made, rng):
 
 @fault
 def truth_values(made, rng):
+    spellings = ["True", "False", "TRUE", "FALSE", "true", "false"]
+    spellings = spellings[: int(rng.choice([2, 4, 6]))]
     for row in made.rows:
-        row[1] = str(rng.choice(["True", "False"]))
+        row[1] = str(rng.choice(spellings))
+
+
+@fault
+def rows_without_a_cell(made, rng):
+    for _ in range(int(rng.integers(1, 4))):
+        made.rows.append([""] * len(made.names))
+
+
+@fault
+def a_row_without_a_cell_between(made, rng):
+    made.rows.insert(int(rng.integers(len(made.rows))), [""] * len(made.names))
+
+
+@fault
+def separator_line(made, rng):
+    line = f"sep={made.delimiter}{made.end}".encode()
+    made.late.append(lambda content: line + content)
 
 
 @fault
@@ -280,7 +302,8 @@ def response_of(made, rng):
         elif kind == "numbers":
             row[-1] += ".0"
         elif number == 3:
-            row[-1] = {"third": "2", "missing": "NA", "real": "0.5"}[kind]
+            gap = str(rng.choice(["NA", "N/A", "", "NULL", "None", "#N/A", "?", "NaT"]))
+            row[-1] = {"third": "2", "missing": gap, "real": "0.5"}[kind]
     if kind == "positive" and made.source == "file":
         made.config["positive"] = "sick"
 
@@ -343,8 +366,8 @@ PARQUET = {
     "words": ("accepted", {"change": lambda values: [str(v) for v in values]}),
     "null": ("either", {"change": lambda values: [None, *values[1:]]}),
     "lists": ("refused", {"change": lambda values: [[v] for v in values]}),
-    "text response": ("refused", {"response": lambda y: [str(v) for v in y]}),
-    "no response": ("refused", {"response": lambda y: [None, *y[1:]]}),
+    "text response": ("accepted", {"response": lambda y: [str(v) for v in y]}),
+    "no response": ("accepted", {"response": lambda y: [None, *y[1:]]}),
     "lists of responses": ("refused", {"response": lambda y: [[v] for v in y]}),
     "lists of features": ("refused", {"change": lambda x: [[v] for v in x]}),
     "two of a list": ("refused", {"change": lambda x: [[v, v] for v in x]}),

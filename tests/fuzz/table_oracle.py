@@ -12,8 +12,10 @@ import numpy as np
 from table_faults import Made
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-FILE_MISSING = {"", "NA", "?", "nan", "NaN"}  # of what the faults write
-TABLE_MISSING = {"", "NA", "?", "nan", "NaN"}
+MISSING = {"", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None", "NaN"}
+MISSING |= {"nan", "-NaN", "-nan", "+nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "#DIV/0!"}
+MISSING |= {"#NUM!", "#REF!", "#VALUE!", "NaT", "?"}
+TRUTH = {"True": 1, "TRUE": 1, "true": 1, "False": 0, "FALSE": 0, "false": 0}
 COUNTING = {"index", "level_0", "row.names", "rownames", "X", "...1"}
 
 
@@ -42,7 +44,11 @@ def see(made: Made, content: bytes) -> Seen:
         raise Refused("ignore")
     if not {response, *ignore} <= set(names):
         raise Refused("no such column")
-    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+    place = names.index(response)
+    known = [row for row in rows if row[place] not in MISSING]  # the others are left out
+    if not known:
+        raise Refused("no sample has a response")
+    columns = dict(zip(names, zip(*known, strict=True), strict=True))
     features = [name for name in names if name not in (response, *ignore)]
     if not features:
         raise Refused("no features")
@@ -50,14 +56,14 @@ def see(made: Made, content: bytes) -> Seen:
         if re.fullmatch(r"Unnamed: \d+|__index_level_\d+__", name):
             raise Refused("a column without a name")
         values = [number(cell) for cell in columns[name]]
-        if name in COUNTING and values in ([*range(len(rows))], [*range(1, len(rows) + 1)]):
+        if name in COUNTING and values in ([*range(len(known))], [*range(1, len(known) + 1)]):
             raise Refused("row numbers")
     if made.source == "file":
         return Seen(
             features, {n: reals(columns[n]) for n in features}, two(columns[response], made)
         )
     y = symbols(columns[response])
-    if None in y or len(set(y)) < 2:
+    if len(set(y)) < 2:
         raise Refused("the response")
     seen = Seen(features, {n: symbols(columns[n]) for n in features}, y)
     distinct = {(*row, y[i]) for i, row in enumerate(zip(*seen.columns.values(), strict=True))}
@@ -69,6 +75,9 @@ def see(made: Made, content: bytes) -> Seen:
 def rows_of(content: bytes, made: Made) -> tuple[list[str], list[list[str]]]:
     """Return names and cells, stripped; or refuse."""
     usual, found = ("\t" if made.suffix.startswith(".t") else ","), made.delimiter
+    separator = re.match(rb"sep=(.)(\r\n|\r|\n)", content)  # as spreadsheets write it
+    if separator is not None:
+        return split(content[separator.end() :], made.suffix, separator[1].decode("latin-1"))
     if found == usual:
         return split(content, made.suffix, usual)
     try:  # what the suffix says comes first, where every line has it equally often
@@ -103,6 +112,8 @@ def split(content: bytes, suffix: str, delimiter: str) -> tuple[list[str], list[
         raise Refused("no CSV") from error
     rows = [[cell.strip() for cell in row] for row in rows]
     rows = [row for row in rows if row not in ([], [""])]
+    while len(rows) > 1 and not any(rows[-1]):  # as spreadsheets leave them at the end
+        rows.pop()
     if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
         raise Refused("rows that are not as long as the line of names")
     names = [name or f"Unnamed: {j}" for j, name in enumerate(rows[0])]
@@ -123,10 +134,10 @@ def number(cell: str) -> float | None:
 
 
 def reals(column: tuple[str, ...]) -> list[float]:
-    held = [cell for cell in column if cell not in FILE_MISSING]
-    if all(cell.lower() in ("true", "false") for cell in held):
-        return [float(cell.lower() == "true") if cell in held else math.nan for cell in column]
-    found = [math.nan if cell in FILE_MISSING else number(cell) for cell in column]
+    present = [cell for cell in column if cell not in MISSING]
+    if {*present} <= {*TRUTH}:
+        return [float(TRUTH.get(cell, math.nan)) for cell in column]
+    found = [math.nan if cell in MISSING else number(cell) for cell in column]
     if None in found or np.isinf(np.array(found, dtype=float)).any():
         raise Refused("cells that are no numbers")
     return found
@@ -137,13 +148,13 @@ def two(column: tuple[str, ...], made: Made) -> list[int]:
     positive = made.config.get("positive")
     if positive is None:
         y = [number(cell) for cell in column]
-        if set(column) <= {"True", "False"}:
-            y = [float(cell == "True") for cell in column]
+        if set(column) <= {*TRUTH}:
+            y = [float(TRUTH[cell]) for cell in column]
         if not set(y) <= {0, 1}:
             raise Refused("a response that is not 0 or 1")
     else:
-        if "" in column or "NA" in column or len(set(column)) > 2 or positive not in column:
-            raise Refused("a response that is missing, or one of three")
+        if len(set(column)) > 2 or positive not in column:
+            raise Refused("a response of three values")
         if any(control(cell) for cell in column):
             raise Refused("a response that cannot be shown")
         y = [cell == positive for cell in column]
@@ -156,13 +167,15 @@ def two(column: tuple[str, ...], made: Made) -> list[int]:
 
 
 def symbols(column: tuple[str, ...]) -> list[str | None]:
-    held = {cell for cell in column if cell not in TABLE_MISSING}
+    held = {cell for cell in column if cell not in MISSING}
     if any(len(cell) > 1000 or control(cell) for cell in held):
         raise Refused("a value that cannot be shown")
     numbers = {cell: number(cell) for cell in held}
     whole = all(re.fullmatch(r"[+-]?[0-9]{1,18}(\.0*)?", cell) for cell in held)
-    if not whole and None not in numbers.values():
-        raise Refused("real values")
-    return [
-        None if cell not in held else str(int(numbers[cell])) if whole else cell for cell in column
-    ]
+    infinite = {cell for cell in held if cell.lower().lstrip("+-") in ("inf", "infinity")}
+    if not whole and all(numbers[cell] is not None for cell in held - infinite):
+        raise Refused("real or infinite values")
+    symbol = {cell: str(int(numbers[cell])) if whole else cell for cell in held}
+    if held <= {*TRUTH}:
+        symbol = {cell: str(bool(TRUTH[cell])) for cell in held}
+    return [symbol.get(cell) for cell in column]

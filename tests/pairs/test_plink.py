@@ -151,7 +151,7 @@ def test_cases_without_a_phenotype_are_left_out(tmp_path):
     assert table.response.tolist() == [0, 1, 0, 1, 1]
     assert table.ids == [f"i{i}" for i in kept]
     assert np.array_equal(table.X.missing, (X[kept] == MISSING).sum(axis=0))
-    assert "a.bed: 3 cases without a phenotype left out" in table.notes
+    assert "a.bed: 3 cases without a phenotype left out: i1, i3, i5" in table.notes
     assert len(source(path="a.bed").read_new(path, table).X) == 8
 
 

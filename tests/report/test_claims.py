@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from commands import ROOT
+from printed import printed_keys
 from scipy.special import expit
 
 from thesiskit.cli import main
@@ -33,7 +34,6 @@ from thesiskit.report.claims import (
 )
 from thesiskit.report.page import exhibits
 from thesiskit.report.record import thesis_numbers
-from thesiskit.report.verify import leaves
 
 CONFIGS = {path.stem: path for path in (ROOT / "configs").rglob("*.yaml")}
 CLAIMS = {claim.id: claim for claim in claims()}
@@ -90,7 +90,7 @@ def test_numbers_are_written_with_three_digits():
 def test_entries_name_what_exists():
     assert len(CLAIMS) == len(claims())
     sections = {exhibit.name: exhibit.section for exhibit in exhibits()}
-    known = leaves(thesis_numbers())
+    known = printed_keys()
     for claim in CLAIMS.values():
         assert claim.of in thesis_numbers(), claim.id
         assert sections.get(claim.exhibit, claim.section) == claim.section, claim.id

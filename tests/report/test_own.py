@@ -161,7 +161,6 @@ def test_the_summary_says_what_was_asked_and_found(folder):
         assert mine["AMLP: mean"] == pytest.approx(row["AMLP"])
         assert mine["errors: expected"] == pytest.approx(40 * row["expected error"], abs=0.051)
         assert mine["error rate: low"] < row["error"] < mine["error rate: high"]
-    assert "logistic regression (L2) has" in text
     assert "were observed: " in text
 
 
@@ -366,23 +365,22 @@ def rare(folder, shift):
 def test_a_rare_class_is_judged_by_auc_and_gain_in_amlp(tmp_path):
     text = rare(tmp_path, 0.9)
     summary = text.partition('id="summary"')[2].partition("<table")[0]
+    answer = text.partition('id="answer"')[2].partition("</div>")[0]
     assert "93 % of the test cases are well, so that error rates tell little here" in summary
-    said = re.search(r"AUC of ([\d.]+) \(95 % interval ([\d.]+) to ([\d.]+)\), and 0.5", summary)
+    said = re.search(r"AUC of ([\d.]+) \(95 % interval ([\d.]+) to ([\d.]+)\)", answer)
     area, low, high = map(float, said.groups())
     assert 0.5 < low < area < high < 1
     gain = r"is ([\d.]+) lower than that of .* gain (-?[\d.]+) to ([\d.]+)\)"
-    gain, least, most = map(float, re.search(gain, summary).groups())
+    gain, least, most = map(float, re.search(gain, answer).groups())
     assert (least + most) / 2 == pytest.approx(gain, abs=0.0011)
     found = table(tmp_path, "rare", "summary").set_index("arm")
     best = found["AMLP: mean"].drop("base rate").min()
     assert found.loc["base rate", "AMLP: mean"] - best == pytest.approx(gain, abs=0.0006)
-    assert "may have learnt nothing" not in summary
-    assert "gives an error rate of" not in summary
-    assert f"AUC of {area:.2f}" in text.partition('id="answer"')[2].partition("</div>")[0]
+    assert "No model is recommended" not in summary
 
 
 def test_a_rare_class_of_which_nothing_is_learnt_is_said_to_be_so(tmp_path):
-    assert re.search("may have learnt nothing|are worth less", rare(tmp_path, 0.0))
+    assert "none is clearly better than the class frequencies" in rare(tmp_path, 0.0)
 
 
 def test_features_are_counted_alike_and_backticks_are_code(tmp_path):
@@ -390,8 +388,6 @@ def test_features_are_counted_alike_and_backticks_are_code(tmp_path):
     assert "3 of 7 features that correlate best" in text
     card = dict(table(tmp_path, "rare", "data-card").to_numpy())
     assert card["features"] == "8, of which 1 with one value only is left out"
-    assert re.search(r"About \d of 7 features", text)
-    assert "all 7 features" in text
     assert "<h1>A rare <code>kind</code></h1>" in text
     assert "Two hundred cases of <code>status</code>." in text
     assert "<title>A rare kind" in text

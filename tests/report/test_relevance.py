@@ -8,10 +8,8 @@ import pytest
 from commands import arrays, invoke, must_fail, run
 
 from thesiskit.models import naive_bayes
-from thesiskit.models.peers import Method
 from thesiskit.models.selection import select_features
 from thesiskit.report import metrics
-from thesiskit.report.posteriors import Relevance, number_words
 
 GENES = """
 experiment: mine
@@ -107,18 +105,6 @@ def test_the_number_of_relevant_features_is_a_quantile_of_pi_times_p(folder):
             assert row[f"relevant of all: {name}"] == pytest.approx(min(reached) * WIDTH, rel=0.05)
         expected = np.mean([one.relevance.sum() for one in posteriors])
         assert row["relevant of those kept"] == pytest.approx(expected, abs=0.051)
-    said = re.search(r"About ([0-9,]+) of 40 features \(90 % interval", page(folder, "mine"))
-    assert float(said[1]) == pytest.approx(found.iloc[0]["relevant of all: median"], abs=1)
-
-
-def test_numbers_of_features_in_words():
-    arm = Method(0, "10", "corrected", "exact", "some")
-    pi, weight = np.array([1e-4, 0.0123, 0.5]), np.array([0.1, 0.8, 0.1])
-    one = Relevance(arm, 2000.0, pi, weight, np.zeros(1), np.ones(1), np.ones(1), 1.0)
-    assert one.words == "25 of 2,000 features (90 % interval less than 1 to 1,000)"
-    assert [number_words(n) for n in (0.2, 1, 9.96, 123456)] == [
-        "less than 1", "1", "10", "120,000"
-    ]  # fmt: skip
 
 
 def test_both_kinds_of_arms_are_on_the_page(folder):

@@ -161,7 +161,7 @@ report: {parts: [PART]}
 
 BOTH = "[corrected, uncorrected]"
 # parts that can be made of this experiment, and for which selections and methods
-ALWAYS = {"selection-table", "calibration-table", "score-table", "quadrature-table", "timing-table",
+ALWAYS = {"selection-table", "calibration-table", "score-table", "timing-table",
           "reliability", "correlation-scatter",
           "performance", "null-figure", "classifier-table", "differences-table", "summary",
           "data-card", "predictions"}  # fmt: skip

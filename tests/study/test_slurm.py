@@ -293,6 +293,8 @@ def test_an_even_share_for_each_job_and_no_longer_array_than_allowed(
 def test_a_limit_of_the_cluster(commands):
     commands(scontrol="echo 'MaxArraySize            = 5'")
     assert most_tasks() == 4
+    commands(scontrol="echo 'not for users' >&2; exit 1")
+    assert most_tasks() == 1000
 
 
 def test_shares_with_cells_that_failed_are_submitted_again(tmp_path, commands):

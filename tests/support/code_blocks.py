@@ -13,9 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from commands import ROOT, invoke, run
+from click.testing import CliRunner
+from commands import ROOT, run
 from plink_files import write_plink
 
+from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.errors import UnreliableWarning
 
@@ -139,15 +141,18 @@ def run_line(line: str) -> str:
 
 
 def _run_command(command: str) -> str:
-    """Run a command, and write what it prints to the file after >."""
+    """Run a command, or several joined by |, and write what it prints to the file after >."""
     given, _, target = command.partition(" > ")
-    words = shlex.split(given, comments=True)
-    assert words[0] == "thesiskit", f"no test runs {command!r}"
-    done = invoke(*words[1:])
-    assert done.exit_code == 0, done.output
+    printed = output = ""
+    for part in given.split(" | "):
+        words = shlex.split(part, comments=True)
+        assert words[0] == "thesiskit", f"no test runs {command!r}"
+        done = CliRunner().invoke(main, words[1:], input=printed)
+        assert done.exit_code == 0, done.output
+        printed, output = done.stdout, done.output
     if target:
-        Path(target.strip()).write_text(done.stdout, encoding="utf-8")
-    return done.output
+        Path(target.strip()).write_text(printed, encoding="utf-8")
+    return output
 
 
 def check_transcript(block: Block) -> None:

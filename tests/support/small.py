@@ -63,7 +63,7 @@ about: "A test."
 data: {source: file, path: t.csv, response: y}
 evaluation: {folds: FOLDS, choose: true}
 selection: {features: [2, 10]}
-model: {kind: normal, methods: [corrected, nearest-centroids], temperature: [none, residual]}
+model: {kind: normal, methods: [corrected, lasso], temperature: [none, residual]}
 report: {parts: [summary, score-table]}
 """
 KINDS = {"mixture": MIXTURE, "naive": NAIVE, "normal": NORMAL, "logistic": LOGISTIC}

@@ -12,9 +12,9 @@ import click
 from thesiskit import __version__
 from thesiskit.cli.batch import batch
 from thesiskit.cli.console import (
-    KEY,
     MANY_CONFIGS,
     ONE_CONFIG,
+    STRICT,
     VERBOSE,
     Commands,
     make_stage,
@@ -47,10 +47,6 @@ def main() -> None:
     A CONFIG is a path, a name that `thesiskit list` shows, or a figure or table of the thesis, such
     as "Figure 2.7", which stands for the experiment that remakes it.
     """
-
-
-main.add_command(batch)
-main.add_command(data)
 
 
 @main.command("list")
@@ -91,7 +87,7 @@ def show(config) -> None:
 
 
 @main.command()
-@click.argument("key", type=KEY, required=False)
+@click.argument("key", required=False)
 @click.option("--schema", is_flag=True, help="Print a JSON schema of configs, for editors.")
 @VERBOSE
 def docs(key, schema) -> None:
@@ -119,8 +115,8 @@ def docs(key, schema) -> None:
             click.echo(line)
 
 
-for other in (init, check, predict, export, fetch_data):
-    main.add_command(other)
+for command in (batch, data, init, check, predict, export, fetch_data):
+    main.add_command(command)
 
 STAGES = {  # commands that make a stage, and what their help says
     "simulate": """Draw the data of an experiment, or divide a table into training and test cases.
@@ -131,40 +127,19 @@ STAGES = {  # commands that make a stage, and what their help says
 
     Example:  thesiskit select naive-simulation
     """,
-    "fit-naive": """Fit naive Bayes to binary features, with and without the correction for
-    selection.
-
-    Example:  thesiskit fit-naive naive-simulation
-    """,
-    "fit-mixture": """Sample the mixture model of binary features, with and without the correction
-    for selection.
-
-    Example:  thesiskit fit-mixture mixture-simulation
-    """,
-    "fit-normal": """Fit naive Bayes to real features, with and without the correction for
-    selection.
-
-    Example:  thesiskit fit-normal colon-normal
-    """,
-    "fit-pool": """Fit ridge, lasso and linear discriminants to all real features, and average them.
-
-    Example:  thesiskit fit-pool colon-pool
-    """,
-    "fit-logistic": """Sample the coefficients of a logistic model.
-
-    If chains with the same settings and fewer iterations are stored, they are continued.
-
-    Example:  thesiskit fit-logistic hmm --set model.iterations=4000
-    """,
+}
+EXAMPLES = {  # of a kind of model, a config
+    "naive-bayes": "naive-simulation",
+    "mixture": "mixture-simulation",
+    "normal": "colon-normal",
+    "pool": "colon-pool",
+    "logistic": "hmm --set model.iterations=4000",
 }
 for kind in MODELS.names:
-    text = f"""Fit the model of experiments with `model.kind: {kind}`.
+    STAGES[fit_command(kind)] = f"""Fit the model of experiments with `model.kind: {kind}`.
 
-    Example:  thesiskit {fit_command(kind)} CONFIG
+    Example:  thesiskit {fit_command(kind)} {EXAMPLES.get(kind, "CONFIG")}
     """
-    STAGES.setdefault(fit_command(kind), text)
-
-
 for name, text in STAGES.items():
     main.command(name, help=text)(ONE_CONFIG(opens_experiment()(make_stage)))
 
@@ -218,6 +193,7 @@ def report(config, asked, force) -> None:
 @main.command()
 @MANY_CONFIGS
 @opens_experiment()
+@STRICT
 @click.option(
     "--dry-run", is_flag=True, help="Say what would be made, and what is known of its needs."
 )
@@ -257,8 +233,7 @@ def run(configs, asked, force, dry_run) -> None:
 def verify(configs, asked, partial) -> None:
     """Compare the numbers that the thesis prints with the replicates of finished experiments.
 
-    The result is a page, verify/verify.html in the results folder, and the same table as CSV and
-    Markdown.
+    The result is a page, verify/verify.html in the results folder, and the same table as CSV.
 
     Example:  thesiskit run correlation-lattice && thesiskit verify correlation-lattice
     """
@@ -281,17 +256,3 @@ def verify(configs, asked, partial) -> None:
     page, summary = hold_against(records, asked.results)
     click.echo(f"{summary}\n{page}")
     write_index(asked.results)
-
-
-@main.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
-    """Print the script that completes commands and options in your shell.
-
-    Example:  eval "$(thesiskit completion bash)"
-    """
-    from click.shell_completion import get_completion_class
-
-    kind = get_completion_class(shell)
-    assert kind is not None
-    click.echo(kind(main, {}, "thesiskit", "_THESISKIT_COMPLETE").source())

@@ -53,7 +53,7 @@ def submit(configs, asked, force) -> None:
 
     def submit_cells(experiment) -> None:
         click.echo(_batch(experiment).submit(force=force))
-        tell_notes(experiment)
+        tell_notes(experiment.notes)
 
     sys.exit(asked.for_each(configs, submit_cells))
 
@@ -78,7 +78,7 @@ def status(configs, asked, watch) -> None:
             end, lines = experiment_batch.status()
             ended.append(end)
             output += lines if len(configs) == 1 else [f"{experiment_batch.name}: {lines[0]}"]
-            tell_notes(experiment)
+            tell_notes(experiment.notes)
 
         code = asked.for_each(configs, look, headings=False)
         if watch and sys.stdout.isatty():

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from thesiskit.errors import INTERRUPTED, ConfigError, ThesiskitError, UserError, brief, shorten
-from thesiskit.registry import find, folders, name_of, shipped
+from thesiskit.registry import find, name_of, shipped
 
-PATIENCE = 2.0  # seconds before a terminal shows progress
-REDRAW_SECONDS = 0.2  # between two updates of the line of progress
+UPDATE_SECONDS = 2.0  # between two updates of the line of progress on a terminal
 LINE_SECONDS = 60.0  # between two lines of progress where there is no terminal
 MOST_JOBS = 1024  # child processes
 MOST_SEED = 2**63 - 1
@@ -107,6 +105,24 @@ VERBOSE = click.option(
 )
 
 
+def _set_strict(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        from thesiskit.datasets import reading  # pandas: only where a table is read
+
+        token = reading.STRICT.set(True)
+        ctx.find_root().call_on_close(lambda: reading.STRICT.reset(token))
+
+
+STRICT = click.option(
+    "--strict",
+    is_flag=True,
+    expose_value=False,
+    callback=_set_strict,
+    help="Refuse a table in which samples have no response. Default: they are left out, and a "
+    "note names them.",
+)
+
+
 # ---- stages and reports ----
 
 
@@ -114,15 +130,9 @@ def run_stage(experiment, stage: str, force: bool) -> None:
     """Make a stage, and print a summary."""
     started = time.perf_counter()
     made = experiment.run(stage, watch=watch, force=force)
-    tell_notes(experiment)
+    tell_notes(experiment.notes)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     click.echo(f"{stage}: {experiment.summary(stage)} ({state})")
-
-
-def run_up_to(experiment, stage: str, force: bool) -> None:
-    """Make those of the stages before that are missing, and a stage."""
-    for other in experiment.stages[: experiment.stages.index(stage) + 1]:
-        run_stage(experiment, other, force and other == stage)
 
 
 def make_stage(config, asked, force):
@@ -131,42 +141,33 @@ def make_stage(config, asked, force):
     stage = command.partition("-")[0]
     experiment = asked.open(config)
     experiment.check_command(stage, command)
-    run_up_to(experiment, stage, force)
+    for other in experiment.stages[: experiment.stages.index(stage) + 1]:
+        run_stage(experiment, other, force and other == stage)
     return experiment
 
 
-def tell_notes(experiment) -> None:
-    """Print the notes that the experiment has collected for the user, each once."""
-    for note in dict.fromkeys(experiment.notes):
+def tell_notes(notes: list[str]) -> None:
+    """Print notes for the user, each once, and empty the list."""
+    for note in dict.fromkeys(notes):
         click.echo(f"Note: {note}", err=True)
-    experiment.notes.clear()
+    notes.clear()
 
 
 def watch(items: Iterable, total: int, label: str) -> Iterator:
     """Yield the items, and print how many are done.
 
-    On a terminal a line is updated in its place, from PATIENCE seconds on; elsewhere a line is
-    printed every LINE_SECONDS.
+    On a terminal a line is updated in its place every UPDATE_SECONDS; elsewhere a line is printed
+    every LINE_SECONDS.
     """
-    started, ended, done = time.monotonic(), threading.Event(), 0
+    started, ended, done, terminal = time.monotonic(), threading.Event(), 0, sys.stderr.isatty()
 
-    def progress() -> str:
-        minutes = (time.monotonic() - started) / 60
-        return f"{label}: {done} of {total} after {minutes:.0f} min"
+    def print_progress() -> None:
+        while not ended.wait(UPDATE_SECONDS if terminal else LINE_SECONDS):
+            minutes = (time.monotonic() - started) / 60
+            text = f"{label}: {done} of {total} after {minutes:.0f} min"
+            click.echo(f"\r{text}" if terminal else text, nl=not terminal, err=True)
 
-    def update_line() -> None:
-        if ended.wait(PATIENCE):
-            return
-        while not ended.wait(REDRAW_SECONDS):
-            click.echo(f"\r{progress()}", nl=False, err=True)
-        click.echo("\r\033[K", nl=False, err=True)  # erase the line
-
-    def write_lines() -> None:
-        while not ended.wait(LINE_SECONDS):
-            click.echo(progress(), err=True)
-
-    printing = update_line if sys.stderr.isatty() else write_lines
-    thread = threading.Thread(target=printing, daemon=True)
+    thread = threading.Thread(target=print_progress, daemon=True)
     thread.start()
     try:
         for item in items:
@@ -175,6 +176,8 @@ def watch(items: Iterable, total: int, label: str) -> Iterator:
     finally:
         ended.set()
         thread.join()
+        if terminal:
+            click.echo("\r\033[K", nl=False, err=True)  # erase the line
 
 
 def write_report(experiment, force: bool) -> None:
@@ -183,47 +186,29 @@ def write_report(experiment, force: bool) -> None:
 
     started = time.perf_counter()
     page, made = experiment.report(watch=watch, force=force)
-    tell_notes(experiment)
+    tell_notes(experiment.notes)
     for line in headline(experiment.record()):
         click.echo(line)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     click.echo(f"report: {page} ({state})")
 
 
-# ---- what can stand for a config, a key or a data set, and what a shell offers ----
+# ---- what can stand for a config ----
 
 
-class Named(click.ParamType):
-    """Something with a name that a shell can complete.
-
-    known : returns all names; packages that are slow to import are only imported for this.
-    """
-
-    def __init__(self, name: str, known: Callable[[], Iterable[str]]):
-        self.name, self.known = name, known
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the names that begin so."""
-        del ctx, param
-        names = dict.fromkeys(self.known())
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
-
-
-class ConfigType(Named):
+class ConfigType(click.ParamType):
     """A config: a path, the name of one that comes with thesiskit, or of what it remakes.
 
     many : the name of a folder stands for the configs in it; a value becomes a list of paths.
     """
 
+    name = "config"
+
     def __init__(self, *, many: bool = False):
-        super().__init__("config", lambda: [*shipped(), *(folders() if many else ())])
         self.many = many
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Path | list[Path]:
+    def convert(self, value: Any, _param: Any, _ctx: Any) -> Path | list[Path]:
         """Return the path, or the paths; raise ConfigError where there is none of that name."""
-        del param, ctx
         paths = [value] if isinstance(value, Path) else _exhibit(value) or find(value)
         if self.many:
             return paths
@@ -231,57 +216,30 @@ class ConfigType(Named):
             raise UserError(f"{value} stands for {len(paths)} configs; name one of them")
         return paths[0]
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the names that begin so, and let the shell offer files."""
-        offered = super().shell_complete(ctx, param, incomplete)
-        return [*offered, CompletionItem(incomplete, type="file")]
-
 
 def _exhibit(name: str) -> list[Path]:
     """Return the config that remakes a figure or table of the thesis; nothing for other names.
 
     Raises
     ------
-    ConfigError: the thesis has no such figure or table, or none that is computed.
+    ConfigError: no config computes such a figure or table.
     """
     slug = re.sub(r"[ _-]+", "-", name.strip().lower())
     if not re.fullmatch(r"(figure|table)-[\d.]+", slug) or Path(name).exists():
         return []
     from thesiskit.report.page import exhibits  # pandas: only where a figure or table is named
 
-    known = {one.file.split("/")[1]: one for one in exhibits()}
-    entry = known.get(slug)
-    if entry is None or not entry.part:
-        remade = [one.name.split() for one in known.values() if one.part]
+    known = {one.file.split("/")[1]: one for one in exhibits() if one.part}
+    if slug not in known:
+        remade = [one.name.split() for one in known.values()]
         choice = " or ".join(
             f"{kind} {', '.join(number for other, number in remade if other == kind)}"
             for kind in ("Table", "Figure")
         )
-        wrong = f"the thesis has no {shorten(name)}"
-        if entry:
-            wrong = f"{entry.name} of the thesis is not remade ({entry.why})"
-        raise ConfigError(f"{wrong}. Fix: choose {choice}")
+        raise ConfigError(f"no config remakes {shorten(name)}. Fix: choose {choice}")
+    entry = known[slug]
     click.echo(f"{entry.name}: {entry.experiment}", err=True)
     return [shipped()[entry.experiment]]
-
-
-def _keys() -> list[str]:
-    from thesiskit.config import keys
-
-    return [key.name for key in keys()]
-
-
-def _data_sets() -> Iterable[str]:
-    from thesiskit.datasets.published import published
-
-    return published()
-
-
-KEY = Named("key", _keys)  # a dotted key of a config
-SETTING = Named("setting", lambda: [f"{name}=" for name in _keys()])  # a key, ready for a value
-DATA_SET = Named("name", _data_sets)  # a published one
 
 
 # ---- the options ----
@@ -310,7 +268,6 @@ COMMON = [
     click.option(
         "--set",
         "settings",
-        type=SETTING,
         multiple=True,
         metavar="KEY=VALUE",
         help="Override a key of the config, as in --set data.alpha=100. May be repeated.",

@@ -1,6 +1,7 @@
 """Commands about data: the published ones, a config for a file of the user's, and new cases."""
 
 import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +10,8 @@ from typing import Any
 import click
 
 from thesiskit.cli.console import (
-    DATA_SET,
     ONE_CONFIG,
+    STRICT,
     VERBOSE,
     Asked,
     ConfigType,
@@ -45,7 +46,7 @@ def list_data() -> None:
 
 
 @data.command()
-@click.argument("name", type=DATA_SET)
+@click.argument("name")
 @VERBOSE
 def show(name) -> None:
     """Print a published data set as a CSV table, the class first.
@@ -80,11 +81,22 @@ def fetch_data(name) -> None:
 
 
 TABLE = click.argument("table", type=click.Path(path_type=Path))
+STANDARD = Path("-")  # standard input or output, in place of a file
+
+
+def as_file(table: Path, name: str = "standard input.csv") -> Path:
+    """Return the path of a table; of standard input, that of a temporary file with a name."""
+    if table != STANDARD:
+        return table
+    from thesiskit.datasets.reading import standard_input
+
+    return click.get_current_context().with_resource(standard_input(name))
 
 
 def asks(command: Any) -> Any:
     """Give a command the options that say what a table holds."""
     for option in (
+        STRICT,
         click.option(
             "--thousands",
             metavar="SEP",
@@ -118,28 +130,33 @@ def asks(command: Any) -> Any:
 def check(table: Path, **asked: Any) -> None:
     """Say what of a table could spoil predictions, before any model: a line for each finding.
 
-    TABLE is a file as `thesiskit init` takes it, or a config whose table is read. Findings are
-    advice: cases that repeat, features that copy the response, an order of cases or a batch that
-    goes with it, groups of cases, small classes, features that are constant or twice there, odd
-    values, and missing ones that go with the response. `init` and `run` say the same.
+    TABLE is a file as `thesiskit init` takes it, - for CSV from standard input, or a config whose
+    table is read. Findings are advice: samples that repeat, features that copy the response, an
+    order of samples or a batch that is associated with it, groups of samples, small classes,
+    constant and equal features, odd values, and missing ones that depend on the response. `init`
+    and `run` print the same.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit check colon.csv
     """
+    from thesiskit.datasets.reading import shown
     from thesiskit.start import Hints, draft_config
     from thesiskit.start import check as check_config
 
+    file = table
     if table.suffix in (".yaml", ".yml") or str(table) in shipped():
         for name, value in asked.items():
             if value:
                 raise click.UsageError(f"a config says what its table holds; leave out --{name}")
-        found = check_config(shipped().get(str(table), table))
+        findings = check_config(shipped().get(str(table), table))
     else:
-        _, found, notes = draft_config(table, Hints(**asked), Path())
-        for note in notes:
-            click.echo(f"Note: {note}", err=True)
-    for line in found:
+        file = as_file(table)
+        _, findings, notes = draft_config(file, Hints(**asked), file.parent)
+        tell_notes(notes)
+    for line in findings:
         click.echo(line)
-    click.echo(f"{table}: {len(found) or 'no'} finding{'s' * (len(found) != 1)}", err=True)
+    click.echo(
+        f"{shown(file)}: {len(findings) or 'no'} finding{'s' * (len(findings) != 1)}", err=True
+    )
 
 
 @click.command()
@@ -156,29 +173,39 @@ def init(table: Path, output: Path | None, **asked: Any) -> None:
     """Look at a table and print a config for it, which runs as it stands.
 
     TABLE is text (.csv, .tsv, .txt, also packed as .gz), Parquet, PLINK .bed, AnnData
-    .h5ad, FASTA, or lines of states. The command asks nothing; it prints its guesses, and the
-    comments of the config repeat them. Paths in the config start in the folder of --output, or in
-    the current folder.
+    .h5ad, FASTA, or lines of states; - is CSV from standard input, which --output NAME.yaml saves
+    as NAME.csv. The command asks nothing; it prints its guesses, and the comments of the config
+    repeat them. Paths in the config start in the folder of --output, or in the current folder.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv > mine.yaml
     """
+    from thesiskit.files import create
     from thesiskit.start import Hints, draft_config
 
-    if output is not None and os.path.lexists(output):
-        raise UserError(f"{output}: it exists already; choose another name, or remove it")
-    if output is not None and not output.parent.is_dir():
-        raise UserError(f"{output}: there is no folder {output.parent}; make it first")
-    text, found, notes = draft_config(
-        table, Hints(**asked), Path() if output is None else output.parent
-    )
-    for note in (*found, *notes):
-        click.echo(f"Note: {note}", err=True)
+    from_pipe, output = table == STANDARD, None if output == STANDARD else output
+    folder = Path() if output is None else output.parent
+    table_copy = output.with_suffix(".csv") if from_pipe and output is not None else None
+    if table_copy is not None and table_copy == output:
+        raise UserError(f"{output}: a config is YAML\nFix: --output NAME.yaml")
+    for path in filter(None, (output, table_copy)):
+        if os.path.lexists(path):
+            raise UserError(f"{path}: it exists already; choose another name, or remove it")
+    if not folder.is_dir():
+        raise UserError(f"{output}: there is no folder {folder}; make it first")
+    file = as_file(table, "table.csv" if table_copy is None else table_copy.name)
+    text, findings, notes = draft_config(file, Hints(**asked), file.parent if from_pipe else folder)
+    if from_pipe and output is None:
+        notes.append("save the table as table.csv for this config, or add --output NAME.yaml")
+    tell_notes([*findings, *notes])
     if output is None:
         click.echo(text, nl=False)
-    else:
-        with open(output, "x", encoding="utf-8") as file:
-            file.write(text)
-        click.echo(f"{output}; now: thesiskit run {output}", err=True)
+        return
+    if table_copy is not None:
+        with file.open("rb") as content, create(table_copy) as target:
+            shutil.copyfileobj(content, target)
+    with open(output, "x", encoding="utf-8") as config:
+        config.write(text)
+    click.echo(f"{output}; now: thesiskit run {output}", err=True)
 
 
 class Target(click.Path):
@@ -214,7 +241,7 @@ ALL_ARMS = click.option("--all-arms", is_flag=True, help="All arms, not only the
     "--new",
     type=click.Path(path_type=Path),
     metavar="TABLE",
-    help="Predict the cases of this table, which has no response.",
+    help="Predict the samples of this table, which has no response; - is CSV from standard input.",
 )
 @click.option(
     "--model",
@@ -226,21 +253,19 @@ ALL_ARMS = click.option("--all-arms", is_flag=True, help="All arms, not only the
     "--output",
     type=Target(),
     metavar="FILE",
-    help="With --new: write the predictions to this CSV file. Default: print them.",
+    help="With --new: write the predictions to this CSV file. Default: -, standard output.",
 )
 @ARM
 @ALL_ARMS
 def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
     """Predict the response of the test cases, or of new cases.
 
-    With --new TABLE the models are fitted to all cases that have a response. The fit is kept
-    below results/EXPERIMENT/all-cases and used again. Of several arms the one is taken that
-    predicts the test cases best, which are predicted first if they are not yet; where none is
-    clearly better than the class frequencies, predictions are these. Columns of TABLE are matched
-    by name; medians, categories and codes are those of the training cases. The predictions are a
-    CSV table with a row for each case and arm: the more probable class, and the probability of
-    each class; for real responses the median and the interval from 5 % to 95 %. Other columns
-    compare the cases of a table with the training cases; a note says it where they are unlike.
+    With --new TABLE the models are fitted to all samples that have a response. The fit is kept
+    below results/EXPERIMENT/all-cases and used again. Methods are compared on the test samples
+    first. Columns of TABLE are matched by name; medians and categories are those of the training
+    samples. The predictions are a CSV table with a row for each sample and method: the more
+    probable class and the probability of each class, or of a real response the median and the
+    interval from 5% to 95%. Other columns compare new samples with the training samples.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
     && thesiskit predict mine.yaml --new colon.csv --output predictions.csv
@@ -249,14 +274,12 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
         raise click.UsageError("give a CONFIG, or a model with --model FILE --new TABLE")
     if new is None:
         given = {"--model": model, "--output": output, "--arm": arms, "--all-arms": all_arms}
-        for name, value in given.items():
-            if value:
-                raise click.UsageError(
-                    f"{name} is for new cases; give their table with --new TABLE"
-                )
+        for name in [name for name, value in given.items() if value]:
+            raise click.UsageError(f"{name} is for new cases; give their table with --new TABLE")
         make_stage(config, asked, force)
         return
     _either(arms, all_arms)
+    new = as_file(new)
     if output is not None and output.exists() and new.exists() and output.samefile(new):
         raise click.UsageError("--output is the table of --new; give it another name")
     if model is not None:
@@ -271,18 +294,16 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
         table = fitted.read(new)
         fitted = fitted.select_arms(arms) if arms else fitted
     else:
-        fitted, table = _fitted(asked, config, force, arms, new, all_arms=all_arms)
-    for note in (*table.notes, *fitted.gaps(table)):
-        click.echo(f"Note: {note}", err=True)
+        fitted, table = _fitted(asked, config, force, arms, all_arms, new)
+    tell_notes([*table.notes, *fitted.gaps(table)])
     _warn(fitted)
     frame = fitted.frame(table)
-    for note in fitted.remarks(frame):
-        click.echo(f"Note: {note}", err=True)
+    tell_notes(fitted.remarks(frame))
     from thesiskit.files import write_text
     from thesiskit.report.layout import csv_text
 
     text = csv_text(frame)
-    if output is None:
+    if output in (None, STANDARD):
         click.echo(text, nl=False)
         return
     write_text(output, text)
@@ -295,9 +316,7 @@ def _either(arms: tuple[str, ...], all_arms: bool) -> None:
         raise click.UsageError("--arm and --all-arms: give one of them")
 
 
-def _fitted(
-    asked: Asked, config: Path, force: bool, arms: Any, new: Path | None, *, all_arms: bool
-):
+def _fitted(asked: Asked, config: Path, force: bool, arms: Any, all_arms: bool, new: Path | None):
     """Return the model of a config, fitted now if it is not yet, and the new cases, if any."""
     # faults of a config or a table are found before anything is fitted
     experiment = replace(asked, yes=None).open(config, all_cases=True)
@@ -308,7 +327,7 @@ def _fitted(
     if not arms and not all_arms:
         arms = experiment.recommended(watch=watch, yes=bool(asked.yes))
     made = experiment.fit(watch=watch, force=force)
-    tell_notes(experiment)
+    tell_notes(experiment.notes)
     fitted = experiment.model(arms)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     click.echo(
@@ -324,9 +343,7 @@ def _count(fitted) -> str:
 
 def _warn(fitted) -> None:
     """Say which arms should not be relied on."""
-    for arm in fitted.arms.values():
-        if arm.warning:
-            click.echo(f"Note: {arm.name}: {arm.warning}", err=True)
+    tell_notes([f"{arm.name}: {arm.warning}" for arm in fitted.arms.values() if arm.warning])
 
 
 @click.command()
@@ -346,7 +363,7 @@ def export(config, asked, force, file, arms, all_arms) -> None:
     Example:  thesiskit export breast-cancer breast-cancer.model
     """
     _either(arms, all_arms)
-    fitted, _ = _fitted(asked, config, force, arms, None, all_arms=all_arms)
+    fitted, _ = _fitted(asked, config, force, arms, all_arms, None)
     _warn(fitted)
     fitted.save(file)
     click.echo(f"export: {_count(fitted)}, {fitted.cases:,} cases -> {file}")

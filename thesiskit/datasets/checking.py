@@ -7,19 +7,17 @@ exact, bounds, or those of ranks.  Nothing is changed.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
-from math import lgamma, log
-from typing import Any
+from math import e, lgamma, log, pi
 
 import numpy as np
 import pandas as pd
+import scipy  # scipy.stats takes seconds: it is loaded at its first use
 from scipy import special
 
-from thesiskit.datasets.reading import DATE, REAL, UNKNOWN
-from thesiskit.datasets.source import MISSING, Cases
-from thesiskit.defaults import LOG, SCORES
+from thesiskit.datasets.source import Cases
+from thesiskit.defaults import LOG, MISSING, SCORES
 from thesiskit.errors import list_some, pluralise, quoted
+from thesiskit.frame import DATE, Column
 
 LEVEL = 1e-3  # of a kind of finding: all together are false in less than one table of fifty
 LARGE, SOME = 1 << 25, 1 << 23  # values of features, above which at most some are looked at
@@ -40,27 +38,50 @@ PATIENT = re.compile(
     rf"(?<![a-z])(patient|subject|donor|person|individual|animal|family|pedigree)s?{NUMBERED}"
 )
 NAMING = re.compile(r"(.*[ _.-])?(id|ids|nr|no|number|idx|index|uuid|barcode)")
-DAYS = (19000101, 21001231)  # dates as numbers, such as 20240131
+DATED = re.compile("date|day|time|year|month|birth|born|dob|visit|admission|diagnosis|onset")
+# numbers of 1900 or so to 2100, and the ratio below which their range is too narrow for sizes
+DATE_NUMBERS = {
+    "years": (1900, 2100, 1),
+    "dates, as the days of a spreadsheet": (20_000, 60_000, 1.1),
+    "dates": (19000101, 21001231, 1),  # such as 20240131
+    "dates, as seconds since 1970": (5e8, 4.1e9, 1.5),
+    "dates, as milliseconds since 1970": (5e11, 4.1e12, 1.5),
+}
 DROP = "data.ignore leaves it out, data.id makes it the names of the cases"
-MANY = 1000  # a count that is reached where the range of counts is large
-RANGE = 10  # times the smallest count of a feature, in half of the features at least
+DURATION = "make it a time since an event, such as an age, or data.ignore it"
+MONTH = r"(jan|feb|mar|mär|mrz|apr|may|mai|jun|jul|aug|sept?|o[ck]t|nov|de[cz]|déc|dic)\.?"
+DATE_NAME = re.compile(rf"[0-9]{{1,2}}[-.] ?{MONTH}(-[0-9]+)?|{MONTH}-[0-9]+|({DATE.pattern}).*")
+RANGE = 10  # times the median, or the smallest count, of a feature is its largest value at least
 APART = 1e6  # times the smallest spread of a feature; tables of like measurements have 1e3, or 1e5
 GAP = 100  # times the spread of the next narrower feature; in tables of like measurements up to 9
 LOOKED, MOST_CODE = 2000, 20  # features whose shape is looked at; the largest code of a category
 SKEWED = 1.0  # median skewness that is far from the normal distribution's
 Pairs = list[tuple[int, int]]
-TAIL, HUGE = 8, 20  # deviations above the median, of skewed values; from it, of mistakes
+TAIL, HUGE = 8, 20  # deviations from the median, of mistakes: among logarithms, and others
 
 
-@dataclass
+def independent_rows(groups: Sequence[str], classes: np.ndarray) -> np.ndarray:
+    """Return the rows of one sample of each class in each group, drawn at random; else all rows.
+
+    The first sample would not do: of the rarer class in a group, it comes later.
+    """
+    if not any(groups):
+        return np.arange(len(classes))
+    units = [(group or row, classes[row]) for row, group in enumerate(groups)]
+    order = np.random.default_rng(0).permutation(len(units)).tolist()
+    return np.sort([*{units[row]: row for row in order}.values()])
+
+
 class FeatureSummaries:
-    """What the features of a table hold; arrays are (p,), of values that are not missing."""
+    """What a table holds; arrays are (p,) and of values that are not missing, except the first.
 
-    table: Cases
-    codes: np.ndarray
-    names: Sequence[str]
+    Of a table with more than LARGE values, each step-th feature is looked at.
+    """
+
+    codes: np.ndarray  # of the response, (n,)
+    classes: np.ndarray  # codes of classes, (n,); of real responses whether they are high
+    rows: np.ndarray  # samples that are independent, for tests: one of each class in each group
     lacking: np.ndarray  # how many features are missing in each sample, (n,)
-    copies: Pairs  # features of which the second has the values of the first
     values: np.ndarray  # how many distinct ones
     gaps: np.ndarray  # how many are missing
     pure: np.ndarray  # whether each value has samples of one class only
@@ -72,7 +93,36 @@ class FeatureSummaries:
     spread: np.ndarray  # the standard deviation, by quartiles
     log_agree: np.ndarray  # log probability that two samples agree by chance
     orders: np.ndarray  # the logarithm of the number of orders that the values can have
-    missing: np.ndarray  # in how many samples of each class, (K, p)
+    missing: np.ndarray  # in how many of the rows of each class, (K, p)
+
+    def __init__(self, table: Cases):
+        y = np.asarray(table.response)  # type: ignore[attr-defined]
+        n, p = table.inputs.shape
+        self.table, self.step = table, 1 if n * p <= LARGE else -(-n * p // SOME)
+        self.names = (table.columns or [f"number {j + 1}" for j in range(p)])[:: self.step]
+        self.symbols = (getattr(table, "values", None) or [[]] * p)[:: self.step]  # of codes
+        self.codes = np.unique(y, return_inverse=True)[1].reshape(-1)
+        real = not len(table.classes)  # type: ignore[attr-defined]
+        self.classes = (y > np.median(y)).astype(np.intp) if real else self.codes
+        self.rows = independent_rows(table.groups, self.classes)
+        self.tested = self.classes[self.rows]
+        self.lacking = np.zeros(n, dtype=np.intp)
+        self.copies: Pairs = []  # features of which the second has the values of the first
+        first_with: dict[bytes, int] = {}
+        parts, width = [], max(1, BLOCK // n)
+        for start in range(0, len(self.names), width):
+            x = self.numbers(slice(start, start + width))
+            part, absent = _summarise_columns(x, self.codes), np.isnan(x)
+            of_class = [self.rows[self.tested == k] for k in range(self.classes.max() + 1)]
+            missing = [absent[rows].sum(axis=0) for rows in of_class]
+            parts.append(part | {"missing": np.array(missing)})
+            self.lacking += absent.sum(axis=1)
+            for j, column in enumerate(np.ascontiguousarray(x.T), start=start):
+                first = first_with.setdefault(column.tobytes(), j)
+                if first != j and part["values"][j - start] > 1:
+                    self.copies.append((first, j))
+        for name in parts[0]:
+            setattr(self, name, np.concatenate([part[name] for part in parts], axis=-1))
 
     def name(self, j: int) -> str:
         return quoted(self.names[j], 30) if self.table.columns else self.names[j]
@@ -80,10 +130,23 @@ class FeatureSummaries:
     def first_names(self, columns: Iterable[int]) -> str:
         return list_some([self.name(j) for j in columns], NAMED, 34)
 
+    def numbers(self, columns: slice | int | np.ndarray) -> np.ndarray:
+        """Return features as numbers, NaN where one is missing or has no code."""
+        if self.step > 1:
+            columns = np.arange(self.table.inputs.shape[1])[:: self.step][columns]
+        x = np.asarray(self.table.inputs[:, columns], dtype=np.float64)
+        return x if self.table.family == "table" else np.where(x <= MISSING, np.nan, x)
 
-Summaries = FeatureSummaries | None  # none of a table with more than LARGE values
+    def column(self, j: int) -> Column:
+        """Return a feature as numbers, or as the texts of its codes."""
+        x, symbols = self.numbers(j), self.symbols[j]
+        if not symbols:
+            return Column(self.names[j], x)
+        texts = [symbols[int(value)] if value == value else "" for value in x]
+        return Column.of_texts(self.names[j], texts)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def findings(
     tables: Sequence[Cases], *, folds: int = 0, first: bool = False, grouped: str | None = None,
     transformed: bool = False,
@@ -95,50 +158,40 @@ def findings(
     grouped : the column whose cases of one value are kept together.
     transformed : whether real features are transformed, so that they need no logarithm.
     """
-    tables, notes = _affordable(tables)
     table = tables[0]
     classes: Sequence[str] = table.classes  # type: ignore[attr-defined]
-    stats, codes, halves = _looks(table)
-    about = [*_order(halves, first, folds), *_rare(codes, classes, folds), *notes]
-    groups, columns = _columns(table, stats, codes, halves, grouped)
-    if stats is None:
-        return [*columns, *about, f"more than {LARGE:,} values: features were not looked at"]
+    stats = FeatureSummaries(table)
+    about = [*_order(stats, first, folds), *_rare(stats.codes, classes, folds)]
+    if stats.step > 1:
+        n_features = f"of {table.inputs.shape[1]:,} features {len(stats.names):,}"
+        about.append(f"{n_features} were looked at, one of {stats.step:,}")
+    groups, columns = _columns(stats, grouped)
     repeats = _repeats(tables, stats, folds)
     if table.family == "sequences":
         return [*repeats, *about]
-    lines = [*_alone(stats, groups, len(classes) == 0), *repeats, *columns, *about]
-    lines += [*_missing(stats, halves), *_idle(stats), *_naming(table, stats)]
+    alone = _telling(stats, groups)
+    if alone:
+        tell = pluralise(len(alone), "feature tells", "features tell")
+        repeats.insert(
+            0,
+            f"{tell} the response alone, without an error: {stats.first_names(alone)}; if they are "
+            "copies of the response, or known only after it, data.ignore them",
+        )
+    lines = [*repeats, *columns, *about]
+    lines += [*_missing(stats), *_idle(stats), *_naming(stats)]
     if table.family != "table":
         return lines
     return [*lines, *_scales(stats), *([] if transformed else _sizes(stats))]
 
 
-def _affordable(tables: Sequence[Any]) -> tuple[list[Any], list[str]]:
-    """Return tables with as many discrete features as are looked at, and a line that says so."""
-    table = tables[0]
-    if table.family != "features":
-        return [*tables], []
-    size = table.inputs.size
-    step = 1 if size <= LARGE else -(-size // SOME)
-    names, values = table.features[::step], table.values[::step]
-    parts = [replace(part, X=part.X[:, ::step], features=names, values=values) for part in tables]
-    note = f"of {len(table.features):,} features {len(names):,} were looked at, one of {step:,}"
-    return parts, [note] if step > 1 else []
+def suspects(table: Cases) -> tuple[list[str], list[str]]:
+    """Return columns that have groups of samples, such as patients, and perhaps copies of y.
 
-
-def grouping(table: Cases) -> list[str]:
-    """Return the columns that have groups of cases, such as patients."""
-    return _columns(table, *_looks(_affordable([table])[0][0]), None)[0]
-
-
-def _looks(table: Cases) -> tuple[Summaries, np.ndarray, np.ndarray]:
-    """Return what features hold, unless they are too many; codes of responses, and halves."""
-    y = np.asarray(table.response)  # type: ignore[attr-defined]
-    codes = np.unique(y, return_inverse=True)[1].reshape(-1)
-    real = not len(table.classes)  # type: ignore[attr-defined]
-    halves = (y > np.median(y)).astype(np.intp) if real else codes
-    stats = summarise_features(table, codes, halves) if table.inputs.size <= LARGE else None
-    return stats, codes, halves
+    The latter are features that tell the response alone.
+    """
+    stats = FeatureSummaries(table)
+    groups, _ = _columns(stats, None)
+    return groups, [stats.names[j] for j in _telling(stats, groups)]
 
 
 # ---- what chance can do ----
@@ -155,21 +208,12 @@ def log_orders(counts: np.ndarray) -> float:
     return float(special.gammaln(counts.sum() + 1) - special.gammaln(counts + 1).sum())
 
 
-def ranks_of(values: np.ndarray) -> np.ndarray:
-    """Return ranks from 1, the mean one of equal values."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[place.reshape(-1)]
-
-
 def rank_test(values: np.ndarray, y: np.ndarray) -> float:
     """Return the p-value of Kruskal and Wallis for values of cases of classes, codes y."""
-    ranks = ranks_of(values)
-    counts, sums = np.bincount(y), np.bincount(y, ranks - ranks.mean())
-    counts, sums = counts[counts > 0], sums[counts > 0]
-    if ranks.var() == 0 or len(counts) < 2:
+    parts = [values[y == k] for k in np.unique(y)]
+    if len(parts) < 2 or (values == values[0]).all():
         return 1.0
-    statistic = (1 - 1 / len(y)) * (sums**2 / counts).sum() / ranks.var()
-    return float(special.chdtrc(len(counts) - 1, statistic))
+    return float(scipy.stats.kruskal(*parts).pvalue)
 
 
 def runs_test(y: np.ndarray) -> float:
@@ -189,27 +233,19 @@ def table_test(values: np.ndarray, y: np.ndarray) -> float:
     """
     for codes in (values := values.copy(), y := y.copy()):
         codes[np.bincount(codes)[codes] < RARE] = codes.max() + 1
-    cells = np.zeros((values.max() + 1, y.max() + 1))
-    np.add.at(cells, (values, y), 1)
-    cells = cells[cells.any(axis=1)][:, cells.any(axis=0)]
+    cells = pd.crosstab(values, y).to_numpy()
     if min(cells.shape) < 2:
         return 1.0
-    rows, columns, n = cells.sum(axis=1), cells.sum(axis=0), cells.sum()
     if cells.shape == (2, 2):
-        return fisher(cells[0, 0], rows[0], columns[0], n)
-    expected = np.outer(rows, columns) / n
-    statistic = (1 - 1 / n) * ((cells - expected) ** 2 / expected).sum()
-    return float(special.chdtrc((len(rows) - 1) * (len(columns) - 1), statistic))
+        return float(fisher(cells[0, 0], cells[0].sum(), cells[:, 0].sum(), cells.sum()))
+    return float(scipy.stats.chi2_contingency(cells).pvalue)
 
 
-def fisher(marked: float, row: float, column: float, n: float) -> float:
-    """Return twice the smaller tail of a hypergeometric number: of row cases, column are marked."""
-    at = np.arange(max(0, row + column - n), min(row, column) + 1)
-    cells = (at, row - at, column - at, n - row - column + at)
-    logs = -sum(special.gammaln(cell + 1) for cell in cells)
-    mass = np.exp(logs - logs.max())
-    tails = mass[at <= marked].sum(), mass[at >= marked].sum()
-    return min(1.0, 2 * float(min(tails) / mass.sum()))
+def fisher(marked: np.ndarray, row: np.ndarray, column: np.ndarray, n: int) -> np.ndarray:
+    """Return twice the smaller tail of hypergeometric numbers: of row cases, column are marked."""
+    at_most = scipy.stats.hypergeom.cdf(marked, n, row, column)
+    at_least = scipy.stats.hypergeom.sf(np.asarray(marked) - 1, n, row, column)
+    return np.minimum(1, 2 * np.minimum(at_most, at_least))
 
 
 # ---- cases ----
@@ -220,8 +256,8 @@ def follows_order(y: np.ndarray) -> float:
     return min(1.0, 2 * min(rank_test(np.arange(len(y)), y), runs_test(y)))
 
 
-def _order(y: np.ndarray, first: bool, folds: int) -> list[str]:
-    p = follows_order(y)
+def _order(stats: FeatureSummaries, first: bool, folds: int) -> list[str]:
+    p, y = follows_order(stats.tested), stats.classes
     if p >= LEVEL:
         return []
     finding = f"the order of the cases goes with the response ({small(p)})"
@@ -251,7 +287,8 @@ def _rare(y: np.ndarray, classes: Sequence[str], folds: int) -> list[str]:
 def _repeats(tables: Sequence[Cases], stats: FeatureSummaries, folds: int) -> list[str]:
     """Say which cases have exactly, or nearly, the features of another one."""
     first_row: dict[bytes, int] = {}
-    rows = (row for table in tables for row in np.ascontiguousarray(table.inputs))
+    parts = (np.ascontiguousarray(table.inputs[:, :: stats.step]) for table in tables)
+    rows = (row for part in parts for row in part)
     of = np.array([first_row.setdefault(row.tobytes(), i) for i, row in enumerate(rows)])
     exact = [(int(of[i]), i) for i in np.flatnonzero(of != np.arange(len(of))).tolist()]
     chance = len(of) * (len(of) - 1) / 2 * np.exp(stats.log_agree.sum())
@@ -291,60 +328,28 @@ def _near(tables: Sequence[Cases], distinct: np.ndarray, stats: FeatureSummaries
     distance of their tenth one; that of the fifth says what d is.  Distances are of ranks, in which
     no tail is long.
     """
+    from sklearn.neighbors import NearestNeighbors
+
     vary = stats.values > 1
     usable = np.flatnonzero(vary & (stats.gaps == 0))
     if not len(usable) or len(usable) < MOST * vary.sum():
         return []
-    usable = usable[:: -(-len(usable) // SEEN)]
+    usable = stats.step * usable[:: -(-len(usable) // SEEN)]
     z = np.concatenate([table.inputs[:, usable] for table in tables])[distinct]
-    z = np.column_stack([ranks_of(column) for column in z.T]).astype(np.float32)
+    z = scipy.stats.rankdata(z, axis=0).astype(np.float32)
     z -= z.mean(axis=0)
     z /= np.maximum(z.std(axis=0), 1e-30)
-    squares, near = (z**2).sum(axis=1), np.empty((len(z), 3))
-    nearest = np.empty(len(z), dtype=np.intp)
-    width = max(1, BLOCK // len(z))
-    for start in range(0, len(z), width):
-        part = slice(start, start + width)
-        d = squares[part, None] + squares - 2 * z[part] @ z.T
-        d[np.arange(len(d)), np.arange(start, start + len(d))] = np.inf
-        nearest[part] = d.argmin(axis=1)
-        near[part] = np.sqrt(np.maximum(np.partition(d, (0, 4, 9), axis=1)[:, [0, 4, 9]], 0))
-    ratio = np.median(near[:, 1] / np.maximum(near[:, 2], 1e-300))
+    near, neighbours = NearestNeighbors(n_neighbors=10, algorithm="brute").fit(z).kneighbors()
+    ratio = np.median(near[:, 4] / np.maximum(near[:, 9], 1e-300))
     if not 0 < ratio < 1:
         return []
     limit = (LEVEL / (9 * len(z))) ** (log(ratio) / log(0.5))
-    close = np.flatnonzero(near[:, 0] < min(NEAR, limit) * near[:, 2])
-    ends = np.sort(distinct[np.column_stack([close, nearest[close]])], axis=1)
+    close = np.flatnonzero(near[:, 0] < min(NEAR, limit) * near[:, 9])
+    ends = np.sort(distinct[np.column_stack([close, neighbours[close, 0]])], axis=1)
     return [(i, j) for i, j in np.unique(ends, axis=0).tolist()]
 
 
 # ---- features ----
-
-
-def _numbers(table: Cases, columns: slice | int) -> np.ndarray:
-    """Return features as numbers, NaN where one is missing or has no code."""
-    x = np.asarray(table.inputs[:, columns], dtype=np.float64)
-    return x if table.family == "table" else np.where(x <= MISSING, np.nan, x)
-
-
-def summarise_features(table: Cases, codes: np.ndarray, halves: np.ndarray) -> FeatureSummaries:
-    """Return summaries of all features, by parts of BLOCK values."""
-    names = table.columns or [f"number {j + 1}" for j in range(table.inputs.shape[1])]
-    first_with: dict[bytes, int] = {}
-    copies, parts, lacking = [], [], np.zeros(len(codes), dtype=np.intp)
-    width = max(1, BLOCK // len(codes))
-    for start in range(0, len(names), width):
-        x = _numbers(table, slice(start, start + width))
-        part, absent = _summarise_columns(x, codes), np.isnan(x)
-        in_class = [absent[halves == k].sum(axis=0) for k in range(halves.max() + 1)]
-        parts.append(part | {"missing": np.array(in_class)})
-        lacking += absent.sum(axis=1)
-        for j, column in enumerate(np.ascontiguousarray(x.T), start=start):
-            first = first_with.setdefault(column.tobytes(), j)
-            if first != j and part["values"][j - start] > 1:
-                copies.append((first, j))
-    arrays = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
-    return FeatureSummaries(table, codes, names, lacking, copies, **arrays)
 
 
 def _summarise_columns(x: np.ndarray, codes: np.ndarray) -> dict[str, np.ndarray]:
@@ -377,20 +382,21 @@ def _summarise_columns(x: np.ndarray, codes: np.ndarray) -> dict[str, np.ndarray
     }
 
 
-def _alone(stats: FeatureSummaries, groups: list[str], continuous: bool) -> list[str]:
-    """Say which features tell the response without an error, where chance does not.
+def _telling(stats: FeatureSummaries, groups: list[str]) -> list[int]:
+    """Return the features that tell the response without an error, where chance does not.
 
     Of v values, or of values in order, at most so many divisions into classes are free of errors.
     """
-    perfect, filled = [], len(stats.codes) - stats.gaps
+    codes, rows, continuous = stats.codes, stats.rows, not len(stats.table.classes)  # type: ignore[attr-defined]
+    perfect, filled = [], len(codes) - stats.gaps
     likely = stats.pure & (stats.values > 1)
-    likely &= (stats.runs <= stats.codes.max() + 1) | (2 * stats.values <= filled)
+    likely &= (stats.runs <= codes.max() + 1) | (2 * stats.values <= filled)
     for j in np.flatnonzero(likely).tolist():
-        x = _numbers(stats.table, j)
-        y = stats.codes[x == x][x[x == x].argsort()]
+        x = stats.numbers(j)[rows]
+        y = codes[rows][x == x][x[x == x].argsort()]
         counts = np.bincount(y)
-        n_classes = np.count_nonzero(counts)
-        ways = [stats.values[j] * log(n_classes)]
+        n_classes = int(np.count_nonzero(counts))
+        ways = [len(np.unique(x[x == x])) * log(max(1, n_classes))]
         if stats.runs[j] == n_classes:
             ways.append(lgamma(n_classes + 1))
         if continuous:
@@ -399,25 +405,18 @@ def _alone(stats: FeatureSummaries, groups: list[str], continuous: bool) -> list
         odds = min(ways, default=np.inf) - log_orders(counts) + log(len(stats.names))
         if n_classes > 1 and odds < log(LEVEL) and stats.names[j] not in groups:
             perfect.append(j)
-    if not perfect:
-        return []
-    tell = pluralise(len(perfect), "feature tells", "features tell")
-    return [
-        f"{tell} the response alone, without an error: {stats.first_names(perfect)}; if they are "
-        "copies of the response, or known only after it, data.ignore them"
-    ]
+    return perfect
 
 
-def _missing(stats: FeatureSummaries, y: np.ndarray) -> list[str]:
+def _missing(stats: FeatureSummaries) -> list[str]:
     """Say where values are missing more often in some classes."""
-    n, counts, odd = len(y), np.bincount(y), []
-    partly_missing = np.flatnonzero((stats.gaps > 0) & (stats.gaps < n)).tolist()
-    level, test = LEVEL / 2 / max(1, len(partly_missing) * len(counts)), cache(fisher)
-    for j in partly_missing:
-        in_class = zip(stats.missing[:, j].tolist(), counts.tolist(), strict=True)
-        if min(test(n_missing, int(stats.gaps[j]), of, n) for n_missing, of in in_class) < level:
-            odd.append(j)
-    p = rank_test(stats.lacking, y)
+    y = stats.tested
+    n, gaps = len(y), stats.missing.sum(axis=0)
+    counts = np.bincount(y, minlength=len(stats.missing))
+    partly = np.flatnonzero((gaps > 0) & (gaps < n))
+    p_values = fisher(stats.missing[:, partly], gaps[partly], counts[:, None], n)
+    odd = partly[(p_values < LEVEL / 2 / max(1, p_values.size)).any(axis=0)].tolist()
+    p = rank_test(stats.lacking[stats.rows], y)
     if not odd and p >= LEVEL / 2:
         return []
     place = f"in {stats.first_names(odd)}" if odd else f"by their number in a case ({small(p)})"
@@ -446,25 +445,65 @@ def _idle(stats: FeatureSummaries) -> list[str]:
     return lines
 
 
-def _naming(table: Cases, stats: FeatureSummaries) -> list[str]:
-    """Say which features seem to name the cases, or to be dates."""
-    n, lines, texts = len(stats.codes), [], getattr(table, "values", None) or None
-    dated = (stats.low >= DAYS[0]) & (stats.high <= DAYS[1]) & (stats.gaps == 0)
-    likely = stats.whole & (dated | (stats.values == n) | (texts is not None)) & (n >= LEAST)
-    for j in np.flatnonzero(likely).tolist():
-        reason, x = "", _numbers(stats.table, j)
-        if texts is not None:
-            if len(texts[j]) > 2 and all(DATE.fullmatch(text) for text in texts[j]):
-                reason = f"looks like dates ({texts[j][0]})"
-            elif len(texts[j]) == n:
-                reason = "differs in all cases, as names do"
-        elif dated[j] and (abs(x // 100 % 100 - 6.5) < 6).all() and (abs(x % 100 - 16) < 16).all():
-            reason = f"looks like dates ({x[0]:.0f})"
-        elif NAMING.fullmatch(stats.names[j].lower()) or (np.diff(x) == 1).all():
-            reason = "looks like numbers of the cases" if stats.values[j] == n else ""
-        lines += [f"column {stats.name(j)} {reason}; {DROP}"] if reason else []
-    more = len(lines) - NAMED
-    return lines if more <= 0 else [*lines[:NAMED], f"{more:,} more columns look like these"]
+def _naming(stats: FeatureSummaries) -> list[str]:
+    """Say which features seem to name the cases or to be dates, and which names became dates."""
+    n, p, lines = len(stats.codes), len(stats.names), list[str]()
+    coded = np.array([len(symbols) for symbols in stats.symbols])
+    numbered = stats.whole & (stats.values == n) & (coded == 0)
+    large = (stats.low >= DATE_NUMBERS["years"][0]) & (stats.values > 1)
+    long = np.array([bool(symbols) and len(symbols[0]) > 3 for symbols in stats.symbols])
+    likely = (coded == n) | long | numbered | large
+    for j in np.flatnonzero(likely & (n >= LEAST)).tolist():
+        column, prefix = stats.column(j), f"column {stats.name(j)}"
+        if kind := date_kind(column, LEVEL / p, large.sum() <= NAMED):
+            lines.append(f"{prefix} looks like {kind} ({column.text(0)}); {DURATION}")
+        elif coded[j] == n:
+            lines.append(f"{prefix} differs in all cases, as names do; {DROP}")
+        elif numbered[j] and (
+            NAMING.fullmatch(stats.names[j].lower()) or (np.diff(column.values) == 1).all()
+        ):
+            lines.append(f"{prefix} looks like numbers of the cases; {DROP}")
+    if len(lines) > NAMED:
+        lines[NAMED:] = [f"{len(lines) - NAMED:,} more columns look like these"]
+    genes = [j for j, name in enumerate(stats.names) if DATE_NAME.fullmatch(name.lower())]
+    if genes and 2 * len(genes) <= p:
+        have = pluralise(
+            len(genes), "feature has a date as its name", "features have dates as names"
+        )
+        lines.append(
+            f"{have}, as spreadsheets write gene symbols such as MARCH1 and SEPT2: "
+            f"{stats.first_names(genes)}. Fix: restore the names in the file"
+        )
+    return lines
+
+
+def date_kind(column: Column, level: float, by_values: bool) -> str:
+    """Return which dates a column seems to hold; empty where it looks like none.
+
+    Numbers need a name that hints at dates, or vary less than counts, or far less than sizes.
+
+    by_values : whether a column without such a name can hold dates: few have numbers of this size.
+    """
+    texts, x = column.counts, column.values[~column.missing]
+    if len(texts) > 2 and all(DATE.fullmatch(text) for text in texts):
+        return "dates"
+    if not column.is_number or not len(x) or (2 * x % 1).any():
+        return ""
+    low, high = x.min(), x.max()
+    for kind, (first, last, ratio) in DATE_NUMBERS.items():
+        if not first <= low <= high <= last:
+            continue
+        if kind == "dates":
+            month, day = x // 100 % 100, x % 100
+            likely = (abs(month - 6.5) < 6).all() and (abs(day - 16) < 16).all()
+        else:
+            dispersion = ((x - x.mean()) ** 2).sum() / x.mean()  # of counts chi squared, or more
+            likely = special.chdtr(len(x) - 1, dispersion) < level or (
+                special.chdtrc(len(x) - 1, dispersion) < level and high < ratio * low
+            )
+            likely = (likely and by_values) or DATED.search(column.name.lower())
+        return kind if likely else ""
+    return ""
 
 
 def _scales(stats: FeatureSummaries) -> list[str]:
@@ -480,7 +519,7 @@ def _scales(stats: FeatureSummaries) -> list[str]:
     return [
         f"{pluralise(int(far.sum()), 'feature is', 'features are')} on another scale: the spread "
         f"of {stats.name(most)} is {spread.max() / spread.min():.0e} times that of "
-        f"{stats.name(least)}; the normal model and nearest-centroids take variances to be "
+        f"{stats.name(least)}; the normal model takes variances to be "
         "alike: write features in units of like size (other models cut or standardise them)"
     ]
 
@@ -500,8 +539,14 @@ def likely_transform(table: Cases) -> tuple[str, str]:
     if not len(values):
         return "", ""
     low, high, whole = np.nanmin(x), np.nanmax(x), (np.isnan(x) | (np.floor(x) == x)).all()
-    skew = _skewness(x)
-    if whole and low >= 0 and high > MOST_CODE and skew > SKEWED / 2:
+    skew, wide = _skewness(x), np.nanmax(x, axis=0) >= RANGE * np.nanmin(x, axis=0)
+    if (
+        whole
+        and low >= 0
+        and high > MOST_CODE
+        and skew > SKEWED / 2
+        and 2 * wide.sum() >= len(wide)
+    ):
         return LOG, f"counts: whole numbers up to {high:,.0f}, none below 0, with a long tail"
     if whole and np.median(values) <= LEAST and high - low <= MOST_CODE:
         return SCORES, f"codes: whole numbers from {low:g} to {high:g}"
@@ -515,64 +560,85 @@ def likely_transform(table: Cases) -> tuple[str, str]:
 
 def _skewness(x: np.ndarray) -> float:
     """Return the median over columns (n, p) of the size of skewness."""
-    x = x - np.nanmean(x, axis=0)
-    x = x / np.maximum(np.sqrt(np.nanmean(x**2, axis=0)), np.finfo(float).tiny)
+    x = x / np.nanmax(np.abs(x), axis=0)
+    x -= np.nanmean(x, axis=0)
+    x /= np.maximum(np.sqrt(np.nanmean(x**2, axis=0)), np.finfo(float).tiny)
     return float(np.median(np.abs(np.nanmean(x**3, axis=0))))
 
 
 def _sizes(stats: FeatureSummaries) -> list[str]:
     """Say that numbers want a logarithm, or that a few are far from all others."""
+    form, reason = likely_transform(stats.table)
+    if form == LOG:
+        fit = "the normal model fits their logarithms better (data.transform: log)"
+        return [f"features are {reason}: {fit}"]
     measured = (stats.values > LEAST) & (stats.spread > 0)
+    wide = measured & (stats.low >= 0) & (stats.high > RANGE * stats.middle)
+    level, lines = LEVEL / len(wide), []
+    tails = [j for j in np.flatnonzero(wide).tolist() if fits_logarithm(stats.numbers(j), level)]
+    if tails:
+        have = pluralise(len(tails), "feature has", "features have")
+        lines.append(
+            f"{have} a long tail, and no value below 0: {stats.first_names(tails)}; the normal "
+            "model fits the logarithms better. Fix: log-transform these columns in the file"
+        )
     above, below = stats.high - stats.middle, stats.middle - stats.low
-    skewed = measured & (above > TAIL * stats.spread) & (above > 2 * below)
-    wide = (RANGE * stats.low <= stats.high) & (stats.high >= 0)
-    valid = stats.values > 0
-    counts = stats.whole.all() and (stats.high[valid] >= MANY).any() and 2 * wide.sum() >= len(wide)
-    tails = measured.any() and 2 * skewed.sum() >= measured.sum()
-    if (counts or tails) and (stats.low[valid] >= 0).all():
-        sign = f"{skewed.sum():,} of {len(skewed):,} features have a long tail, and none is below 0"
-        if counts:
-            sign = f"whole numbers up to {np.nanmax(stats.high):,.0f}, none below 0, as counts are"
-        return [f"{sign}: the normal model fits their logarithms better (data.transform: log)"]
     # genes that few cases express have a small spread of their own
     spread = np.maximum(stats.spread, np.median(stats.spread[measured]) if measured.any() else 0)
-    far = np.flatnonzero(measured & (np.maximum(above, below) > HUGE * spread)).tolist()
+    far = np.flatnonzero(measured & (np.maximum(above, below) > HUGE * spread))
+    far = far[~np.isin(far, tails)].tolist()
     if not far:
-        return []
+        return lines
     cells = []
-    for j in far[:NAMED]:
-        x = _numbers(stats.table, j)
-        at = int(np.nanargmax(np.abs(x - stats.middle[j])))
-        cells.append(f"{x[at]:.6g} of {stats.name(j)} in case {at + 1:,}")
-    more = f" and {len(far) - NAMED:,} more" if len(far) > NAMED else ""
+    for j in far:
+        x = stats.numbers(j)
+        row = int(np.nanargmax(np.abs(x - stats.middle[j])))
+        cells.append(f"{x[row]:.6g} of {stats.name(j)} in case {row + 1:,}")
     return [
+        *lines,
         f"{pluralise(len(far), 'feature has', 'features have')} values more than {HUGE} standard "
-        f"deviations from the median: {', '.join(cells)}{more}; one such value rules a mean: mend "
-        "mistakes, and name codes of missing values in data.missing"
+        f"deviations from the median: {list_some(cells, NAMED, 80)}; one such value rules a mean: "
+        "mend mistakes, and name codes of missing values in data.missing",
     ]
+
+
+def fits_logarithm(x: np.ndarray, level: float) -> bool:
+    """Whether values are log-normal rather than exponential, and none is far off on that scale.
+
+    An exponential distribution has the longest tail that is left as it is.  Its likelihood ratio is
+    above 1 / level with a probability below level.
+    """
+    logs = np.log(x[x > 0])
+    n, (low, middle, high) = len(logs), np.quantile(logs, [0.25, 0.5, 0.75])
+    if high == low or 2 * n < len(x) or logs.max() - middle > TAIL * (high - low) / 1.349:
+        return False
+    log_mean = special.logsumexp(logs) - log(n)
+    ratio = n * (log_mean + 1 - logs.mean() - log(logs.std()) - log(2 * pi * e) / 2)
+    return ratio - log(n) / 2 > -log(level)
 
 
 # ---- columns that say where cases are from, whether they are features or not ----
 
 
-def _columns(
-    table: Cases, stats: Summaries, codes: np.ndarray, halves: np.ndarray, grouped: str | None
-) -> tuple[list[str], list[str]]:
+def _columns(stats: FeatureSummaries, grouped: str | None) -> tuple[list[str], list[str]]:
     """Return the columns that have groups of cases, and a line each of groups and of batches."""
+    table = stats.table
     texts_of = dict(table.aside) | ({"data.id": table.ids} if table.ids else {})
-    for j, name in enumerate(stats.names if stats else ()):
-        assert stats is not None
-        is_code = stats.pure[j] and stats.whole[j] and LEAST <= stats.values[j] <= len(codes) // 2
+    columns = {name: Column.of_texts(name, cells) for name, cells in texts_of.items()}
+    most = len(stats.codes) // 2
+    for j, name in enumerate(stats.names):
+        is_code = stats.pure[j] and stats.whole[j] and LEAST <= stats.values[j] <= most
         if is_code or BATCH.search(name.lower()) or PATIENT.search(name.lower()):
-            texts, x = getattr(table, "values", None), _numbers(stats.table, j)
-            texts_of[name] = [texts[j][int(v)] if texts and v == v else f"{v:.15g}" for v in x]
-    texts_of.pop(grouped or "", None)
-    groups = [name for name in texts_of if _has_groups(name, texts_of[name], codes, len(texts_of))]
+            columns[name] = stats.column(j)
+    columns.pop(grouped or "", None)
+    columns = {name: column.take(stats.rows) for name, column in columns.items()}
+    codes = stats.codes[stats.rows]
+    groups = [name for name in columns if _has_groups(columns[name], codes, len(columns))]
     lines, batches = [], []
-    features = {*(stats.names if stats else ()), *getattr(table, "coding", ())}
-    for name in (name for name in texts_of if name not in groups):
+    features = {*stats.names, *getattr(getattr(table, "encoder", None), "coding", ())}
+    for name in (name for name in columns if name not in groups):
         if name not in features or BATCH.search(name.lower()):
-            p = goes_with(texts_of[name], halves) * len(texts_of)
+            p = goes_with(columns[name], stats.tested) * len(columns)
             batches += [f"{quoted(name, 30)} ({small(p)})"] if p < LEVEL else []
     if groups:
         names = list_some([quoted(name, 30) for name in groups], NAMED, 34)
@@ -590,43 +656,48 @@ def _columns(
     return groups, lines
 
 
-def _has_groups(name: str, cells: Sequence[str], codes: np.ndarray, columns: int) -> bool:
+def _has_groups(column: Column, codes: np.ndarray, n_columns: int) -> bool:
     """Whether most values are in several cases: by its name, or each with one response.
 
     Of v groups, at most K^v divisions into K classes leave all of one class.
     """
-    present = np.array([cell not in UNKNOWN for cell in cells])
-    texts, y = np.array(cells)[present], codes[present]
-    values, place, counts = np.unique(texts, return_inverse=True, return_counts=True)
-    v = len(values)
+    place, values = column.factorise()
+    name, v = column.name.lower(), len(values)
+    y, place = codes[place >= 0], place[place >= 0]
+    counts = np.bincount(place)
     if 2 * v > len(y) or v < 3 or (counts > 1).mean() < MOST:
         return False
-    if PATIENT.search(name.lower()):
+    if PATIENT.search(name):
         return True
-    if BATCH.search(name.lower()) or all(DATE.match(value) for value in values):
+    if BATCH.search(name) or all(DATE.match(value) for value in values):
         return False
-    pairs = np.unique(np.column_stack([place.reshape(-1), y]), axis=0)
+    pairs = np.unique(np.column_stack([place, y]), axis=0)
     classes = np.bincount(y)
-    ways = v * log(max(2, int(np.count_nonzero(classes)))) - log_orders(classes) + log(columns)
+    ways = v * log(max(2, int(np.count_nonzero(classes)))) - log_orders(classes) + log(n_columns)
     return v >= LEAST and len(pairs) == v and ways < log(LEVEL)
 
 
-def goes_with(cells: Sequence[str], y: np.ndarray) -> float:
-    """Return the p-value of values, their order if they are numbers or dates, or their letters."""
-    present = np.array([cell not in UNKNOWN for cell in cells])
-    texts, y = np.array(cells)[present], y[present]
+def goes_with(column: Column, y: np.ndarray) -> float:
+    """Return the p-value of values, their order if they are numbers or dates, or their letters.
+
+    It is 1 where no test applies, as to names that share no letters.
+    """
+    present = ~column.missing
+    y, tests = y[present], []
     if len(y) < LEAST:
         return 1.0
-    tests = []
-    if all(REAL.fullmatch(text) for text in texts):
-        tests.append(rank_test(texts.astype(float), y))
-    elif all(text[:1].isdigit() for text in texts):
+    place, symbols = column.factorise()
+    place, texts = place[present], np.array(symbols)
+    if column.is_number:
+        tests.append(rank_test(column.values[present], y))
+    elif all(text[:1].isdigit() for text in symbols):
         days = pd.to_datetime(pd.Series(texts), errors="coerce", format="mixed", utc=True)
-        tests += [rank_test(days.astype("int64").to_numpy(), y)] if days.notna().all() else []
-    values, place = np.unique(texts, return_inverse=True)
-    if 3 * len(values) > len(y) and not tests:  # names: the letters in them
-        letters = [re.sub(r"[^A-Za-z]+", " ", text) for text in texts]
-        values, place = np.unique(letters, return_inverse=True)
-    if 3 * len(values) <= len(y):
-        tests.append(table_test(place.reshape(-1), y))
-    return min(1.0, len(tests) * min(tests, default=1.0))
+        tests += (
+            [rank_test(days.astype("int64").to_numpy()[place], y)] if days.notna().all() else []
+        )
+    if 3 * len(texts) > len(y) and not tests:  # names: the letters in them
+        letters = np.array([re.sub(r"[^A-Za-z]+", " ", text) for text in symbols])
+        texts, place = np.unique(letters[place], return_inverse=True)
+    if 3 * len(texts) <= len(y):
+        tests.append(table_test(place, y))
+    return min(1.0, len(tests) * min(tests)) if tests else 1.0

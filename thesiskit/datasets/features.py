@@ -9,12 +9,11 @@ y             response     (n,), codes from 0
 K_t           values       the symbols of each feature
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, StrictBool, field_validator, model_validator
@@ -30,10 +29,8 @@ from thesiskit.blocks import (
     distinct,
 )
 from thesiskit.datasets import reading
-from thesiskit.datasets.reading import MOST_REAL, REAL, WHOLE, Wanted, grouped, left_out, shown
+from thesiskit.datasets.reading import MOST_REAL, Samples, Wanted, grouped, left_out, shown
 from thesiskit.datasets.source import (
-    MISSING,
-    UNSEEN,
     FeatureTable,
     Sizes,
     Source,
@@ -44,13 +41,17 @@ from thesiskit.datasets.synthetic import (
     draw_real_responses,
     draw_responses,
 )
+from thesiskit.datasets.tables import read_coded
 from thesiskit.defaults import MOST_VALUES
-from thesiskit.errors import DataError, list_some, quoted, shorten
+from thesiskit.errors import DataError, quoted, shorten
+from thesiskit.frame import (
+    CategoryEncoder,
+    check_plain,
+    encode_classes,
+    find_symbols,
+)
 
 Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]
-MISSING_TEXTS = ("", "NA", "?", "nan", "NaN")
-NULL = "\0"  # of Parquet; no text has it
-DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 Widths = Annotated[list[Annotated[float, Field(strict=True, ge=0, le=1e20)]], Field(min_length=1)]
 
 
@@ -261,9 +262,9 @@ class TableData(Source):
     """Columns to leave out."""
     case_groups: CaseGroups = None
     covariates: Covariates = []
-    missing: list[Annotated[str, Field(strict=True)]] = list(MISSING_TEXTS)
-    """The texts that stand for a missing value. A pattern that fixes a missing value is not present
-    in the case."""
+    missing: list[Annotated[str, Field(strict=True)]] = []
+    """Texts that stand for a missing value, besides empty cells, `NA`, `?` and the like. A pattern
+    that fixes a missing value is not present in the case."""
 
     decimal: Decimal = "."
     thousands: Thousands = None
@@ -294,7 +295,6 @@ def read_features(
     path: Path,
     response: str,
     *,
-    missing: tuple[str, ...] = MISSING_TEXTS,
     like: FeatureTable | None = None,
     continuous: bool = False,
     new: bool = False,
@@ -306,7 +306,6 @@ def read_features(
     ----------
     path : text (`.csv`, `.tsv`, `.tab`, `.txt`, also packed as `.gz`; UTF-8), or `.parquet`.
     response : the column of the classes.
-    missing : what stands for a missing value; a column may have nothing else.
     like : the training table, whose features (in any order), values and classes count; other
         values are UNSEEN.
     continuous : the responses are real numbers, not classes.
@@ -319,203 +318,52 @@ def read_features(
     (1.0 is 1), otherwise of the alphabet.
     """
     path = Path(path)
-    source, training_features = shown(path), like.features if like else None
-    cells = _read_cells(path, Wanted(response, new=new, features=training_features, **keys))
-    features = training_features or cells.features
-    if training_features and not new:
-        for name in training_features:
-            reading.check_column(name, cells.features, source)
-        extra = [name for name in cells.features if name not in training_features]
-        if extra:
-            raise DataError(
-                f"{source}: the training table has no feature {list_some(extra)}; data.ignore it"
-            )
-    values, coded = [], []
-    for j, name in enumerate(features):
-        column, symbols = cells.columns[name], like.values[j] if like else None
-        if like is None:
-            reading.check_counter(name, column, source)
-        column_name = f"{source}: column {quoted(name)}"
-        symbols, codes = encode(column, (*missing, NULL), symbols, column_name)
-        values.append(symbols)
-        coded.append(codes)
-    X = np.column_stack(coded)
-    unseen = _unseen(cells, X, like) if like else []
-    covariates = {
-        name: reading.covariate(name, cells.columns[name], cells.places, (*missing, NULL), source)
-        for name in keys.get("covariates", ())
-    }
-    if like and new:
-        no_response = np.zeros(len(X), dtype=like.response.dtype)
-        notes = [*cells.notes, *(f"{source}: {remark}" for remark in unseen)]
-        return replace(
-            like, X=X, response=no_response, source=path.name, ids=cells.ids, notes=notes,
-            covariates=covariates,
-        )  # fmt: skip
-    classes, y = _responses(cells, response, missing, source, continuous, like)
-    remarks = reading.missing_values(X == MISSING)
-    if like is not None:
-        remarks += [*unseen, *reading.cases_of_both(like.ids, cells.ids)]
-    notes = [*cells.notes, *(f"{shorten(path.name)}: {remark}" for remark in remarks)]
+    where, names = shown(path), None if like is None else like.features
+    if path.suffix.lower() != ".parquet" and not reading.text_suffix(path):
+        raise DataError(
+            f"{where}: cannot read {shorten(path.suffix) or 'this'}; use "
+            f"{', '.join(reading.USUAL)} (also as .gz) or .parquet"
+        )
+    wanted = Wanted(response, new=new, features=names, **keys)
+    samples, encoder, X, notes = read_coded(path, wanted, like, CategoryEncoder, texts=True)
+    frame = samples.frame
+    covariates = {name: reading.covariate(frame[name], frame) for name in wanted.covariates}
+    if like is not None and new:
+        classes, y = like.classes, np.zeros(len(X), dtype=like.response.dtype)
+    else:
+        classes, y = _responses(samples, continuous, like)
+    aside = {name: cells for name, cells in samples.aside.items() if name in wanted.ignore}
     return FeatureTable(
-        X, y, list(features), values, classes, source=path.name, ids=cells.ids, notes=notes,
-        aside={name: list(cells.columns[name]) for name in keys.get("ignore", ())
-               if name in cells.columns},
-        covariates=covariates,
+        X, y, encoder.names, encoder.values, classes, source=path.name, ids=samples.ids,
+        notes=notes, aside=aside, covariates=covariates,
     )  # fmt: skip
 
 
 def _responses(
-    cells: "Cells",
-    response: str,
-    missing: tuple[str, ...],
-    source: str,
-    continuous: bool,
-    like: FeatureTable | None,
+    samples: Samples, continuous: bool, like: FeatureTable | None
 ) -> tuple[list[str], np.ndarray]:
     """Return the symbols of the classes and the class of each case; or none, and real numbers."""
-    source = f"{source}: the response {quoted(response)}"
-    labels = cells.columns[response]
-    cases = list(zip(labels, cells.places, strict=True))
-    for label, place in cases:
-        if label in missing or label == NULL:
-            text = "" if label == NULL else f" ({quoted(label)})"
-            raise DataError(f"{source} is missing in {place}{text}; leave such cases out")
+    frame, column = samples.frame, samples.response
+    assert column is not None
+    check_plain(column, frame)
+    what = f"{frame.where}: the response {quoted(column.name)}"
     if continuous:
-        for label, place in cases:
-            if not (REAL.fullmatch(label) and abs(float(label)) <= MOST_REAL):
-                raise DataError(
-                    f"{source} is {quoted(label)} in {place}, which is no number within "
-                    f"{MOST_REAL:g}; mend it, or leave such cases out"
-                )
-        y = np.array(labels, dtype=float)
+        y = column.values
+        odd = ~(np.abs(y) <= MOST_REAL)
+        if odd.any():
+            row = int(odd.argmax())
+            raise DataError(
+                f"{what} is {quoted(column.text(row))} in {frame.place(row)}, which is no number "
+                f"within {MOST_REAL:g}; mend it, or leave such cases out"
+            )
         if like is None and y.min() == y.max():
             raise DataError(
-                f"{source} is {shorten(labels[0])} in all cases; there is nothing to predict"
+                f"{what} is {shorten(column.text(0))} in all cases; there is nothing to predict"
             )
         return [], y
     hint = "; if it is a number to predict, model.response: gaussian takes it as it is"
-    classes, codes = encode(labels, (), like.classes if like else None, source, hint)
-    for code, (label, place) in zip(codes, cases, strict=True):
-        if code == UNSEEN:
-            raise DataError(
-                f"{source} is {quoted(label)} in {place}, which no training case has "
-                f"({list_some(classes)}); leave such cases out, or train with some"
-            )
+    classes = find_symbols(column, what, hint=hint) if like is None else like.classes
+    codes = encode_classes(column, classes, frame)
     if len(classes) < 2:
-        raise DataError(f"{source} is {quoted(classes[0])} in all cases; two classes are needed")
+        raise DataError(f"{what} is {quoted(classes[0])} in all cases; two classes are needed")
     return classes, codes.astype(np.int32)
-
-
-def _unseen(cells: "Cells", X: np.ndarray, like: FeatureTable) -> list[str]:
-    """Say which values no training case has."""
-    odd = np.flatnonzero((X == UNSEEN).any(axis=0))
-    if not len(odd):
-        return []
-    examples = []
-    for j in odd[:3]:
-        column = np.array(cells.columns[like.features[j]], dtype=object)
-        values = list(dict.fromkeys(column[X[:, j] == UNSEEN]))
-        examples.append(f"{quoted(like.features[j], 30)} is {list_some(values, 3)}")
-    more = f", and so in {len(odd) - 3:,} other features" if len(odd) > 3 else ""
-    cases = int((X == UNSEEN).any(axis=1).sum())
-    return [
-        f"values that no training case has, in {cases:,} "
-        f"case{'s' * (cases != 1)}: {'; '.join(examples)}{more}"
-    ]
-
-
-class Cells(NamedTuple):
-    """The cells of a table as text."""
-
-    features: list[str]  # names
-    columns: dict[str, tuple[str, ...]]  # by name: features, the response, those set aside
-    places: list[str]  # where each case is, such as "line 3"
-    ids: list[str]
-    notes: list[str]
-
-
-def _read_cells(path: Path, request: Wanted) -> Cells:
-    source = shown(path)
-    parquet = path.suffix.lower() == ".parquet"
-    if not (parquet or reading.text_suffix(path)):
-        raise DataError(
-            f"{source}: cannot read {shorten(path.suffix) or 'this'}; use "
-            f"{', '.join(reading.USUAL)} (also as .gz) or .parquet"
-        )
-    if parquet:
-        frame, columns = reading.read_frame(path, request)
-        names = list(frame.columns)
-        places = [f"row {row:,}" for row in range(1, len(frame) + 1)]
-    else:
-        names, rows = reading.read_cells(path, header=request.header)
-        reading.need_response(request, source)
-        columns = reading.find_columns(names, request, source)
-        lines, cases = zip(*rows, strict=True)
-        places = [f"line {line}" for line in lines]
-    plain = reading.plain_numbers(request.decimal, request.thousands)
-    cells_of: dict[int, tuple[str, ...]] = {}
-    aside = map(names.index, request.set_aside)
-    for j in (*columns.features, columns.response, columns.id, *aside):
-        if j is not None:
-            column = frame.iloc[:, j].tolist() if parquet else [row[j] for row in cases]
-            cells_of[j] = tuple(NULL if cell is None or cell != cell else str(cell).strip()
-                            for cell in column)  # fmt: skip
-            if plain is not None and j != columns.id:
-                pairs = zip(cells_of[j], column, strict=True)
-                cells_of[j] = tuple(
-                    (type(raw) is str and plain(cell)) or cell for cell, raw in pairs
-                )
-    ids = (
-        []
-        if columns.id is None
-        else reading.check_ids(cells_of[columns.id], names[columns.id], source)
-    )
-    by_name = {names[j]: column for j, column in cells_of.items()}
-    return Cells(columns.names, by_name, places, ids, columns.notes)
-
-
-def encode(
-    labels: tuple[str, ...],
-    missing: tuple[str, ...],
-    symbols: list[str] | None,
-    source: str,
-    hint: str = "",
-) -> tuple[list[str], np.ndarray]:
-    """Return the symbols of a column, the known ones if given, and its int16 codes."""
-    values = set(labels) - set(missing)
-    whole = all(WHOLE.fullmatch(label) for label in (values if symbols is None else symbols))
-    symbol = {
-        label: str(int(match[1])) if whole and (match := WHOLE.fullmatch(label)) else label
-        for label in values
-    }
-    if symbols is None:
-        if not whole and all(REAL.fullmatch(label) for label in values):
-            odd = (label for label in labels if label in values and not WHOLE.fullmatch(label))
-            example = next(odd)
-            if example.lstrip("+-").isdigit():
-                raise DataError(
-                    f"{source} has a whole number of {len(example)} digits ({shorten(example)}), "
-                    "more than 18; if it names something, put a letter before it"
-                )
-            raise DataError(
-                f"{source} has real values ({shorten(example)}); cut it into intervals, for "
-                f"example with scikit-learn's KBinsDiscretizer{hint}"
-            )
-        if values and all(DECIMAL_COMMA.fullmatch(label) for label in values):
-            example = next(label for label in labels if label in values)
-            raise DataError(
-                f"{source} has numbers with a decimal comma ({example}); write them with a "
-                f"decimal point{hint}"
-            )
-        for label in values:
-            reading.check_text(label, f"{source}: a value", "write it in other words")
-        symbols = sorted(set(symbol.values()), key=int if whole else str)
-        if len(symbols) > MOST_VALUES:
-            raise DataError(
-                f"{source} has {len(symbols)} values, at most {MOST_VALUES} are possible; "
-                f"join some, or leave it out{hint}"
-            )
-    number = {value: code for code, value in enumerate(symbols)}
-    code = {label: number.get(symbol[label], UNSEEN) for label in values}
-    return list(symbols), np.array([code.get(label, MISSING) for label in labels], dtype=np.int16)

@@ -33,8 +33,8 @@ from pydantic import Field
 
 from thesiskit.blocks import Transforms
 from thesiskit.datasets import SOURCES
-from thesiskit.datasets.source import MISSING, FeatureTable, Source, Table
-from thesiskit.defaults import NO_TRANSFORM
+from thesiskit.datasets.source import FeatureTable, Source, Table
+from thesiskit.defaults import MISSING, NO_TRANSFORM
 from thesiskit.errors import DataError, UserError, quoted, shorten
 from thesiskit.files import read_bytes
 

@@ -3,23 +3,27 @@
 Every fault is a DataError: where it is, what is wrong, and what to do.
 """
 
+import codecs
 import csv
 import difflib
 import gzip
 import hashlib
 import io
-import itertools
-import math
 import os
 import re
 import signal
+import sys
+import tempfile
 import unicodedata
 import warnings
 import zlib
-from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
@@ -28,14 +32,34 @@ import pandas as pd
 
 from thesiskit.errors import DataError, list_some, pluralise, quoted, shorten
 from thesiskit.files import BOMB_BYTES, BOMB_TIMES, open_regular
+from thesiskit.frame import (
+    EXACT,
+    LONGEST,
+    MISSING_TEXTS,
+    MOST_NAMED,
+    Column,
+    Frame,
+    check_dense,
+    check_text,
+    number,
+    symbol_of,
+)
 
 CHUNK = 1 << 20
 LONGEST_PATH = 160  # characters that a message shows
+PIPED = "thesiskit-input-"  # how the name of a folder begins that has standard input in a file
+MOST_PIPED = 2**32  # bytes
 PATIENCE, SPEED = 60, 2e6  # seconds, and bytes a second, after which a trial is ended
 Result = TypeVar("Result")
 
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "space"}
-USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}  # by suffix: tried first
+USUAL = {
+    ".csv": ",",
+    ".tsv": "\t",
+    ".tab": "\t",
+    ".txt": "\t",
+    ".raw": " ",
+}  # by suffix: tried first
 LINES = 20  # that are looked at to find the delimiter
 HEAD = 1 << 22  # characters that these lie in
 
@@ -43,7 +67,6 @@ NO_TABLE = ("<!doctype", "<html", "<table", "<?xml", "{", "[")  # beginnings of 
 
 # what text unpacks to: tables of rare variants to some thirty times their size
 TEXT_BYTES, TEXT_TIMES = 2**26, 50
-LONGEST = 1000  # characters of a name or of a value
 LOOKED_AT = 20_000  # names, for one that was perhaps meant
 # what pandas calls a column without a name, and an index; by other names, tools write row numbers
 NAMELESS = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__")
@@ -51,24 +74,31 @@ COUNTERS = ("index", "level_0", "row.names", "rownames", "X", "...1")
 WITHOUT_NUMBERS = "write it without row numbers (pandas: index=False; R: row.names = FALSE)"
 
 LINE_END = re.compile(r"\r\n|\r|\n")  # whichever system ended them
-WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
 MOST_REAL = 1e20  # of real responses, and of covariates
-REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-CELLS = 1 << 16  # converted together
-TRUE, FALSE = ("True", "TRUE", "true"), ("False", "FALSE", "false")
-INFINITE = ("inf", "infinity")
-# what pandas, R and spreadsheets write for a missing value, or for one that is no number
-UNKNOWN = {
-    "", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None", "NaN", "nan",
-    "-NaN", "-nan", "+nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "#DIV/0!", "#NUM!",
-    "#REF!", "#VALUE!", "?",
-}  # fmt: skip
-GROUPED = re.compile(r"[+-]?[0-9]+([., ][0-9]+)+")  # 1,000.5 or 1,5
-WITH_UNIT = re.compile(r"[<>=~$€£]*\s*[+-]?[0-9]+(\.[0-9]+)?\s*[^0-9.,:/-]{0,12}")
-DATE = re.compile(r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4}")
+ROWS, CELLS = 1 << 16, 1 << 23  # that are parsed together; of texts, which take more memory, fewer
+FORMULA = re.compile(r'^\s*="([^"]*)"\s*$')
 MOST_ASIDE = 50  # columns that are no features, for the check of a table
-MOST_NAMED = 8  # columns that a message names
-MOST_WORDS, EACH = 20, 3  # words of a category, and cases for each of them on average
+REMEDY = "write it again with anndata"
+TITLES = 5  # lines that may come before the names
+TALL = 3  # times as many rows as columns, and a table is perhaps transposed
+ROW_NAMES = "row.names"  # the column that R writes first, without a name
+# what programs write that is no table as it stands: how it begins, and what makes a table of it
+FORMATS = (
+    (re.compile(r"!\w+\t|!series_matrix_table_begin", re.IGNORECASE), "a GEO series matrix",
+     "grep -v '^!' FILE > table.txt leaves the table, a gene in each row (data.orientation: "
+     "genes-in-rows); the classes are in the lines of !Sample_characteristics"),
+    (re.compile(r"# Program:featureCounts"), "a table of featureCounts",
+     "tail -n +2 FILE | cut -f1,7- > counts.txt leaves the counts, a gene in each row "
+     "(data.orientation: genes-in-rows)"),
+    (re.compile(r"#1\.[23]\s"), "a GCT file",
+     "tail -n +3 FILE | cut -f1,3- > table.txt leaves the table, a gene in each row "
+     "(data.orientation: genes-in-rows)"),
+    (re.compile(r"[^\t\n]+\t[0-9]+\r?\n(?s:.*)\n__no_feature\t"),
+     "counts of one sample by HTSeq",
+     "paste the files of all samples beside each other, a gene in each row"),
+    (re.compile(r"(?:%.*\n|\s)*@relation\b", re.IGNORECASE), "an ARFF file",
+     "save it as .csv"),
+)  # fmt: skip
 
 
 # ---- files ----
@@ -76,7 +106,7 @@ MOST_WORDS, EACH = 20, 3  # words of a category, and cases for each of them on a
 
 def shown(path: Path) -> str:
     """Return a path as messages show it: on one line, and only its end if it is long."""
-    text = shorten(path, 10_000)
+    text = "standard input" if path.parent.name.startswith(PIPED) else shorten(path, 10_000)
     return text if len(text) <= LONGEST_PATH else "..." + text[3 - LONGEST_PATH :]
 
 
@@ -106,60 +136,103 @@ def damaged(where: str, kind: str, error: Exception) -> DataError:
     return DataError(f"{where}: damaged, or not {kind}: {shorten(reason[0], 120)}")
 
 
+@contextmanager
+def standard_input(name: str) -> Iterator[Path]:
+    """Give the path of a private file with standard input, which is removed at the end.
+
+    What is no text is read to its first NUL character, which the reader of the file refuses.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        raise DataError("standard input is a terminal, or closed\nFix: add a pipe or < table.csv")
+    size = 0
+    with tempfile.TemporaryDirectory(prefix=PIPED) as folder:
+        path = Path(folder, name)
+        with open(path, "xb") as file:
+            while chunk := sys.stdin.buffer.read(CHUNK):
+                size += file.write(chunk)
+                if size > MOST_PIPED:
+                    raise DataError("standard input has more than 4 GB\nFix: save it as a file")
+                if b"\0" in chunk:
+                    break
+        yield path
+
+
 def most_bytes(file: IO[bytes], least: int = BOMB_BYTES, times: int = BOMB_TIMES) -> int:
     """Return how many bytes a file may unpack to: so many times its size, or `least`."""
     return max(least, times * os.fstat(file.fileno()).st_size)
 
 
+class _Bytes(io.RawIOBase):
+    """The bytes of a text file, unpacked if it is a `.gz`, which are checked as they are read."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self._path, self._where, self._file = path, shown(path), opened(path)
+        self._source: IO[bytes] | gzip.GzipFile = self._file
+        self._most = np.inf  # bytes
+        if path.suffix.lower() == ".gz":
+            self._source = gzip.GzipFile(fileobj=self._file)
+            self._most = most_bytes(self._file, TEXT_BYTES, TEXT_TIMES)
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._n_bytes = 0
+        self.counts = {b"\n": 0}  # how often bytes have occurred
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            part = self._source.read(len(buffer))
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise DataError(f"{self._where}: damaged, or not a gzip file: {error}") from None
+        except OSError as error:
+            raise unreadable(self._path, error) from None
+        self._check(part)
+        self._n_bytes += len(part)
+        for symbol in self.counts:
+            self.counts[symbol] += part.count(symbol)
+        buffer[: len(part)] = part
+        return len(part)
+
+    def _check(self, part: bytes) -> None:
+        """Raise DataError for bytes that no text has, or too many."""
+        fault, position = "", self._n_bytes - len(self._decoder.getstate()[0])
+        if not position and part.startswith((b"\xff\xfe", b"\xfe\xff")):
+            fault = "UTF-16 text; save it as UTF-8, for example with: iconv -f utf-16 -t utf-8"
+        elif not position and part.startswith(b"PK\x03\x04"):
+            fault = "it is a zip archive or an Excel file; save the sheet as CSV (UTF-8)"
+        elif b"\0" in part:
+            line = self.counts[b"\n"] + part.count(b"\n", 0, part.index(b"\0")) + 1
+            fault = f"line {line} holds a NUL character, which no text has; the file is "
+            fault += "damaged, or of another kind"
+        elif self._n_bytes + len(part) > self._most:
+            fault = f"unpacks to more than {TEXT_TIMES} times its size; unpack it yourself if that "
+            fault += "is right"
+        try:
+            self._decoder.decode(part, final=not part)
+        except UnicodeDecodeError as error:
+            fault = fault or (
+                f"not UTF-8 text (byte {position + error.start + 1} is "
+                f"0x{error.object[error.start]:02x}); save it as UTF-8, for example with: "
+                "iconv -f latin1 -t utf-8"
+            )
+        if fault:
+            raise DataError(f"{self._where}: {fault}")
+
+
+def open_text(path: Path) -> io.TextIOWrapper:
+    """Open a text file, packed as `.gz` or not; reading it raises DataError for other files."""
+    return io.TextIOWrapper(io.BufferedReader(_Bytes(path), CHUNK), "utf-8-sig", newline="")
+
+
 def utf8(path: Path) -> str:
     """Return the text of a file, unpacked if it is a `.gz`; raise DataError if that fails."""
-    where = shown(path)
-    try:
-        with opened(path) as file:
-            if path.suffix.lower() != ".gz":
-                content = _content(file, where, None)
-            else:
-                with gzip.GzipFile(fileobj=file) as unpacked:
-                    content = _content(unpacked, where, most_bytes(file, TEXT_BYTES, TEXT_TIMES))
-        return content.decode("utf-8-sig")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{where}: damaged, or not a gzip file: {error}") from None
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{where}: not UTF-8 text (byte {error.start + 1} is "
-            f"0x{error.object[error.start]:02x}); save it as UTF-8, for example with: "
-            "iconv -f latin1 -t utf-8"
-        ) from None
-
-
-def _content(file: IO[bytes] | gzip.GzipFile, where: str, most: int | None) -> bytearray:
-    """Return all bytes of a file, or stop at the first that no text has, or beyond `most`."""
-    content = bytearray()
-    while chunk := file.read(CHUNK):
-        if not content and chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise DataError(
-                f"{where}: UTF-16 text; save it as UTF-8, for example with: "
-                "iconv -f utf-16 -t utf-8"
-            )
-        if not content and chunk.startswith(b"PK\x03\x04"):
-            raise DataError(
-                f"{where}: it is a zip archive or an Excel file; save the sheet as CSV (UTF-8)"
-            )
-        content += chunk
-        if b"\0" in chunk:
-            line = content.count(b"\n", 0, content.index(b"\0")) + 1
-            raise DataError(
-                f"{where}: line {line} holds a NUL character, which no text has; the file is "
-                "damaged, or of another kind"
-            )
-        if most is not None and len(content) > most:
-            raise DataError(
-                f"{where}: unpacks to more than {TEXT_TIMES} times its size; unpack it yourself "
-                "if that is right"
-            )
-    return content
+    with open_text(path) as file:
+        return file.read()
 
 
 def tried(path: Path, read: Callable[[], Result]) -> Result:
@@ -198,25 +271,26 @@ def text_suffix(path: Path) -> str:
 def sniff(text: str, usual: str) -> str:
     """Return the delimiter of a text table, looking at its first lines.
 
-    It is one that all lines have equally often, the usual one before others; spaces, also several
-    in a row, only where the line of names has no other.  Where the lines are not alike, it is the
-    one that the line of names has most often.
+    It is one that all lines have equally often (the line of names perhaps once less), the usual one
+    before others; spaces, also several in a row, only where the line of names has no other.  Where
+    the lines are not alike, it is the one that the line of names has most often.
     """
     lines = [line for line in LINE_END.split(text[:HEAD]) if line.strip()]
     if len(text) > HEAD and len(lines) > 1:
         del lines[-1]  # it may be cut
     lines = lines[:LINES]
 
-    def width(delimiter: str) -> int:
-        """Return how many cells each line has, 0 where they differ."""
-        held = [line.strip(" ") for line in lines] if delimiter == " " else lines
+    def width(delimiter: str, *, row_names: bool = False) -> int:
+        """Return how many cells each line has, the first perhaps one less; 0 where they differ."""
+        cells = [line.strip(" ") for line in lines] if delimiter == " " else lines
         loose = delimiter in ", "
         try:
-            rows = csv.reader(held, delimiter=delimiter, skipinitialspace=loose, strict=True)
-            widths = {len(row) for row in rows}
+            rows = csv.reader(cells, delimiter=delimiter, skipinitialspace=loose, strict=True)
+            names, *widths = [len(row) for row in rows]
         except csv.Error:
             return 0
-        return widths.pop() if len(widths) == 1 else 0
+        names += row_names
+        return names if names > 1 + row_names and {*widths} <= {names} else 0
 
     if not lines or width(usual) > 1:
         return usual
@@ -224,6 +298,9 @@ def sniff(text: str, usual: str) -> str:
     best = max(order, key=width)
     if width(best) > 1:
         return best
+    for delimiter in (*order, " "):
+        if width(delimiter, row_names=True):
+            return delimiter
     most = max(order, key=lines[0].count)
     if most in lines[0]:
         return most
@@ -233,64 +310,179 @@ def sniff(text: str, usual: str) -> str:
 Rows = Iterator[tuple[int, list[str]]]  # the number of a line, and its cells
 
 
-def read_cells(path: Path, *, header: bool = True, corner: bool = False) -> tuple[list[str], Rows]:
-    """Return the names of the columns, and an iterator over the cases: line, and cells.
+@dataclass(frozen=True)
+class TextTable:
+    """A text table whose beginning is known, and whose cells can be gone through again.
 
-    Every case has as many cells as there are names.  Blank lines are skipped.  The first lines tell
-    the delimiter.  Without a header, the first line is a case, and the columns are called x1, x2,
-    ...
+    names : of the columns; row_names : whether the first column has them, and no name of its own.
+    header : whether the first line has the names.
+    first : the cells of the first line.
+    skipped : how many lines come before the samples.
+    text : the samples, where they are not as the file has them.
+    """
 
-    corner : the first column has names, and its own can be left out, as R does.  Names of columns
-        are not checked.
+    path: Path
+    where: str
+    delimiter: str
+    names: list[str]
+    header: bool
+    row_names: bool
+    first: list[str]
+    skipped: int
+    text: str | None = None
+
+    @contextmanager
+    def samples(self) -> Iterator[tuple[IO[str], dict[bytes, int]]]:
+        """Open the file at the line of the first sample.
+
+        Quotes and delimiters after that line are counted as the file is read.
+        """
+        if self.text is not None:
+            yield io.StringIO(self.text, newline=""), {}
+            return
+        with io.BufferedReader(raw := _Bytes(self.path), CHUNK) as buffer:
+            file = io.TextIOWrapper(buffer, "utf-8-sig", newline="")
+            symbols = [self.delimiter.encode(), b'"']
+            raw.counts |= dict.fromkeys(symbols, 0)
+            before = "".join([file.readline() for _ in range(self.skipped)]).encode()
+            for symbol in symbols:
+                raw.counts[symbol] -= before.count(symbol)
+            yield file, raw.counts
+
+    @cached_property
+    def lines(self) -> list[int]:
+        """The numbers of the lines of samples."""
+        return [line for line, _ in self.rows()]
+
+    def rows(self) -> Rows:
+        """Yield the samples: line, and cells, as many as there are names; not blank lines.
+
+        Raises DataError for another number of cells, and for a table without samples.
+        """
+        first, width = True, len(self.names)
+        with self.samples() as (file, _):
+            for number, cells in _rows(file, self.delimiter, self.where, self.skipped):
+                if len(cells) != width:
+                    hint = ""
+                    if first and len(cells) == width + 1 and not cells[-1].strip():
+                        hint = f"; take the {DELIMITERS[self.delimiter]} at its end out"
+                    raise DataError(
+                        f"{self.where}: line {number} has {len(cells):,} cells, the "
+                        f"{'line of names' if self.header else 'first line'} "
+                        f"{width - self.row_names:,}{hint}"
+                    )
+                first = False
+                yield number, cells
+        if first and self.header:
+            raise DataError(f"{self.where}: a line of names but no cases")
+
+    def rewritten(self) -> "TextTable":
+        """Return the table without lines that are blank, and with quotes where they are needed."""
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows(cells for _, cells in self.rows())
+        return replace(self, delimiter=",", text=text.getvalue())
+
+    def parse(self, file: IO[str], n_cells: int, **options: Any) -> Iterator[pd.DataFrame]:
+        """Yield the samples as pandas parses them, so many cells at a time.
+
+        Raises ParserError where a line has more cells than names, or the first has fewer.
+        """
+        separator = r"\s+" if self.delimiter == " " else self.delimiter
+        options |= {"header": None, "keep_default_na": False, "low_memory": False}
+        options |= {"sep": separator, "skipinitialspace": self.delimiter == ","}
+        options["chunksize"] = max(1, min(ROWS, n_cells // len(self.names)))
+        for part in pd.read_csv(file, **options):
+            if part.shape[1] != len(self.names):
+                raise pd.errors.ParserError
+            yield part
+
+
+def open_table(path: Path, *, header: bool = True, check_names: bool = True) -> TextTable:
+    """Return what the first lines of a text table tell: delimiter and names.
+
+    Without a header, the first line is a sample, and the columns are called x1, x2, ...  Where all
+    lines but the first have one cell more, as R writes tables, the first column names the rows.
+
+    check_names : refuse names of columns that are alike; not where rows are features.
     """
     where = shown(path)
-    text = utf8(path)
-    delimiter = sniff(text, USUAL.get(text_suffix(path), ","))
-    if delimiter == " ":
-        text = re.sub(r"^ +| +(?=\r?$)", "", text, flags=re.MULTILINE)
-    lines = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline="")
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter in ", ", strict=True)
-    rows = _rows(reader, where)
+    with open_text(path) as file:
+        text = file.read(HEAD)
+        if file.read(1):  # the last line may be cut
+            text = text[: max(text.rfind("\n"), text.rfind("\r"))] or text
+    for start, program, remedy in FORMATS:
+        if start.match(text.lstrip()):
+            raise DataError(f"{where}: this is {program}, no table as it stands\nFix: {remedy}")
+    if text.lstrip().lower().startswith(NO_TABLE):
+        raise DataError(f"{where}: it is not a table; save it as CSV")
+    separator = re.match(r'"?sep=(.)"?(?:\r\n|\r|\n)', text)  # as spreadsheets write it
+    if separator is not None:
+        if separator[1] not in DELIMITERS:
+            raise DataError(f"{where}: line 1 says sep={separator[1]}; save the table with commas")
+        text, delimiter = text[separator.end() :], separator[1]
+    else:
+        delimiter = sniff(text, USUAL.get(text_suffix(path), ","))
+    skipped = int(separator is not None)
+    rows = _rows(io.StringIO(text, newline=""), delimiter, where, skipped)
     first = next(rows, None)
     if first is None:
         raise DataError(f"{where}: empty; give a line of names, then one case per line")
     line, names = first
-    start = names[0].strip()
-    if start.lower().startswith(NO_TABLE):
-        raise DataError(f"{where}: it is not a table; save it as CSV")
-    if corner:
-        second = next(rows, None)
-        names = ["", *names] if second is not None and len(second[1]) == len(names) + 1 else names
-        rows = itertools.chain(() if second is None else (second,), rows)
-        return names, _cases(rows, len(names), delimiter, where, True)
     if len(names) == 1 and names[0].startswith("#"):
         raise DataError(
             f"{where}: line {line} begins with '#' like a comment; take such lines out of the table"
         )
     other = max(DELIMITERS, key=names[0].count)
-    if len(names) == 1 and (number := names[0].count(other)):
+    if len(names) == 1 and (count := names[0].count(other)):
         this = DELIMITERS[delimiter]
         raise DataError(
-            f"{where}: line {line} has no {this} and {number:,} {DELIMITERS[other]}"
-            f"{'s' * (number > 1)}; save the table with {this}s between cells (pandas: "
+            f"{where}: line {line} has no {this} and {count:,} {DELIMITERS[other]}"
+            f"{'s' * (count > 1)}; save the table with {this}s between cells (pandas: "
             f"read_csv(..., sep={other!r}), then to_csv(..., index=False))"
         )
-    cases = _cases(rows, len(names), delimiter, where, header)
     if not header:
-        return [f"x{j + 1}" for j in range(len(names))], itertools.chain([first], cases)
-    return name_columns(names, where), cases
+        names = [f"x{j + 1}" for j in range(len(names))]
+        return TextTable(path, where, delimiter, names, False, False, first[1], skipped)
+    samples = [cells for _, cells in islice(rows, LINES)]
+    longer = bool(samples) and {len(cells) for cells in samples} == {len(names) + 1}
+    row_names = longer and delimiter in " \t," and _are_row_names(names, samples)
+    names = [ROW_NAMES, *names] if row_names else names
+    names = name_columns(names, where) if check_names else names
+    return TextTable(path, where, delimiter, names, True, row_names, first[1], line)
 
 
-def _rows(reader, where: str) -> Rows:
-    start = 1
+def _are_row_names(names: list[str], samples: list[list[str]]) -> bool:
+    """Whether the first cells name the rows: they differ and are no numbers, or count from 1."""
+    first = [cells[0].strip() for cells in samples]
+    counted = first == [str(row + 1) for row in range(len(first))]
+    named = len({*first}) == len(first) and not any(number(cell) is not None for cell in first)
+    filled = any(cells[-1].strip() for cells in samples)
+    return filled and (counted or named) and not re.search(r"(?i)(id|name|sample)s?$", names[0])
+
+
+def _rows(file: IO[str], delimiter: str, where: str, skipped: int) -> Rows:
+    """Yield the lines of a table, the line of names among them, but no blank ones.
+
+    Lines of nothing but delimiters are blank at the end, as spreadsheets leave them.
+
+    skipped : how many lines come before.
+    """
+    loose = delimiter in ", "
+    lines = (line.strip(" \r\n") + "\n" for line in file) if delimiter == " " else file
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=loose, strict=True)
+    start, empty = 1, list[tuple[int, list[str]]]()
     try:
         for row in reader:
-            if len(row) > 1 or (row and row[0].strip()):
-                yield reader.line_num, row
+            if any(map(str.strip, row)):
+                yield from empty
+                empty = []
+                yield reader.line_num + skipped, row
+            elif len(row) > 1:
+                empty.append((reader.line_num + skipped, row))
             start = reader.line_num + 1
     except csv.Error as error:
-        number = reader.line_num
-        if number > start or "unexpected end" in str(error):
+        line, start = reader.line_num + skipped, start + skipped
+        if line > start or "unexpected end" in str(error):
             fault = f"line {start}: a quoted cell begins there and does not end; mend the quotes"
         elif "field limit" in str(error):
             fault = (
@@ -298,37 +490,304 @@ def _rows(reader, where: str) -> Rows:
                 "a cell is a number or a word"
             )
         else:
-            fault = f"line {number}: {error}; mend the quotes"
+            fault = f"line {line}: {error}; mend the quotes"
         raise DataError(f"{where}: {fault}") from None
 
 
-def _cases(rows: Rows, width: int, delimiter: str, where: str, header: bool) -> Rows:
-    """Yield cases with so many cells; DataError for one that has more or fewer."""
-    first = True
-    for line, cells in rows:
-        if len(cells) != width:
-            hint = ""
-            if first and len(cells) == width + 1:
-                hint = f"; take the {DELIMITERS[delimiter]} at its end out"
-                if cells[-1].strip():
-                    hint = (
-                        "; R's write.table puts names of rows first: use write.csv(x, row.names "
-                        "= FALSE)"
-                    )
-            raise DataError(
-                f"{where}: line {line} has {len(cells):,} cells, the "
-                f"{'line of names' if header else 'first line'} {width:,}{hint}"
-            )
-        first = False
-        yield line, cells
-    if first and header:
+def read_table(table: TextTable, wanted: "Wanted", *, texts: bool = False) -> Frame:
+    """Return columns of numbers, and of texts where a cell is none, of a table that is open."""
+    names, width = table.names, len(table.names)
+    as_texts = {j for j in range(width) if texts or wanted.thousands or names[j] in wanted.as_texts}
+    try:
+        matrix, cells, regular = _parse_all(table, as_texts, wanted)
+        n_rows = max([len(matrix), *map(len, cells.values())])
+    except (pd.errors.ParserError, pd.errors.EmptyDataError):
+        regular, n_rows = False, -1
+    if not regular and len(table.lines) != n_rows:  # lines that are blank, or differ: an error
+        matrix, cells, _ = _parse_all(table.rewritten(), as_texts, wanted)
+        n_rows = len(table.lines)
+    numeric = [j for j in range(width) if j not in cells]
+    place = {j: k for k, j in enumerate(numeric)}
+    columns = [
+        text_column(name, cells[j], wanted) if j in cells else Column(name, matrix[:, place[j]])
+        for j, name in enumerate(names)
+    ]
+    in_matrix = tuple(names[j] for j in numeric)
+    return Frame(columns, table.where, "line", lambda: table.lines, matrix, in_matrix)
+
+
+Parsed = tuple[np.ndarray, dict[int, list[str]], bool]
+
+
+def _parse_all(table: TextTable, as_texts: set[int], wanted: "Wanted") -> Parsed:
+    """Return the numbers of columns (n, .), the cells of others, and whether lines are alike.
+
+    Where a cell of a column turns out to be no number, all begins again with the column as texts.
+    """
+    parsed = _parse(table, as_texts, wanted)
+    while isinstance(parsed, set):
+        as_texts |= parsed
+        parsed = _parse(table, as_texts, wanted)
+    return parsed
+
+
+def _parse(table: TextTable, as_texts: set[int], wanted: "Wanted") -> Parsed | set[int]:
+    """Return what `_parse_all` does, or columns in which a cell is no number."""
+    width = len(table.names)
+    numeric = [j for j in range(width) if j not in as_texts]
+    together = bool(numeric) and numeric[-1] - numeric[0] + 1 == len(numeric)
+    columns = slice(numeric[0], numeric[-1] + 1) if together else numeric
+    cells: dict[int, list[str]] = {j: [] for j in sorted(as_texts)}
+    options: dict[str, Any] = {"dtype": object, "na_filter": False}
+    if numeric:
+        # with a space before it NA is no missing value to pandas; `of_texts` strips the space
+        options = {"decimal": wanted.decimal, "converters": dict.fromkeys(cells, " ".__add__)}
+        options["na_values"] = [*MISSING_TEXTS.union(map(str.strip, wanted.missing))]
+    n_rows, matrix = 0, np.empty((0, len(numeric)))
+    with table.samples() as (file, counts):
+        for part in table.parse(file, CELLS if numeric else CELLS >> 3, **options):
+            words = {j for j, kind in enumerate(part.dtypes) if kind.kind not in "iuf"} - as_texts
+            for j, column in {} if words else cells.items():
+                column += map(sys.intern, part[j].tolist())  # equal ones are stored once
+            part[[*cells, *words]] = np.nan
+            block = part.to_numpy(float)[:, columns]
+            least, most = (f.reduce(block, axis=0, initial=0) for f in (np.fmin, np.fmax))
+            large = np.flatnonzero(np.maximum(most, -least) >= EXACT)  # not exact as floats
+            if words or len(large):
+                return words | {numeric[k] for k in large.tolist()}
+            matrix.resize((n_rows + len(part), len(numeric)), refcheck=False)  # without a copy
+            matrix[n_rows:] = block
+            n_rows += len(part)
+            del part, block  # before the next ones take memory
+    blank = not np.isfinite(matrix[-1:]).any() and not any(
+        column[-1].strip() for column in cells.values()
+    )
+    if table.delimiter == " " or blank or counts.get(b'"'):
+        return matrix, cells, False
+    return matrix, cells, counts.get(table.delimiter.encode()) == n_rows * (width - 1)
+
+
+def text_column(name: str, cells: Sequence[str], wanted: "Wanted") -> Column:
+    """Return a column of texts, in which numbers have a decimal point alone.
+
+    Formulas of a text alone, ="7.7", are the text: so spreadsheets export numbers that are texts.
+    """
+    cells = [FORMULA.sub(r"\1", cell) if '="' in cell else cell for cell in cells]
+    plain, missing = plain_numbers(wanted.decimal, wanted.thousands), wanted.missing
+    if name == wanted.id:  # NA can be a name
+        return Column(name, texts=[cell.strip() or None for cell in cells])
+    if plain is None:
+        return Column.of_texts(name, cells, missing)
+    missing = (*missing, *filter(None, (plain(text.strip()) for text in missing)))
+    numbers = [plain(cell.strip()) for cell in cells]
+    # with quotes, what would be a number elsewhere is none
+    others = [f"'{cell.strip()}'" if number(cell.strip()) is not None else cell for cell in cells]
+    pairs = zip(numbers, others, strict=True)
+    return Column.of_texts(name, [written or other for written, other in pairs], missing)
+
+
+def _floats(cells: list[str]) -> np.ndarray | None:
+    """Return cells as numbers; None where one is missing, or written as Python alone reads it."""
+    whole = "".join(cells)
+    if not whole.isascii() or "_" in whole:
+        return None
+    try:
+        return np.array([*map(float, cells)])
+    except ValueError:
+        return None
+
+
+def read_turned(path: Path, wanted: "Wanted") -> tuple[Frame, list[str]]:
+    """Read a text table with a feature in each row: its name, then its value in each sample.
+
+    The first line names the samples, which are returned beside the table.
+    """
+    where = shown(path)
+    if not text_suffix(path):
+        raise DataError(
+            f"{where}: data.orientation: genes-in-rows is for text, such as .csv and .tsv; write "
+            "this with cases in rows"
+        )
+    table, columns = open_table(path, check_names=False), []
+    ids = check_ids([name.strip() for name in table.names[1:]], "the first line", where)
+    usual = not wanted.missing and plain_numbers(wanted.decimal, wanted.thousands) is None
+    for _, (label, *cells) in table.rows():
+        name = label.strip()
+        if not name and not any(map(str.strip, cells)):
+            continue
+        numbers = _floats(cells) if usual and name not in wanted.as_texts else None
+        column = text_column(name, cells, wanted) if numbers is None else Column(name, numbers)
+        columns.append(column)
+    names = name_columns([column.name for column in columns], where, "row")
+    for column, name in zip(columns, names, strict=True):
+        column.name = name
+    return Frame(columns, where, "case", lambda: ids), ids
+
+
+def read_parquet(path: Path, wanted: "Wanted") -> tuple[Frame, list[str]]:
+    """Read a Parquet table; also return the columns that it names as the index of pandas."""
+    where = shown(path)
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise DataError(f"{where}: Parquet needs: pip install 'thesiskit[parquet]'") from None
+    with opened(path) as file:
+        most = most_bytes(file)
+        try:
+            parquet_file = parquet.ParquetFile(file)
+            schema, n_rows = parquet_file.schema_arrow, parquet_file.metadata.num_rows
+            names = name_columns(schema.names, where)
+            index = [name for name in (schema.pandas_metadata or {}).get("index_columns", ())
+                     if isinstance(name, str)]  # fmt: skip
+            if 8 * n_rows * len(names) > most:
+                raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
+            # metadata of pandas would make columns an index, and leave them out without a word
+            frame = parquet_file.read().to_pandas(ignore_metadata=True, integer_object_nulls=True)
+        except DataError:
+            raise
+        except (pyarrow.ArrowException, ArithmeticError, LookupError, OSError, TypeError,
+                ValueError) as error:  # fmt: skip
+            raise damaged(where, "Parquet", error) from None
+    if len(frame) == 0:
         raise DataError(f"{where}: a line of names but no cases")
+    frame = frame.set_axis(names, axis=1)
+    result = Frame.of_pandas(frame, where, "row", wanted.missing)
+    if wanted.id is not None and wanted.id in frame:  # of which NA can be one
+        ids = frame[wanted.id].astype(object).tolist()
+        texts = [None if pd.isna(value) else symbol_of(value) for value in ids]
+        result[wanted.id].numbers, result[wanted.id].texts = None, texts
+    if plain_numbers(wanted.decimal, wanted.thousands) is not None:
+        columns = [
+            column if column.texts is None else text_column(column.name, column.strings(), wanted)
+            for column in result.columns
+        ]
+        result = replace(result, columns=columns)
+    return result, index
+
+
+# ---- AnnData: a child process tries first ----
+
+
+def read_h5ad(path: Path) -> tuple[Frame, Frame, list[str]]:
+    """Read an AnnData file: features, columns of `obs`, and names of samples."""
+    where = shown(path)
+    try:
+        import h5py
+        from anndata.io import read_elem
+    except ImportError:
+        raise DataError(
+            f"{where}: AnnData files need another package\nFix: pip install 'thesiskit[anndata]'"
+        ) from None
+
+    def read() -> list[Any]:
+        try:
+            with opened(path) as file, h5py.File(file, "r") as stored, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of old layouts, which are read
+                _check_parts(stored, ("X", "obs", "var"), where, most_bytes(file))
+                with h5py.File("obs", "w", driver="core", backing_store=False) as memory:
+                    obs = read_elem(_with_versions(stored, memory))
+                    return [read_elem(stored["X"]), obs, read_elem(stored["var"])]
+        except DataError:
+            raise
+        except Exception as error:  # anndata raises errors of many kinds
+            raise damaged(where, "AnnData", error) from None
+
+    X, obs, var = tried(path, read)
+    names = name_columns([*map(str, var.index)], f"{where}: var", "variable")
+    X = _dense(X, where)
+    if X.shape != (len(obs), len(names)):
+        raise DataError(f"{where}: X has shape {X.shape}, and obs and var have other lengths")
+    features = Frame.of_pandas(pd.DataFrame(X, columns=names), where)
+    columns = obs.set_axis([*map(str, obs.columns)], axis=1)
+    return features, Frame.of_pandas(columns, f"{where}: obs"), [*map(str, obs.index)]
+
+
+def _with_versions(stored: Any, memory: Any) -> Any:
+    """Return `obs`, in memory if its categories lack the version that anndata asks for."""
+    version = "encoding-version"
+    lacking = [
+        name
+        for name, node in stored["obs"].items()
+        if node.attrs.get("encoding-type") == "categorical" and version not in node.attrs
+    ]
+    if not lacking:
+        return stored["obs"]
+    stored.copy("obs", memory)
+    for name in lacking:
+        memory["obs"][name].attrs[version] = "0.2.0"
+    return memory["obs"]
+
+
+def _check_parts(file: Any, parts: Sequence[str], where: str, most: float) -> None:
+    """Raise DataError for parts that lie elsewhere, or unpack to more bytes than `most`."""
+    import h5py
+
+    for part in parts:
+        links = [file.get(part, getlink=True)]
+        if links[0] is None:
+            remedy = "put a layer in X, and write it again" if part == "X" else REMEDY
+            raise DataError(f"{where}: it has no {part}\nFix: {remedy}")
+        nodes = [file[part]] if isinstance(links[0], h5py.HardLink) else []
+        for group in [node for node in nodes if hasattr(node, "keys")]:
+            group.visititems(lambda _, node, nodes=nodes: nodes.append(node))
+            group.visititems_links(lambda _, link, links=links: links.append(link))
+        if part == "obs" and not hasattr(nodes[0] if nodes else None, "keys"):
+            raise DataError(f"{where}: obs is no group\nFix: {REMEDY}")
+        references = [node.attrs.get("categories") for node in nodes]  # of anndata 0.7
+        nodes += [file[name] for name in references if isinstance(name, h5py.Reference)]
+        stored = [node for node in nodes if hasattr(node, "nbytes")]
+        inside = all(isinstance(link, h5py.HardLink) for link in links)
+        if not inside or any(node.is_virtual or node.external for node in stored):
+            raise DataError(f"{where}: {part} is a link to something else; {REMEDY}")
+        if sum(node.nbytes for node in stored) > most:
+            raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
+
+
+def _dense(X: Any, where: str) -> np.ndarray:
+    """Return X with its zeros."""
+    if getattr(X, "dtype", np.dtype(object)).kind not in "biuf" or X.ndim != 2:
+        raise DataError(f"{where}: X must be a matrix of numbers")
+    if isinstance(X, np.ndarray):
+        return X
+    check_dense(X.shape, X.dtype.itemsize, where)
+    try:
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise damaged(where, "AnnData", error) from None
+    stored = X.nnz
+    X.sum_duplicates()
+    if X.nnz < stored:
+        raise DataError(
+            f"{where}: X says {pluralise(stored - X.nnz, 'value')} twice (one place in its "
+            "sparse indices); call sum_duplicates() on it if they add up, and write it again"
+        )
+    return X.toarray()
+
+
+def plain_numbers(decimal: str, thousands: str | None) -> Callable[[str], str] | None:
+    """Return what writes a number with a decimal point alone, None where tables do so.
+
+    It returns nothing for a text that is no number as the table writes them, as 1.5 is not where
+    the point stands between thousands.
+    """
+    if decimal == "." and thousands is None:
+        return None
+    whole, between = "[0-9]+", re.escape(thousands or "")
+    if thousands is not None:
+        whole = f"(?:[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|[0-9]+)"
+    mark = re.escape(decimal)
+    number = re.compile(rf"[+-]?(?:{whole}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+    def plain(cell: str) -> str:
+        if not number.fullmatch(cell):
+            return ""
+        return (cell.replace(thousands, "") if thousands else cell).replace(decimal, ".")
+
+    return plain
 
 
 # ---- columns ----
-
-
-Coding = dict[str, list[str]]  # the words of a column, in the order of their codes
 
 
 @dataclass(frozen=True)
@@ -346,7 +805,6 @@ class Wanted:
     missing: tuple[str, ...] = ()  # texts that stand for a missing value, besides the usual ones
     decimal: str = "."  # what stands before decimals
     thousands: str | None = None  # what stands between thousands
-    coding: Coding | None = None  # columns of words of the training table; None: they are found
     gaps: bool = False  # whether new cases may lack features of the training table
     covariates: tuple[str, ...] = ()  # columns of numbers that are no features
 
@@ -361,18 +819,17 @@ class Wanted:
         return self.covariates if self.new else (*self.covariates, *self.ignore[:MOST_ASIDE])
 
     @property
-    def columns_alone(self) -> "Wanted":
-        """The same of a file that has the response and the names of the cases elsewhere."""
-        return replace(self, response=None, id=None, labels=None)
+    def as_texts(self) -> set[str | None]:
+        """Columns whose numbers stay texts."""
+        return {self.own_response, self.id, *self.ignore, *self.covariates}
 
 
 class Columns(NamedTuple):
-    """The places of columns, and what is to be said about them."""
+    """The names of columns, and what is to be said about them."""
 
-    features: list[int]
-    names: list[str]  # of the features
-    response: int | None
-    id: int | None
+    features: list[str]
+    response: str | None
+    id: str | None
     notes: list[str]
     lacking: dict[str, str] = {}  # features that new cases lack, and a column that one perhaps is
 
@@ -419,15 +876,18 @@ def find_columns(
                 f"{where}: column {j + 1} {fault}; {WITHOUT_NUMBERS}, name it, or leave it out "
                 f"with data.ignore: [{quoted(names[j])}]"
             )
+        if names[j] == ROW_NAMES:
+            raise DataError(
+                f"{where}: its first column has names of rows, as R writes them; write data.id: "
+                f"{ROW_NAMES}, or data.ignore: [{ROW_NAMES}]"
+            )
     if not places:
         raise DataError(f"{where}: no features besides the response {quoted(response)}")
-    place = {name: j for j, name in enumerate(names)}
-    kept = [names[j] for j in places]
-    return Columns(places, kept, place.get(response or ""), place.get(wanted.id or ""), [])
+    return Columns([names[j] for j in places], response, wanted.id, [])
 
 
 def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
-    others = (*wanted.ignore, wanted.id, wanted.response)
+    others = (*wanted.ignore, *wanted.covariates, wanted.id, wanted.response)
     for name in wanted.covariates:
         check_column(name, names, where)
     features = wanted.features
@@ -455,8 +915,8 @@ def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
         columns = pluralise(len(extra), "column", "columns")
         notes.append(f"{where}: {columns} left out, which the training table has not: "
                      f"{list_some(extra, MOST_NAMED)}")  # fmt: skip
-    places = [place[name] for name in features]
-    return Columns(places, list(features), None, place.get(wanted.id or ""), notes, lacking)
+    present_id = wanted.id if wanted.id in place else None
+    return Columns(list(features), None, present_id, notes, lacking)
 
 
 def need_response(wanted: Wanted, where: str) -> None:
@@ -468,18 +928,18 @@ def need_response(wanted: Wanted, where: str) -> None:
 def check_ids(ids: Sequence[str], name: str, where: str) -> list[str]:
     """Return the names of the cases, or say which case has none, or that of another."""
     places: dict[str, int] = {}
-    for number, case in enumerate(ids, start=1):
+    for row, case in enumerate(ids, start=1):
         if not case:
             raise DataError(
-                f"{where}: case {number:,} has no name in {quoted(name)} (data.id); give it one"
+                f"{where}: case {row:,} has no name in {quoted(name)} (data.id); give it one"
             )
         if case in places:
             raise DataError(
-                f"{where}: cases {places[case]:,} and {number:,} are both called {quoted(case)} in "
+                f"{where}: cases {places[case]:,} and {row:,} are both called {quoted(case)} in "
                 f"{quoted(name)} (data.id); names of cases must differ"
             )
-        check_text(case, f"{where}: the name of case {number}", "rename it")
-        places[case] = number
+        check_text(case, f"{where}: the name of case {row}", "rename it")
+        places[case] = row
     return list(ids)
 
 
@@ -490,8 +950,8 @@ def name_columns(names: Sequence[str], where: str, what: str = "column") -> list
     """
     bare = [name.strip() or f"Unnamed: {j}" for j, name in enumerate(names)]
     places: dict[str, int] = {}
-    for number, name in enumerate(bare, start=1):
-        check_text(name, f"{where}: the name of {what} {number}", "rename it")
+    for k, name in enumerate(bare, start=1):
+        check_text(name, f"{where}: the name of {what} {k}", "rename it")
         looks = name
         if not name.isascii():  # letters composed, and nothing invisible
             composed = unicodedata.normalize("NFC", name)
@@ -499,21 +959,10 @@ def name_columns(names: Sequence[str], where: str, what: str = "column") -> list
         if looks in places:
             raise DataError(
                 f"{where}: two {what}s are called {quoted(name)}; rename one of {what}s "
-                f"{places[looks]} and {number}"
+                f"{places[looks]} and {k}"
             )
-        places[looks] = number
+        places[looks] = k
     return bare
-
-
-def check_text(text: str, what: str, remedy: str) -> None:
-    """Raise DataError for a name or value that no page could show."""
-    if len(text) > LONGEST:
-        raise DataError(f"{what} has {len(text):,} characters; {remedy}, with {LONGEST:,} at most")
-    for character in () if text.isprintable() else text:
-        if unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs"):
-            raise DataError(
-                f"{what} holds the control character {character!r} ({quoted(text)}); {remedy}"
-            )
 
 
 def check_column(name: str, columns: list[str], where: str) -> None:
@@ -530,21 +979,18 @@ def left_out(ignore: Sequence[str], groups: str | None) -> list[str]:
     return [*([] if groups is None else [groups]), *(name for name in ignore if name != groups)]
 
 
-def covariate(
-    name: str, cells: Sequence[str], places: Sequence[str], missing: Collection[str], where: str
-) -> np.ndarray:
-    """Return a covariate of cases, NaN where it is missing.
-
-    missing : the texts that say so.  places : where each case is, for messages.
-    """
-    for cell, place in zip(cells, places, strict=True):
-        real = REAL.fullmatch(cell) and abs(float(cell)) <= MOST_REAL
-        if cell not in missing and not real:
-            raise DataError(
-                f"{where}: the covariate {quoted(name)} is {quoted(cell)} in {place}, which is no "
-                "number; make columns of 0 and 1 of words, or leave it out"
-            )
-    return np.array([float("nan") if cell in missing else float(cell) for cell in cells])
+def covariate(column: Column, frame: Frame) -> np.ndarray:
+    """Return a covariate of samples, NaN where it is missing; raise DataError where it is none."""
+    values = column.values
+    odd = (~np.isfinite(values) & ~column.missing) | (np.abs(values) > MOST_REAL)
+    if odd.any():
+        row = int(odd.argmax())
+        raise DataError(
+            f"{frame.where}: the covariate {quoted(column.name)} is {quoted(column.text(row))} in "
+            f"{frame.place(row)}, which is no number; make columns of 0 and 1 of words, or leave "
+            "it out"
+        )
+    return values
 
 
 def check_keys(source: Any) -> Any:
@@ -574,7 +1020,7 @@ def grouped(table: Any, name: str | None, where: str) -> Any:
             "is one of text, Parquet, data.labels or obs"
         )
     cells = [re.sub(r"(?<=[0-9])\.0$", "", cell.strip()) for cell in table.aside[name]]
-    groups = ["" if cell in UNKNOWN else cell for cell in cells]
+    groups = ["" if cell in MISSING_TEXTS else cell for cell in cells]
     notes, known = list(table.notes), list(filter(None, groups))
     if len(set(known)) == len(known):
         notes.append(
@@ -587,257 +1033,234 @@ def grouped(table: Any, name: str | None, where: str) -> Any:
     return replace(table, groups=groups, digest=digest, notes=notes)
 
 
-def check_counter(name: str, column: Sequence[str] | np.ndarray, where: str) -> None:
+def check_counter(column: Column, where: str) -> None:
     """Raise DataError for a column that numbers the cases, by its name and its values."""
+    name = column.name
     if name not in COUNTERS or len(column) < 3:
         return
-    try:
-        values = np.asarray(column, dtype=float)
-    except ValueError:
-        return
-    if values[0] in (0, 1) and (np.diff(values) == 1).all():
+    if column.values[0] in (0, 1) and (np.diff(column.values) == 1).all():
         raise DataError(
             f"{where}: column {name!r} numbers the cases; {WITHOUT_NUMBERS}, or leave it out with "
             f"data.ignore: [{name!r}]"
         )
 
 
-# ---- Parquet ----
+# ---- samples: a table divided into features, responses and names ----
 
 
-def read_frame(path: Path, wanted: Wanted) -> tuple[pd.DataFrame, Columns]:
-    """Return a Parquet table, and which of its columns are wanted."""
-    where = shown(path)
+@dataclass(frozen=True)
+class Samples:
+    """A table whose columns have roles.
+
+    frame : all columns of the file.
+    features : the columns that responses are predicted from.
+    response : None of new samples.
+    ids : names of the samples, or empty.
+    notes : what the user should know, a line each.
+    lacking : features of the training table that new samples lack, and a hint.
+    aside : columns that are no features, as texts, for a check of the table.
+    """
+
+    frame: Frame
+    features: list[str]
+    response: Column | None
+    ids: list[str]
+    notes: list[str]
+    lacking: dict[str, str]
+    aside: dict[str, list[str]]
+
+
+def read_samples(path: Path, wanted: Wanted, *, texts: bool = False) -> Samples:
+    """Read a table of any format, and give its columns their roles.
+
+    Samples without a response are left out, and a note says which.
+
+    texts : numbers of a text table stay texts, too.
+    """
+    where, others, ids, index = shown(path), None, list[str](), list[str]()
+    need_response(wanted, where)
+    notes: list[str] = []
+    if text_suffix(path) and not wanted.genes_in_rows:
+        table = open_table(path, header=wanted.header)
+        try:
+            columns = find_columns(table.names, wanted, where)
+        except DataError as error:
+            raise DataError(f"{error}{_transposed_hint(table, wanted)}") from None
+        frame = read_table(table, wanted, texts=texts)
+    elif wanted.genes_in_rows:
+        frame, ids = read_turned(path, wanted)
+        columns = _columns_of_turned(frame, ids, wanted, where)
+    elif path.suffix.lower() == ".parquet":
+        frame, index = read_parquet(path, wanted)
+        columns = find_columns(frame.names, wanted, where, index)
+    else:
+        frame, others, ids = read_h5ad(path)
+        columns = find_columns(
+            frame.names, replace(wanted, response=None, id=None, labels=None), where
+        )
+        columns, ids, notes = _columns_of_obs(columns, others, ids, wanted, where)
+    meta = frame if others is None else others
+    notes = [*columns.notes, *notes]
+    if columns.id is not None:
+        ids = meta[columns.id].strings()
+        ids = check_ids(ids, columns.id, meta.where)
+    response = None if columns.response is None else meta[columns.response]
+    set_aside = wanted.set_aside if others is None else () if wanted.new else meta.names
+    not_aside = {columns.id, columns.response}
+    aside = {
+        name: meta[name].strings()
+        for name in [name for name in set_aside if name not in not_aside][:MOST_ASIDE]
+        if name in meta
+    }
+    if wanted.labels is not None and not wanted.new:
+        response, aside = look_up(ids, wanted, where)
+    for name in [] if wanted.new else columns.features:
+        check_counter(frame[name], where)
+    samples = Samples(frame, columns.features, response, ids, notes, columns.lacking, aside)
+    return samples if response is None else _with_response(samples, where, path.name)
+
+
+# whether samples without a response are an error, instead of left out with a note
+STRICT: ContextVar[bool] = ContextVar("strict", default=False)
+
+
+def left_out_note(names: Sequence[str], lack: str, where: str) -> str:
+    """Return the note on samples that are left out; where tables are strict, raise DataError.
+
+    names : of the samples, or their lines.
+    lack : what they do not have.
+    """
+    if STRICT.get():
+        raise DataError(
+            f"{where}: {pluralise(len(names), 'sample')} without {lack}: {list_some(names)}\n"
+            "Fix: enter the responses, or remove these samples; without --strict they are left out"
+        )
+    cases = pluralise(len(names), "case", "cases")
+    return f"{cases} without {lack} left out: {list_some(names)}"
+
+
+def _with_response(samples: Samples, where: str, file_name: str) -> Samples:
+    """Return the samples that have a response, with a note on the others."""
+    response, frame = samples.response, samples.frame
+    assert response is not None
+    rows = np.flatnonzero(~response.missing)
+    if len(rows) == len(response):
+        return samples
+    texts = f" ({list_some([quoted(text) for text in response.gaps], 3)})" if response.gaps else ""
+    if not len(rows):
+        raise DataError(
+            f"{where}: the response {quoted(response.name)} is missing in all cases{texts}"
+        )
+    gaps = np.flatnonzero(response.missing).tolist()
+    names = [samples.ids[row] if samples.ids else frame.place(row) for row in gaps]
+    note = f"{shorten(file_name)}: {left_out_note(names, f'a response{texts}', where)}"
+    return replace(
+        samples,
+        frame=frame.take(rows),
+        response=response.take(rows),
+        ids=[samples.ids[row] for row in rows] if samples.ids else [],
+        notes=[*samples.notes, note],
+        aside={name: [cells[row] for row in rows] for name, cells in samples.aside.items()},
+    )
+
+
+def _columns_of_turned(frame: Frame, ids: list[str], wanted: Wanted, where: str) -> Columns:
+    if not wanted.new and wanted.own_response is not None and wanted.own_response not in frame:
+        raise DataError(
+            f"{where}: no row is called {quoted(wanted.response)}; if another table has the "
+            "responses, name it with data.labels"
+        )
     try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise DataError(f"{where}: Parquet needs: pip install 'thesiskit[parquet]'") from None
-    with opened(path) as file:
-        most = most_bytes(file)
-        try:
-            held = parquet.ParquetFile(file)
-            schema, rows = held.schema_arrow, held.metadata.num_rows
-            names = name_columns(schema.names, where)
-            need_response(wanted, where)
-            index = [name for name in (schema.pandas_metadata or {}).get("index_columns", ())
-                     if isinstance(name, str)]  # fmt: skip
-            columns = find_columns(names, wanted, where, index)
-            if 8 * rows * len(names) > most:
-                raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
-            odd = _no_cells(dict(zip(names, schema.types, strict=True)))
-            for j in (*columns.features, columns.response, columns.id):
-                if j is not None and names[j] in odd:
-                    raise DataError(
-                        f"{where}: column {quoted(names[j])} holds {shorten(odd[names[j]])}, no "
-                        "numbers or words; make such of it, or leave it out with data.ignore"
-                    )
-            # metadata of pandas would make columns an index, and leave them out without a word
-            frame = held.read().to_pandas(ignore_metadata=True)
-        except DataError:
-            raise
-        except (pyarrow.ArrowException, ArithmeticError, LookupError, OSError, TypeError,
-                ValueError) as error:  # fmt: skip
-            raise damaged(where, "Parquet", error) from None
-    frame.columns = names
-    for name in odd:  # that are left out, or set aside
-        frame[name] = frame[name].map(repr)
-    if len(frame) == 0:
-        raise DataError(f"{where}: a line of names but no cases")
-    return frame, columns
+        return find_columns(frame.names, replace(wanted, id=None), where)
+    except DataError as error:
+        turned = wanted.new and set(wanted.features or ()) & set(ids)
+        hint = "; the training table has genes in rows, and this has cases: transpose it"
+        raise DataError(f"{error}{hint if turned else ''}") from None
 
 
-def _no_cells(types: dict[str, Any]) -> dict[str, Any]:
-    """Return those of some types of Arrow whose values are bytes, or have parts, such as lists."""
-    from pyarrow.types import is_dictionary, is_nested
+def _columns_of_obs(
+    columns: Columns, obs: Frame, ids: list[str], wanted: Wanted, where: str
+) -> tuple[Columns, list[str], list[str]]:
+    """Return the columns with those of `obs`, names of samples, and notes."""
+    notes, name, response = [], wanted.id if wanted.labels is None else None, wanted.own_response
+    if name is not None and (not wanted.new or name in obs):
+        check_column(name, obs.names, obs.where)
+        columns = columns._replace(id=name)
+    elif len(set(ids)) < len(ids):
+        ids = []
+        notes.append(f"{where}: names in the index of obs are there twice; cases are numbered")
+    if response is not None and wanted.new and response in obs:
+        notes.append(f"{where}: the response {quoted(response)} of new cases is not used")
+    elif response is not None and not wanted.new:
+        check_column(response, obs.names, obs.where)
+        columns = columns._replace(response=response)
+    return columns, ids, notes
 
-    plain = {name: t.value_type if is_dictionary(t) else t for name, t in types.items()}
-    return {name: t for name, t in plain.items() if is_nested(t) or "binary" in str(t)}
+
+def look_up(ids: Sequence[str], wanted: Wanted, where: str) -> tuple[Column, dict[str, list[str]]]:
+    """Return the responses that a table of labels has of named samples, and its other columns."""
+    assert wanted.labels is not None
+    labels = shown(wanted.labels)
+    if not ids:
+        raise DataError(
+            f"{where}: data.labels are found by the names of the cases; say with data.id which "
+            "column has them"
+        )
+    if wanted.response is None:
+        raise DataError(f"{labels}: say which column is the response with data.response")
+    table = open_table(wanted.labels)
+    check_column(wanted.response, table.names, labels)
+    name = wanted.id if wanted.id in table.names else table.names[0]
+    if name == wanted.response:
+        raise DataError(
+            f"{labels}: column {quoted(name)} would be the names of the cases and the response; "
+            "say with data.id which column has the names"
+        )
+    frame = read_table(table, replace(wanted, id=name), texts=True)
+    names = frame[name].strings()
+    check_ids(names, name, labels)
+    place = {case: row for row, case in enumerate(names)}
+    lacking = [case for case in ids if case not in place]
+    if lacking:
+        raise DataError(
+            f"{labels}: column {quoted(name)} lacks {len(lacking):,} of the {len(ids):,} "
+            f"cases of {shorten(where)}: {list_some(lacking)}; add them, or leave these cases out"
+        )
+    frame = frame.take(np.array([place[case] for case in ids], dtype=np.intp))
+    aside = {
+        column.name: column.strings()
+        for column in frame.columns[:MOST_ASIDE]
+        if column.name not in (name, wanted.response)
+    }
+    return frame[wanted.response], aside
 
 
-# ---- numbers ----
+def _transposed_hint(table: TextTable, wanted: Wanted) -> str:
+    """Say so where a table without the columns that are wanted seems to have genes in rows.
 
-
-class Numbers:
-    """Cells as numbers, row by row; what is none is told at the end.
-
-    wanted : what stands for a missing value besides UNKNOWN, how numbers are written, and the words
-        of columns that are coded.
-    unit : what a row of the file is.
-    coding : of the columns of words, in `table`: the code of a word is its place.
-    texts : the words of these columns, of each case.
-    notes : on words that have no code.
+    Or where the line of names seems to come later.
     """
-
-    def __init__(self, names: list[str], wanted: Wanted, unit: str = "line"):
-        self.names, self._missing, self._unit = names, set(wanted.missing), unit
-        self._known, self._plain = wanted.coding, plain_numbers(wanted.decimal, wanted.thousands)
-        self.coding: Coding = {}
-        self.texts: dict[str, list[str]] = {}
-        self.notes: list[str] = []
-        self._cells: list[str] = []
-        self._values, self._lines = array("d"), array("q")
-        self._words: dict[str, dict[int, str]] = {}  # by column and row, texts that are no numbers
-        self._places: dict[str, str] = {}  # where the first of them is, such as "line 7"
-        self._booleans = np.zeros(len(names), dtype=int)
-
-    def add(self, cells: list[str], line: int) -> None:
-        """Take a row, and the line that it is from."""
-        self._cells += cells
-        self._lines.append(line)
-        if len(self._cells) >= CELLS:
-            self._convert()
-
-    def _convert(self) -> None:
-        whole = "".join(self._cells)
-        try:
-            # what is a number in Python, and nowhere else, or stands for a missing value
-            if not whole.isascii() or "_" in whole or self._missing or self._known or self._plain:
-                raise ValueError
-            values = [float(cell) for cell in self._cells]
-        except ValueError:
-            values = [self._odd(i, cell) for i, cell in enumerate(self._cells, len(self._values))]
-        self._values.extend(values)
-        self._cells = []
-
-    def _odd(self, place: int, cell: str) -> float:
-        """Return the number that a cell holds, or take note of its words."""
-        row, column = divmod(place, len(self.names))
-        cell = cell.strip()
-        if cell in self._missing:
-            return math.nan
-        if self.names[column] not in (self._known or ()):
-            number = cell if self._plain is None else self._plain(cell)
-            if (number and REAL.fullmatch(number)) or cell.lower().lstrip("+-") in INFINITE:
-                return float(number or cell)
-            if cell in TRUE or cell in FALSE:
-                self._booleans[column] += 1
-                return float(cell in TRUE)
-        if cell not in UNKNOWN:
-            self._words.setdefault(self.names[column], {})[row] = cell
-            self._places.setdefault(self.names[column], f"{self._unit} {self._lines[row]:,}")
-        return math.nan
-
-    def table(self, where: str) -> np.ndarray:
-        """Return numbers, and codes of words; say where others are: in cells, or throughout."""
-        self._convert()
-        values = np.frombuffer(self._values).reshape(-1, len(self.names))
-        known = np.isfinite(values).sum(axis=0)
-        for j in np.flatnonzero(known == 0) if self._known is None else ():
-            if words := categories(Counter(self._words.get(self.names[j], {}).values())):
-                self.coding[self.names[j]] = words
-        for name, words in (self._known or self.coding).items():
-            if name in self._words:
-                self._code(values[:, self.names.index(name)], name, words, where)
-        for j in np.flatnonzero((self._booleans > 0) & (self._booleans < known)):
-            mixed = dict.fromkeys(range(len(values)), "true and false beside other values")
-            self._words.setdefault(self.names[j], mixed)
-        for name, cells in self._words.items():
-            cell, more = next(iter(cells.values())), len(cells) - 1
-            if 2 * (more + 1) < len(values) and not GROUPED.fullmatch(cell):
-                there = pluralise(more, "more such cell", "more such cells")
-                there = f" ({there} there)" if more else ""
-                others = list_some([other for other in self._words if other != name], MOST_NAMED)
-                others = f", as in {others}" if others else ""
-                raise DataError(
-                    f"{where}: {self._places[name]}: {quoted(cell)} in column {quoted(name)} is no "
-                    f"number{there}{others}; mend it, name it in data.missing (init --missing) if "
-                    "it stands for a missing value, or data.ignore the column"
-                )
-        if self._words:
-            name, words = next((name, [*cells.values()]) for name, cells in self._words.items())
-            place = f" in {self._places[name]}" if name in self._places else ""
-            raise DataError(
-                f"{where}: {pluralise(len(self._words), 'column is', 'columns are')} categorical: "
-                f"{list_some(list(self._words), MOST_NAMED)} (for example "
-                f"{quoted(words[0])}{place}); "
-                f"{_remedy(name, words, len(values), coded=self._known is not None)}"
-            )
-        return values
-
-    def _code(self, column: np.ndarray, name: str, words: list[str], where: str) -> None:
-        """Put codes in the place of words; one that no training case has counts as missing."""
-        cells, code = self._words.pop(name), {word: float(k) for k, word in enumerate(words)}
-        self.texts[name] = [cells.get(row, "") for row in range(len(column))]
-        column[list(cells)] = [code.get(cell, math.nan) for cell in cells.values()]
-        unseen = [cell for cell in cells.values() if cell not in code]
-        if unseen:
-            have = pluralise(len(unseen), "case", "cases")
-            self.notes.append(
-                f"{where}: {quoted(name, 30)} is {list_some([*dict.fromkeys(unseen)], 3)} in "
-                f"{have}, which no training case has ({list_some(words, 3)}); it counts as missing"
-            )
-
-
-def categories(counts: Counter) -> list[str]:
-    """Return the words of a column that are categories, in order; none where it has other texts.
-
-    Two words are always categories; several are, if they have some cases each on average.
-
-    counts : of the texts of a column that has no numbers, without what stands for a missing value.
-    """
-    several, held = len(counts) > 2, sum(counts.values())
-    if not 2 <= len(counts) <= MOST_WORDS or held < (EACH if several else 2) * len(counts):
-        return []
-    if any(GROUPED.fullmatch(word) or DATE.match(word) for word in counts) or (
-        several and all(WITH_UNIT.fullmatch(word) for word in counts)
-    ):
-        return []
-    return sorted(counts)
-
-
-def plain_numbers(decimal: str, thousands: str | None) -> Callable[[str], str] | None:
-    """Return what writes a number with a decimal point alone, None where tables do so.
-
-    It returns nothing for a text that is no number as the table writes them, as 1.5 is not where
-    the point stands between thousands.
-    """
-    if decimal == "." and thousands is None:
-        return None
-    whole, between = "[0-9]+", re.escape(thousands or "")
-    if thousands is not None:
-        whole = f"(?:[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|[0-9]+)"
-    mark = re.escape(decimal)
-    number = re.compile(rf"[+-]?(?:{whole}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?")
-
-    def plain(cell: str) -> str:
-        if not number.fullmatch(cell):
-            return ""
-        return (cell.replace(thousands, "") if thousands else cell).replace(decimal, ".")
-
-    return plain
-
-
-def _remedy(name: str, words: list[str], cases: int, *, coded: bool) -> str:
-    """Say what to do about a column of words; coded : whether the training table has the codes."""
-    first = words[0]
-    remedies = (
-        (GROUPED.fullmatch(first), "write numbers with a decimal point, and nothing between "
-         "thousands, or say how they are written: data.decimal, data.thousands (init --decimal)"),
-        (DATE.match(first), "a date is no feature: data.ignore it, or make it a number, such as "
-         "days"),
-        (WITH_UNIT.fullmatch(first), "write the numbers alone, without units or signs"),
-        (coded, "the training table has numbers there: mend it"),
-        (len(set(words)) == cases > 2, "it differs in all cases, as names do: write data.id: "
-         f"{shorten(name)}, or data.ignore it"),
-        (True, f"words are coded where a column has {MOST_WORDS} of them at most, {EACH} cases "
-         "each, and no numbers; make them so, or data.ignore it"),
-    )  # fmt: skip
-    return next(remedy for is_so, remedy in remedies if is_so)
-
-
-def typed(labels: list[str]) -> np.ndarray:
-    """Return texts as numbers or booleans if all are, else as texts; None is missing."""
-    held = {label for label in labels if label not in UNKNOWN}
-    known: dict[str, object] = {label: label for label in held}
-    if held and all(REAL.fullmatch(label) for label in held):
-        for label in held:  # 1 for 1.0
-            value = float(label)
-            whole = value.is_integer() and abs(value) < 2**53
-            known[label] = int(value) if whole else value
-    elif all(label in TRUE or label in FALSE for label in held):
-        known = {label: label in TRUE for label in held}
-    return np.array([known.get(label) for label in labels], dtype=object)
+    first, names = list[str](), table.names
+    try:
+        for line, cells in table.rows():
+            if len(first) < TITLES and wanted.response in [cell.strip() for cell in cells[1:]]:
+                return f"; line {line} has it: take the lines before it out, if it has the names"
+            first.append(cells[0].strip())
+    except DataError:
+        return ""
+    if wanted.new:
+        hint = "; the training table has cases in rows, and this has not: transpose it"
+        return hint if set(wanted.features or ()) & set(first) else ""
+    remedy = "data.orientation: genes-in-rows reads a table with a gene in each row"
+    if wanted.response not in names and wanted.response in first:
+        return f"; a row is called so: {remedy}"
+    differ = len(set(first)) == len(first) >= TALL * len(names)
+    if not differ or Column.of_texts("", first).is_number:
+        return ""
+    return (
+        f"; it has {len(first):,} named rows and {len(names):,} columns: {remedy}, "
+        "data.labels names a table of responses"
+    )
 
 
 # ---- remarks on any table; others are those of `checking` ----

@@ -42,7 +42,7 @@ ARROW_PROBABILITY = 0.95  # of the likely move from a hidden state
 SHIPPED = Path(__file__).parent / "text" / "sotu-1790.txt"
 # sha256 of its digits, without line ends
 SHIPPED_DIGITS = "fd13ab0989061ee5d78e0fcda64aae835a1674e8a3c6a2a00cf7ec903d640ddc"
-FASTA = (".fa", ".fasta", ".fna", ".faa")
+FASTA = (".fa", ".fasta", ".fna", ".faa", ".fas")
 LABEL = re.compile(r"^\w+[=:]")  # of a header line: class=promoter stands for promoter
 MISSING_STATE = re.compile(r"|NA|\?|(?i:nan)")  # that is not known
 BETWEEN = re.compile(r"[ \t]*,[ \t]*| *\t *| +")  # states
@@ -495,7 +495,7 @@ def read_sequences(
     path : text with states (any labels) between commas, spaces or tabs, or, where no line has any
         of these, one word of one-character states per line (ACGTT); blank lines and lines that
         start with # are skipped.  `.csv` has commas only, and labels may be quoted.  `.fa`,
-        `.fasta`, `.fna` and `.faa` are FASTA.  All these may be packed as `.gz`.
+        `.fasta`, `.fna`, `.faa` and `.fas` are FASTA.  All these may be packed as `.gz`.
     length : keep the so many most recent states of each history.
     header : whether the first line names columns.
     like : use the coding and the length of these sequences.  New states come after theirs.

@@ -19,11 +19,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from thesiskit.blocks import Block
-from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR
+from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, MISSING, UNSEEN
 from thesiskit.errors import DataError, UserError
+from thesiskit.frame import CategoryEncoder, NumberEncoder, symbol_of
 
-MISSING = -1  # a pattern that fixes the feature is not expressed
-UNSEEN = -2  # a value that no training case has
 FILE_KEYS = ("path", "test_path", "labels", "response")  # of sources; a response can be a column
 READ_NEW = ("file", "table", "plink", "sequences", "text")  # sources that read new cases
 
@@ -62,10 +61,6 @@ class Cases:
     def inputs(self) -> np.ndarray:
         return getattr(self, self.predictors)
 
-    def features_of(self, column: str) -> list[str]:
-        """Return the features that are made of a column of a file."""
-        return [column]
-
 
 @dataclass(frozen=True)
 class Table(Cases):
@@ -78,8 +73,7 @@ class Table(Cases):
     names : feature names, or empty where there are none.
     classes : what the classes are called.
     missing : how many values are missing.
-    coding : columns of words of the file, and their words. Of two the column has the codes, of more
-        each word has a feature of 0 and 1.
+    encoder : what makes features of the columns of the file; of other tables nothing.
     lacking : columns of the training table that new cases have not, all of whose values are
         missing; and a hint, where one is perhaps called otherwise.
     values : of discrete features, whose codes `features` has, the symbol of each code.
@@ -92,30 +86,13 @@ class Table(Cases):
     names: list[str] = field(default_factory=list)
     classes: tuple[str, ...] = ("0", "1")
     missing: int = 0
-    coding: dict[str, list[str]] = field(default_factory=dict)
+    encoder: NumberEncoder = field(default_factory=NumberEncoder)
     lacking: dict[str, str] = field(default_factory=dict)
     values: list[list[str]] = field(default_factory=list)
 
     @property
     def columns(self) -> list[str]:  # type: ignore[override]
         return self.names
-
-    @property
-    def in_file(self) -> list[str]:
-        """The columns of a file that the features are from, in order."""
-        words = {name: column for column in self.coding for name in self.features_of(column)}
-        return list(dict.fromkeys(words.get(name, name) for name in self.names))
-
-    def features_of(self, column: str) -> list[str]:
-        words = self.coding.get(column, ())
-        return [f"{column}={word}" for word in words] if len(words) > 2 else [column]
-
-    def coded(self, X: np.ndarray) -> np.ndarray:
-        """Return values of cases (T, p) as these cases have them: numbers."""
-        try:
-            return X if X.dtype.kind in "biuf" else X.astype(float)
-        except (TypeError, ValueError):
-            raise DataError("features must be numbers") from None
 
 
 @dataclass(frozen=True)
@@ -224,22 +201,10 @@ class FeatureTable(Cases):
             classes=tuple(self.classes), values=self.values, missing=missing, **shared,
         )  # fmt: skip
 
-    def coded(self, X: np.ndarray) -> np.ndarray:
-        """Return the codes of values (T, p) of any type."""
-        import pandas as pd
-
-        columns = []
-        for column, values in zip(X.T, self.values, strict=True):
-            code = {symbol: number for number, symbol in enumerate(values)}
-            codes = [code.get(symbol_of(value), UNSEEN) for value in column.tolist()]
-            columns.append(np.where(pd.isna(column), MISSING, codes))
-        return np.column_stack(columns).astype(np.int16)
-
-
-def symbol_of(value: object) -> str:
-    """Return a value as tables write it: 1 for 1.0 and for True."""
-    whole = isinstance(value, bool | np.bool_) or (isinstance(value, float) and value.is_integer())
-    return str(int(value)) if whole else str(value).strip()  # type: ignore[call-overload]
+    @property
+    def encoder(self) -> CategoryEncoder:
+        """What makes codes of the columns of a file."""
+        return CategoryEncoder(self.features, self.values)
 
 
 @dataclass(frozen=True)

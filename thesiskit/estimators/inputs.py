@@ -1,7 +1,8 @@
 """What estimators are given: tables of other packages, values of any type, how long chains run."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from numbers import Integral, Real
+import warnings
+from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,83 +12,97 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thesiskit.defaults import MOST_VALUES, UNTIL_CHAINS, UNTIL_FEWER_ITERATIONS
-from thesiskit.errors import DataError, UserError, list_some, quoted
+from thesiskit.errors import UserError, quoted
+from thesiskit.frame import (
+    CategoryEncoder,
+    Column,
+    Frame,
+    as_pandas,
+    check_discrete,
+    is_any_unknown,
+    sorted_symbols,
+)
 from thesiskit.models.chains import Until, cores
 from thesiskit.models.packed import above, find_missing, median_thresholds
-from thesiskit.models.patterns import MISSING, UNSEEN, available_memory
 
 AUTO = "auto"
-GIGABYTE = 1e9
 
 
-def as_table(X):
-    """Return the features of AnnData as a DataFrame with a column for each variable.
+class NoNumberError(UserError, TypeError):
+    """A cell that is no number; also a TypeError, as scikit-learn expects of objects."""
 
-    AnnData is known by its `X` and `var_names`, so that the package itself is not needed.  A sparse
-    X is filled with its zeros.  Everything else is returned as it is.
 
-    Raises UserError for names that occur twice, and for more values than memory would hold.
+def _is_numeric(X) -> bool:
+    """Whether a DataFrame or an array has numbers alone; scikit-learn looks at other tables."""
+    types = set(X.dtypes) if isinstance(X, pd.DataFrame) else {getattr(X, "dtype", np.dtype(int))}
+    return all(map(pd.api.types.is_numeric_dtype, types))
+
+
+def as_objects(X):
+    """Return a table of columns of several types as one of objects, None where one is missing.
+
+    Dates and numbers have no common type, and NA cannot be compared.
     """
-    names = getattr(X, "var_names", None)
-    if names is None or not hasattr(X, "X"):
+    X = as_pandas(X)
+    if _is_numeric(X):
         return X
-    values, names = X.X, pd.Index(names).astype(str)
-    if values is None:
-        raise UserError("the AnnData has no X; put the features there, such as from a layer")
-    if not names.is_unique:
-        twice = list(dict.fromkeys(names[names.duplicated()]))
-        raise UserError(
-            f"var_names has {list_some(twice)} more than once; call var_names_make_unique() first"
-        )
-    if hasattr(values, "toarray"):
-        needed = 8.0 * np.prod(values.shape)
-        if needed > available_memory() / 2:
-            raise UserError(
-                f"X is sparse, and without gaps its {values.shape[0]:,} x {values.shape[1]:,} "
-                f"values take {needed / GIGABYTE:.0f} GB; choose variables first, such as "
-                "adata[:, adata.var.highly_variable]"
-            )
-        values = values.toarray()
-    return pd.DataFrame(np.asarray(values[:]), columns=names)
+    if isinstance(X, pd.DataFrame):
+        return X.astype(object).where(X.notna(), None)
+    return np.where(pd.isna(X), None, X) if X.dtype.kind == "O" else X
 
 
 def as_numbers(X):
     """Return a table of objects or of text columns as numbers; everything else as it is.
 
-    Raises UserError for what is no number, and for arrays of text.
+    Tables of other packages become DataFrames.  Raises UserError for what is no number.
     """
-    if isinstance(X, pd.DataFrame):
-        if all(map(pd.api.types.is_numeric_dtype, set(X.dtypes))):
-            return X
-        numbers = _floats(X.to_numpy(dtype=object, na_value=np.nan), X.columns)
-        return pd.DataFrame(numbers, columns=X.columns)
-    if not isinstance(X, np.ndarray) or X.dtype.kind in "biufc":
+    X = as_pandas(X)
+    if _is_numeric(X) or X.ndim != 2:
         return X
-    if X.dtype.kind != "O":
+    named, columns = isinstance(X, pd.DataFrame), []
+    for j, values in enumerate((X.iloc[:, j] for j in range(X.shape[1])) if named else X.T):
+        column = Column.of_values(str(X.columns[j]) if named else "", values)
+        columns.append(column.values)
+        if column.odd is not None:
+            row, value = column.odd
+            name = quoted(column.name) if named else f"number {j + 1}"
+            raise NoNumberError(
+                f"features must be numbers, and column {name} holds {quoted(value)} in sample "
+                f"{row + 1}, where the argument must be a string or a number that writes one. "
+                "Fix: make categories columns of 0 and 1 (pandas.get_dummies), or leave such "
+                "columns out"
+            )
+    numbers = np.column_stack(columns)
+    return pd.DataFrame(numbers, columns=X.columns) if named else numbers
+
+
+def check_response(y, *, numeric: bool = False):
+    """Return responses (n,) of which none is missing; what is no list stays for scikit-learn.
+
+    numeric : they are returned as numbers.  Raises UserError with the first sample at fault.
+    """
+    values = np.asarray(y, dtype=object)
+    if values.ndim != 1 or not len(values) or np.iscomplexobj(np.asarray(y)):
+        return y
+    column = Column.of_values("y", values) if numeric else None
+    missing = pd.isna(values) if column is None else column.missing
+    if missing.any():
         raise UserError(
-            f"features must be numbers, got an array of {X.dtype}; X.astype(float) makes numbers "
-            "of text that is one"
+            f"y is missing in sample {missing.argmax() + 1} (Input y contains NaN). Fix: leave "
+            "out samples without a response"
         )
-    return _floats(X, None) if X.ndim == 2 else X
-
-
-def _floats(values: np.ndarray, names: pd.Index | None) -> np.ndarray:
-    """Return objects (n, p) as numbers; names (p,) are those of the columns."""
-    try:
-        return values.astype(float)
-    except ValueError:
-        for j, column in enumerate(values.T):
-            for i, value in enumerate(column):
-                try:
-                    float(value)
-                except ValueError:
-                    name = f"number {j + 1}" if names is None else quoted(names[j])
-                    raise UserError(
-                        f"features must be numbers, and column {name} holds {quoted(value)} in "
-                        f"case {i + 1}; make categories columns of 0 and 1 (pandas.get_dummies), "
-                        "or leave such columns out"
-                    ) from None
-        raise
+    if column is None:
+        is_text = np.array([isinstance(value, str) for value in values])
+        if is_text.any() and not is_text.all():
+            raise UserError(
+                f"y is a text in sample {is_text.argmax() + 1}, and none in sample "
+                f"{is_text.argmin() + 1}. Fix: write all labels in one way"
+            )
+        return y
+    if column.odd is not None:
+        row, value = column.odd
+        raise UserError(f"y must be numbers, and is {quoted(value)} in sample {row + 1}")
+    return column.values
 
 
 def coded(estimator: Any, y: Any) -> np.ndarray:
@@ -124,14 +139,14 @@ class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None):  # noqa: ARG002
         """Learn the medians of X (n, p)."""
-        X = validate_data(self, as_table(X), dtype="numeric", ensure_all_finite="allow-nan")
+        X = validate_data(self, as_pandas(X), dtype="numeric", ensure_all_finite="allow-nan")
         self.thresholds_ = median_thresholds(X)
         return self
 
     def transform(self, X):
         """Return a uint8 table of 0 and 1; with missing values, a float32 table with NaN."""
         check_is_fitted(self)
-        table = as_table(X)
+        table = as_pandas(X)
         X = validate_data(self, table, dtype="numeric", reset=False, ensure_all_finite="allow-nan")
         bits, missing = above(X, self.thresholds_), find_missing(X)
         return bits if missing is None else np.where(missing, np.float32(np.nan), bits)
@@ -149,93 +164,42 @@ class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 class DiscreteFeatures(BaseEstimator):
     """Features of any discrete values, whose places among `categories_` are their codes."""
 
+    _encoder: CategoryEncoder
+
     def _discrete(self, X, **options) -> Any:
         """Return what the checks of scikit-learn leave of a table, whatever its values are.
 
         Lists and tables may have columns of many types.
         """
-        X = as_table(X)
+        X = as_objects(X)
         usual = {"dtype": None if isinstance(X, np.ndarray) else object, "ensure_all_finite": False}
         return validate_data(self, X, **usual | options)
 
+    def _learn_categories(self, X, most: int = MOST_VALUES, hint: str = "") -> np.ndarray:
+        """Learn the values of the columns of a validated table; return their codes (n, p).
+
+        most : values that a feature may have.  hint : what else one can do with real values.
+        """
+        frame = Frame.of(X).renamed(self._names)
+        self._encoder = CategoryEncoder.fit(frame, self._names, most, hint)
+        self.categories_ = [Column("", texts=symbols).typed() for symbols in self._encoder.values]
+        return self._encoder.transform(frame)[0]
+
     def _codes(self, X):
-        """Return the codes of new cases, (m, p)."""
-        return encode(self._discrete(X, reset=False), self._names, self.categories_)
+        """Return the codes of new samples, (m, p); warn where no value of a column is known."""
+        frame = Frame.of(self._discrete(X, reset=False)).renamed(self._names)
+        for column in frame.columns:
+            check_discrete(sorted_symbols(column), f"column {quoted(column.name)}")
+        codes, notes = self._encoder.transform(frame)
+        for note in notes if is_any_unknown(codes) else ():
+            warnings.warn(note, stacklevel=3)
+        return codes
 
     @property
     def _names(self) -> list[str]:
         """Names of the features; x0, x1, ... if the table has no names."""
         names = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
-
-
-def find_categories(
-    X: np.ndarray, names: Sequence[str], most: int = MOST_VALUES, instead: str = ""
-) -> list[np.ndarray]:
-    """Return the values in each column of X (n, p), sorted, without None, NaN and NA.
-
-    Values that are equal in Python, such as 1, 1.0 and True, are one value.  Raises DataError for a
-    column of real or infinite numbers, of values that cannot be compared, or of more than `most`.
-
-    instead : what messages say that one can do with real values.
-    """
-    found = []
-    for name, (_, values) in zip(names, _columns(X, names, instead), strict=True):
-        if len(values) > most:
-            raise DataError(
-                f"column {name} has {len(values)} values; a feature may have {most}: "
-                f"put them together in classes{instead}, or leave the column out"
-            )
-        try:
-            values = np.sort(values)
-        except TypeError:  # of several types
-            place = [(type(value).__name__, str(value)) for value in values]
-            values = values[sorted(range(len(values)), key=place.__getitem__)]
-        found.append(values)
-    return found
-
-
-def encode(X: np.ndarray, names: Sequence[str], categories: list[np.ndarray]) -> np.ndarray:
-    """Return codes (n, p): places in the categories, or MISSING, or UNSEEN."""
-    codes = np.empty(X.shape, dtype=np.int16)
-    for j, (which, values) in enumerate(_columns(X, names)):
-        place = {value: code for code, value in enumerate(categories[j].tolist())}
-        # the last entry is for -1, the code of pandas for a missing value
-        code = [*(place.get(value, UNSEEN) for value in values.tolist()), MISSING]
-        codes[:, j] = np.array(code)[which]
-    return codes
-
-
-def symbols(categories: np.ndarray) -> list[str]:
-    """Return the values of a column as text; whole numbers are written without a point."""
-    return [f"{v:.0f}" if isinstance(v, float) else str(v) for v in categories.tolist()]
-
-
-def _columns(
-    X: np.ndarray, names: Sequence[str], instead: str = ""
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield of each column (n,) codes, and the value of each code; -1 is missing."""
-    for name, column in zip(names, X.T, strict=True):
-        try:
-            which, values = pd.factorize(column)
-        except TypeError as error:
-            raise DataError(
-                f"column {name} holds values that cannot be features: {error}"
-            ) from None
-        if values.dtype.kind in "fO":
-            for value in values:
-                if isinstance(value, Integral) or not isinstance(value, Real):
-                    continue
-                if float(value).is_integer():
-                    continue
-                fault = "infinity is no value of a feature"
-                if not np.isinf(float(value)):
-                    fault = (
-                        "real values must be cut into intervals first, for example by "
-                        f"scikit-learn's KBinsDiscretizer{instead}"
-                    )
-                raise DataError(f"column {name} holds {value:g}; {fault}")
-        yield which, values
 
 
 # ---- chains ----

@@ -22,11 +22,11 @@ from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators.inputs import (
     AUTO,
     DiscreteFeatures,
+    as_numbers,
+    as_objects,
+    check_response,
     coded,
-    encode,
-    find_categories,
     run_length,
-    symbols,
     threads_for,
 )
 from thesiskit.models.base import CLOSEST, PatternTraining, whole
@@ -250,7 +250,7 @@ class SequenceClassifier(PatternClassifier):
         """
         if y is None:
             raise ValueError("SequenceClassifier requires y to be passed, but the target y is None")
-        X, y = self._checked(X, y)
+        X, y = self._checked(as_objects(X), check_response(y))
         if np.asarray(X).dtype.kind in "if":
             check_non_negative(X, "SequenceClassifier")
         self.states_ = _states(X)
@@ -263,7 +263,8 @@ class SequenceClassifier(PatternClassifier):
         return self._fit(patterns, histories, order, coded(self, y))
 
     def _codes(self, X):
-        return check_histories(self._as_codes(self._checked(X)), "histories", unseen=True)
+        states = self._as_codes(self._checked(as_objects(X)))
+        return check_histories(states, "histories", unseen=True)
 
     def _as_codes(self, X):
         """Return states as whole numbers, UNSEEN where no training case has a string."""
@@ -308,6 +309,9 @@ def _states(X) -> np.ndarray | None:
     if X.dtype.kind == "O":
         kinds = {isinstance(value, str) for value in X.flat}
         if kinds == {True, False}:
+            if len(places := np.argwhere(pd.isna(X))):
+                row, column = places[0] + 1
+                raise UserError(f"a state is missing in sample {row}, column {column}")
             raise UserError("some states are strings and some are not; make them all strings")
         return np.unique(X.astype(str)) if kinds == {True} else None
     return np.unique(X.astype(str)) if X.dtype.kind in "US" else None
@@ -315,7 +319,7 @@ def _states(X) -> np.ndarray | None:
 
 def _numbers(X):
     """Return objects that are no strings as numbers."""
-    return X.astype(float) if X.dtype.kind == "O" and _states(X) is None else X
+    return as_numbers(X) if X.dtype.kind == "O" and _states(X) is None else X
 
 
 # ---- features ----
@@ -359,13 +363,11 @@ class FeatureModel(DiscreteFeatures, PatternModel):
 
     def _learn(self, X, y, **checks):
         """Return patterns, codes (n, p), the order and the responses; learn the categories."""
+        y = check_response(y, numeric="y_numeric" in checks)
         X, y = self._discrete(X, y=y, **checks)
         order = check_order(self.order, X.shape[1], "features")
-        self.categories_ = find_categories(X, self._names)
-        patterns = FeaturePatterns(
-            self._names, [symbols(categories) for categories in self.categories_]
-        )
-        return patterns, encode(X, self._names, self.categories_), order, y
+        codes = self._learn_categories(X)
+        return FeaturePatterns(self._names, self._encoder.values), codes, order, y
 
     def largest(self, k=20):
         """Return the k groups of patterns with the largest coefficients, by absolute median.

@@ -38,12 +38,9 @@ from thesiskit.estimators.inputs import (
     AUTO,
     DiscreteFeatures,
     as_numbers,
-    as_table,
+    check_response,
     coded,
-    encode,
-    find_categories,
     run_length,
-    symbols,
     threads_for,
 )
 from thesiskit.models import mixture, pool
@@ -113,7 +110,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         outside 1..p, and a table that cannot have been screened as `screened` says.
         """
         self._model = self._as_model()
-        bits = self.model_class.takes == "bits"
+        bits, y = self.model_class.takes == "bits", check_response(y)
         # what is infinite among real features is found where the table is read in chunks
         X, y = self._validated(X, y=y, **({} if bits else {"ensure_all_finite": False}))
         y = self._coded(y)
@@ -152,7 +149,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             "dtype": None if self.model_class.takes == "bits" else "numeric",
             "ensure_all_finite": "allow-nan" if self.model_class.takes_missing else True,
         }
-        return validate_data(self, as_numbers(as_table(X)), **usual | options)
+        return validate_data(self, as_numbers(X), **usual | options)
 
     def _packed(self, X) -> Any:
         """Return a validated table of training cases as features are selected from it."""
@@ -439,8 +436,7 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
         super().fit(X, y, groups)
         self.patterns_ = None
         if self.order:
-            values = [*map(symbols, self.categories_)]
-            self.patterns_ = self._planes.words(self.selected_, self._names, values)
+            self.patterns_ = self._planes.words(self.selected_, self._names, self._encoder.values)
         return self
 
     def pattern_table(self):
@@ -503,14 +499,12 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
         if not self.order:
             return super()._packed(X)
         instead = ", or use NormalClassifier, which takes real values as they are"
-        most = self._planes.MOST_VALUES
-        self.categories_ = find_categories(X, self._names, most, instead)
-        return encode(X, self._names, self.categories_)
+        return self._learn_categories(X, self._planes.MOST_VALUES, instead)
 
     def _select(self, table, y, rng) -> Selection | FSelection:
         if not self.order:
             return super()._select(table, y, rng)
-        from thesiskit.pairs.selector import PatternSelector
+        from thesiskit.pairs.interactions import PatternSelector
 
         selector = PatternSelector(
             int(self.n_features or 0),

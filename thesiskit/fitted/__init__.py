@@ -13,7 +13,6 @@ import pandas as pd
 from pydantic import ValidationError
 
 from thesiskit.datasets import SOURCES
-from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import Source
 from thesiskit.errors import (
     ChoiceError,
@@ -35,6 +34,7 @@ from thesiskit.fitted.arms import (
 )
 from thesiskit.fitted.file import EXPORT, check_writable, read_model, write_model
 from thesiskit.fitted.inputs import Inputs, distinct
+from thesiskit.frame import MOST_NAMED
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.likeness import MOST_DISCRETE, UNLIKE, Likeness
@@ -196,7 +196,7 @@ class FittedModel:
         }
         columns_by_note: dict[str, list[str]] = {}
         for column, hint in lacking.items():
-            features = like.features_of(column)
+            features = like.encoder.features_of(column) if like.family == "table" else [column]
             arms = [
                 name
                 for name in self.arms
@@ -230,38 +230,31 @@ class FittedModel:
             place = {name: j for j, name in enumerate(table.columns)}  # some were selected before
             cases = cases[:, [place[name] for name in self.inputs.names]]
         ids = table.ids or [str(number + 1) for number in range(len(cases))]
-        frames = []
-        comparison = self.likeness and self.likeness.compare(self.inputs.compared(cases))
+        frames, likeness_columns, discrete = [], dict[str, Any](), self.inputs.family == "features"
+        if self.likeness is not None:
+            comparison = self.likeness.compare(self.inputs.compared(cases))
+            likeness_columns = {"unlike": comparison.p, "unlike in": comparison.reason}
+            if discrete:  # no value is larger than another
+                reason = np.where(comparison.p < UNLIKE, "distance", "")
+                reason[comparison.reason == "classes"] = "classes"
+                likeness_columns["unlike in"] = reason
+            else:
+                likeness_columns |= {"scale": comparison.scale, "shift": comparison.shift}
+            likeness_columns["distance"] = comparison.distance
         numbers = self._beside(getattr(table, "covariates", None))
         for arm in self.arms.values():
             arrays = self._predicted(arm, cases, numbers)
             columns: dict[str, Any] = {"id": ids, "arm": arm.name}
             if not self.classes:
-                columns |= {
-                    "median": arrays["median"],
-                    "5 %": arrays["low"],
-                    "95 %": arrays["high"],
-                }
+                quantiles = {"median": "median", "5 %": "low", "95 %": "high"}
+                columns |= {label: arrays[name] for label, name in quantiles.items()}
             else:
                 likely = most_probable(arrays["probability"])
                 columns["predicted"] = [self.classes[k] for k in likely]
                 for name, values in zip(self.classes, arrays["probability"].T, strict=True):
                     columns[f"probability: {name}"] = values
-            if comparison and self.inputs.family == "features":  # of which no value is larger
-                reason = np.where(comparison.p < UNLIKE, "distance", "")
-                reason[comparison.reason == "classes"] = "classes"
-                columns |= {
-                    "unlike": comparison.p,
-                    "unlike in": reason,
-                    "distance": comparison.distance,
-                }
-            elif self.likeness and comparison:
-                columns |= {
-                    "unlike": comparison.p,
-                    "unlike in": comparison.reason,
-                    "scale": comparison.scale,
-                }
-                columns |= {"shift": comparison.shift, "distance": comparison.distance}
+            columns |= likeness_columns
+            if self.likeness is not None and not discrete:
                 columns["beyond range"] = self.likeness.beyond(cases, arm.selected)
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)

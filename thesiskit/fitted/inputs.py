@@ -4,17 +4,16 @@ New cases are coded as the training cases were.  They come from a table that a s
 in Python from a DataFrame or an array.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
-import pandas as pd
 
-from thesiskit.datasets.reading import MOST_NAMED
 from thesiskit.datasets.source import FeatureTable, Sequences, Table
-from thesiskit.datasets.tables import of_frame
 from thesiskit.errors import DataError, list_some, quoted
+from thesiskit.frame import MOST_NAMED, Frame, NumberEncoder, as_pandas, is_any_unknown
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
 from thesiskit.models.likeness import MOST_DISCRETE, Likeness, indicators
@@ -50,30 +49,38 @@ class Inputs:
 
     def of_data(self, X: Any) -> np.ndarray:
         """Return cases from a DataFrame or AnnData, matched by name, or from an array."""
-        if hasattr(X, "to_df"):
-            X = X.to_df()
-        names = self.names
-        if isinstance(X, pd.DataFrame) and names:
-            columns, like = [str(name) for name in X.columns], cast(Table, self.like)
-            # of words that were coded, columns of words, or the features made of them
-            coded = self.family == "table" and any(
-                name in columns
-                and not pd.api.types.is_numeric_dtype(X.dtypes.iloc[columns.index(name)])
-                for name in like.coding
-            )
-            wanted = like.in_file if coded else names
-            lacking = [quoted(name) for name in wanted if name not in columns]
-            if lacking:
-                raise DataError(f"the table has no column {list_some(lacking, MOST_NAMED)}")
-            X = X.iloc[:, [columns.index(name) for name in wanted]]
-            if coded:
-                X = of_frame(X.set_axis(wanted, axis=1), like)
-        X = X.to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)
-        if X.ndim != 2 or X.shape[1] != self.width:
-            raise DataError(f"the model has {self.width:,} columns; got a table of shape {X.shape}")
-        if not len(X):
+        if self.family == "sequences":
+            states = np.asarray(as_pandas(X))
+            self._check_shape(states.shape)
+            return cast(Sequences, self.like).coded(states)
+        frame = Frame.of(X)
+        encoder: Any = self.like.encoder  # type: ignore[union-attr]
+        if not (frame.named and self.names):
+            self._check_shape((len(frame), len(frame.columns)))
+            frame = frame.renamed(self.names or encoder.names)
+        if self.family == "table" and not {*encoder.names} <= {*frame.names}:
+            encoder = NumberEncoder(self.names)  # the features made of columns of words
+        twice = [quoted(name) for name, n in Counter(frame.names).items() if n > 1]
+        if twice:
+            raise DataError(f"the table has two columns called {list_some(twice, MOST_NAMED)}")
+        lacking = [quoted(name) for name in encoder.names if name not in frame]
+        if lacking:
+            raise DataError(f"the table has no column {list_some(lacking, MOST_NAMED)}")
+        if not len(frame):
             raise DataError("there are no cases to predict")
-        return self.like.coded(X)
+        X, notes = encoder.transform(frame)
+        for note in notes if self.family == "table" or is_any_unknown(X) else ():
+            warnings.warn(f"{frame.where}: {note}", stacklevel=4)
+        infinite = np.argwhere(np.isinf(X))
+        if len(infinite):
+            raise DataError(f"a value is infinite in {frame.place(int(infinite[0, 0]))}")
+        return X
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        if len(shape) != 2 or shape[1] != self.width:
+            raise DataError(f"the model has {self.width:,} columns; got a table of shape {shape}")
+        if not shape[0]:
+            raise DataError("there are no cases to predict")
 
     def table(self, cases: np.ndarray, selected: np.ndarray, *, bits: bool) -> np.ndarray:
         """Return some features of cases (T, p), (T, k), or 1 where they are above thresholds.
@@ -134,7 +141,8 @@ class Inputs:
         if self.family == "sequences":
             return about | {"states": like.states, "length": self.width}, {}
         arrays = {"columns": self.columns, "thresholds": self.thresholds}
-        return about | {"names": like.names, "width": self.width, "coding": like.coding}, arrays
+        about |= {"names": like.names, "width": self.width, "coding": like.encoder.coding}
+        return about, arrays
 
     @classmethod
     def restore(cls, family: str, about: Mapping[str, Any], arrays: Arrays) -> "Inputs":
@@ -164,10 +172,12 @@ class Inputs:
         if len(classes) < 2 or (names and len(names) != width):
             raise ValueError("its names are damaged")
         coding = {str(name): [*map(str, words)] for name, words in about.get("coding", {}).items()}
-        like = Table(np.empty((0, width)), codes, names, tuple(classes), coding=coding)
-        made = {name for column in coding for name in like.features_of(column)}
-        if not made <= set(names) or any(len(words) < 2 for words in coding.values()):
+        features = names or [f"x{j + 1}" for j in range(width)]
+        encoder = NumberEncoder.of_features(features, coding)
+        several = all(len(words) > 1 for words in coding.values())
+        if encoder.features != features or not coding.keys() <= {*encoder.names} or not several:
             raise ValueError("its words are damaged")
+        like = Table(np.empty((0, width)), codes, names, tuple(classes), encoder=encoder)
         return cls(like, columns, thresholds)
 
 

@@ -120,7 +120,6 @@ class Normal(SomeRelevant):
         "naive-corrected",
         "naive-uncorrected",
         "gaussian-nb",
-        "nearest-centroids",
         "l2-logistic",
         "lasso",
         "random-forest",
@@ -131,9 +130,9 @@ class Normal(SomeRelevant):
         "`corrected` and `uncorrected` for the selection; naive Bayes of the features cut at their "
         "medians over the training cases as `naive-corrected`, `naive-uncorrected` (for two "
         "classes); `gaussian-nb` (scikit-learn's SelectKBest and GaussianNB); and of all features "
-        "`nearest-centroids` (shrunken centroids), `l2-logistic` and `lasso` (logistic regression "
-        "with squared and with absolute coefficients penalised), which are tuned in each training "
-        "set, `random-forest`, and `pool`, which is the model of that kind."
+        "`l2-logistic` and `lasso` (logistic regression with squared and with absolute "
+        "coefficients penalised), which are tuned in each training set, `random-forest`, and "
+        "`pool`, which is the model of that kind."
     )
 
     class_prior: float | tuple[float, ...] = config_field(

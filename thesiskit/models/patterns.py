@@ -43,12 +43,10 @@ from numpy.lib.stride_tricks import as_strided
 from scipy import special
 
 from thesiskit._kernels import feature_patterns, sequence_patterns  # type: ignore[attr-defined]
-from thesiskit.defaults import MOST_VALUES
+from thesiskit.defaults import MISSING, MOST_VALUES, UNSEEN
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.base import splitmix64
 
-MISSING = -1  # the code of a value that is not known
-UNSEEN = -2  # the code of a value that no training case has
 MOST_ORDER = {
     "sequences": ("the length of the histories", "longer histories"),
     "features": ("the number of features", "more features"),

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ import numpy as np
 from thesiskit.defaults import NO_TRANSFORM, RESIDUAL, TEMPERED
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import pool
-from thesiskit.models.base import LARGEST, OWN, Arrays
+from thesiskit.models.base import LARGEST, OWN, Arrays, check
 from thesiskit.models.folds import column_means, independent_cases, together
 from thesiskit.models.lasso import PENALTIES, best_columns, lasso_path, one_against_others, quietly
 from thesiskit.models.packed import chunks
@@ -52,7 +53,6 @@ FAMILIES = {BITS: "table", REALS: "table", SEQUENCES: SEQUENCES, FEATURES: FEATU
 CS = np.logspace(-4, 4, 10)  # of logistic regression
 RIDGE_CS = np.logspace(-5, 3, 9)
 WHOLE_CS = np.logspace(-3, 5, 9)  # of l2-logistic, for rows whose mean squared length is 1
-THRESHOLDS = 30  # of nearest-centroids, from 0 to that which shrinks all to one centroid
 FOLDS = 5
 TREES = 500
 
@@ -179,14 +179,8 @@ def names(*kinds: str) -> tuple[str, ...]:
 
 def load() -> None:
     """Import what the methods need, so that it is not counted in the time of the first fit."""
-    from sklearn import (  # noqa: F401
-        calibration,
-        ensemble,
-        feature_selection,
-        linear_model,
-        model_selection,
-        naive_bayes,
-    )
+    for name in ("calibration", "ensemble", "feature_selection", "linear_model", "naive_bayes"):
+        import_module(f"sklearn.{name}")
 
 
 # ---- fits, and predictions from them ----
@@ -233,23 +227,19 @@ def check_learnt(name: str, task: Task, learnt: Arrays, width: int) -> None:
 
     width : columns of the tables that are predicted from.
     """
-    peer = PEERS[name]
-    if not peer.exported or task.kind not in peer.takes:
-        raise ValueError(f"{name} cannot be exported for such a task")
+    peer = PEERS.get(name)
+    if peer is None:
+        raise ValueError(f"the method {name} was removed")
+    check(peer.exported and task.kind in peer.takes)
     for array in learnt.values():
-        if array.dtype.kind not in "biuf" or not (np.abs(array.astype(float)) < LARGEST).all():
-            raise ValueError("its numbers are no numbers of a fit")
-    if "best" in learnt and (learnt["best"] < 0).any():
-        raise ValueError("its columns are damaged")
-    if "class" in learnt and not ((learnt["class"] >= 0) & (learnt["cases"] > 0)).all():
-        raise ValueError("its counts are damaged")
+        check(array.dtype.kind in "biuf" and (np.abs(array.astype(float)) < LARGEST).all())
+    check("best" not in learnt or (learnt["best"] >= 0).all())
+    check("class" not in learnt or ((learnt["class"] >= 0) & (learnt["cases"] > 0)).all())
     codes = task.kind != REALS
     p = predict(name, task, learnt, np.zeros((2, width), dtype=int if codes else float))
-    if task.kind == RESPONSES:
-        if p.shape != (2,) or not np.isfinite(p).all():
-            raise ValueError("it predicts no numbers")
-    elif p.shape != (2, task.classes) or not np.isfinite(p).all() or (p < 0).any():
-        raise ValueError("it predicts no probabilities")
+    real = task.kind == RESPONSES
+    check(p.shape == ((2,) if real else (2, task.classes)))
+    check(np.isfinite(p).all() and (real or (p >= 0).all()))
 
 
 Rows = tuple[np.ndarray, np.ndarray]  # that train, and that are left out
@@ -423,12 +413,12 @@ class WholeLogistic(LinearMethod):
         }
 
 
+@np.errstate(over="ignore")
 def _standardised(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return columns with mean 0 and variance 1, 0 where a value is missing; means, deviations."""
     table = table.astype(float)
     mean = column_means(table)
-    table -= mean
-    table[np.isnan(table)] = 0
+    table = np.where(np.isnan(table), 0, table - mean)
     deviation = np.sqrt((table**2).mean(axis=0))
     deviation[~(deviation > 1e-12 * np.abs(mean))] = np.inf  # constant: it is not used
     return table / deviation, mean, deviation
@@ -554,100 +544,26 @@ class GradientBoosting(FittedObject):
         return {"model": model.fit(columns, response)}
 
 
-# ---- methods that are tuned: fits with several penalties, each as arrays ----
+class Lasso(Peer):
+    """Logistic regression with an L1 penalty of the best SCREENED features.
 
-
-class TunedMethod(Peer):
-    """A method with the penalty of the lowest log loss in folds.
-
-    Where a class has one sample nothing is tuned: the penalty is that in the middle.
+    Of more than two classes each is fitted against the others.  The penalty has the lowest log loss
+    in folds; it is that in the middle where a class has one sample.
     """
 
-    def penalties(self, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return the penalties to choose from: those of the lasso."""
-        return PENALTIES
-
-    def path(
-        self, columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray, seed: int
-    ) -> Iterator[Arrays]:
-        """Yield a fit with each penalty."""
-        raise NotImplementedError
+    words, takes = "logistic regression, L1", (REALS,)
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
-        penalties = self.penalties(columns, response)
-        folds = _folds(response, seed, task.groups)
-        if folds is None:
-            best = len(penalties) // 2
-        else:
-            loss = np.zeros(len(penalties))
+        best = len(PENALTIES) // 2
+        if (folds := _folds(response, seed, task.groups)) is not None:
+            loss = np.zeros(len(PENALTIES))
             for train, test in folds:
-                fits = self.path(columns[train], response[train], penalties, seed)
+                fits = lasso_path(columns[train], response[train], PENALTIES, seed)
                 for i, fitted in enumerate(fits):
                     p = self.answer(fitted, columns[test])[np.arange(len(test)), response[test]]
                     loss[i] -= np.log(np.maximum(p, np.finfo(float).eps)).sum()
             best = int(loss.argmin())
-        return next(self.path(columns, response, penalties[best : best + 1], seed))
-
-
-class NearestCentroids(TunedMethod):
-    """Shrunken centroids of Tibshirani, Hastie, Narasimhan and Chu (2002, PNAS 99, 6567-6572).
-
-    scikit-learn's NearestCentroid has the same centroids, but its log odds are more than twice
-    those of the paper.
-    """
-
-    words, takes = "nearest shrunken centroids", (REALS,)
-
-    def penalties(self, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        _, _, _, distance = centroids(columns, codes)
-        return np.linspace(0, np.abs(distance).max(), THRESHOLDS)
-
-    def path(
-        self, columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray, seed: int
-    ) -> Iterator[Arrays]:
-        mean, deviation, error, distance = centroids(columns, codes)
-        about = {"mean": mean, "deviation": deviation}
-        about["log_prior"] = np.log(np.bincount(codes) / len(codes))
-        for threshold in penalties:
-            shrunken = np.sign(distance) * np.maximum(np.abs(distance) - threshold, 0)
-            yield about | {"centroid": shrunken * error / deviation}
-
-    def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
-        from scipy import special
-
-        centroid = learnt["centroid"]
-        samples = (columns - learnt["mean"]) / learnt["deviation"]
-        score = samples @ centroid.T - (centroid**2).sum(axis=1) / 2 + learnt["log_prior"]
-        return special.softmax(score, axis=1)
-
-
-def centroids(
-    columns: np.ndarray, codes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean and deviation of columns, (p,), and errors and distances of classes, (G, p).
-
-    The deviation is that within classes plus the median of these; the standard error of a class
-    follows from it, and is the unit of the distance of the class from the mean.
-    """
-    n, counts = len(columns), np.bincount(codes)
-    classes = range(len(counts))
-    means = np.array([columns[codes == g].mean(axis=0) for g in classes])
-    within = sum(((columns[codes == g] - means[g]) ** 2).sum(axis=0) for g in classes)
-    deviation = np.sqrt(within / max(1, n - len(counts)))
-    median = np.median(deviation)
-    deviation = deviation + (median if median > 0 else deviation.mean() or 1.0)
-    mean, error = columns.mean(axis=0), np.sqrt(1 / counts - 1 / n)[:, None] * deviation
-    return mean, deviation, error, (means - mean) / error
-
-
-class Lasso(TunedMethod):
-    """Logistic regression with an L1 penalty of the best SCREENED features.
-
-    Of more than two classes each is fitted against the others.
-    """
-
-    words, takes = "logistic regression, L1", (REALS,)
-    path = staticmethod(lasso_path)
+        return next(lasso_path(columns, response, PENALTIES[best : best + 1], seed))
 
     def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
         samples = (columns[:, learnt["best"]] - learnt["mean"]) / learnt["deviation"]
@@ -740,7 +656,6 @@ PEERS: dict[str, Peer] = {
     "bernoulli-nb-calibrated": CalibratedBernoulliNaiveBayes(),
     "l2-logistic": WholeLogistic(),
     "gaussian-nb": GaussianNaiveBayes(),
-    "nearest-centroids": NearestCentroids(),
     "lasso": Lasso(),
     "pool": PoolMethod(),
     "n-gram": NGram(),

@@ -84,7 +84,7 @@ class Pool(SelectingModel):
 
     kind, takes = "pool", "reals"
     words = "a pool of ridge, lasso and discriminants"
-    rivals = ("gaussian-nb", "nearest-centroids", "l2-logistic", "lasso", "random-forest")
+    rivals = ("gaussian-nb", "l2-logistic", "lasso", "random-forest")
     selects = False
     chains = 1  # one generator, which divides the cases
     stored = dict.fromkeys(("mean", "scale"), (float, "k"))
@@ -94,7 +94,7 @@ class Pool(SelectingModel):
     stored |= {"power": (float, "M"), "damping": (float, "S"), "shrinkage": (float, "")}
     about_methods = (
         "`corrected` and `uncorrected` are the same here, one arm; and methods of others: "
-        "`gaussian-nb`, `nearest-centroids`, `l2-logistic`, `lasso` and `random-forest`."
+        "`gaussian-nb`, `l2-logistic`, `lasso` and `random-forest`."
     )
     about_kind = (
         "`pool`: no model of the features, but regressions and discriminants of all of them that "

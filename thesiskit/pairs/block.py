@@ -10,8 +10,8 @@ from thesiskit.blocks import Each
 from thesiskit.config import SelectionBlock
 from thesiskit.models.base import OWN
 from thesiskit.models.peers import FEATURES, names
+from thesiskit.pairs.interactions import DISJOINT, PatternSelector
 from thesiskit.pairs.planes import Planes, features_of
-from thesiskit.pairs.selector import DISJOINT, PatternSelector
 
 
 class PatternSelection(SelectionBlock):

@@ -44,6 +44,7 @@ import numpy as np
 from thesiskit._kernels import interactions as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import UserError
 from thesiskit.models.base import splitmix64
+from thesiskit.models.pipeline import Selector
 from thesiskit.models.selection import (
     AT,
     BELOW,
@@ -63,6 +64,7 @@ from thesiskit.pairs.planes import LANES, MOST_VALUES, Planes, count_bits, decod
 MOST_PATTERNS = 2e13
 MOST_ABOVE = 5_000_000  # patterns above a threshold
 ROWS = 64  # features, or pairs, that meet all others in one block of work
+DISJOINT = "disjoint"  # the form of a selection that uses each feature once
 LISTED = 1 << 18  # of the best patterns, from which those of disjoint features are taken
 ROOM, SLOTS = 1 << 16, 1 << 18  # of the buffers of a thread
 
@@ -615,3 +617,34 @@ def forecast(planes: Planes, order: int, run: Run = Run()) -> tuple[int, float]:
     threads = run.threads or cpu_count() or 1
     all_ = walk.total() * min(seconds, default=0.0) / max(1, hits) / threads
     return planes.number_of_patterns(order), all_
+
+
+@dataclass(frozen=True)
+class PatternSelector(Selector):
+    """Which patterns are selected: the best by correlation with the response.
+
+    order, disjoint, ld : see `select_patterns`.
+    run : how patterns are counted; None: in the usual way.
+    """
+
+    order: int = 2
+    disjoint: bool = False
+    ld: float | None = None
+    run: Run | None = None
+
+    def select_patterns(self, planes: Planes, rng: np.random.Generator) -> Selection:
+        """Select patterns of discrete features, by the planes of the training samples.
+
+        Raises as `select_patterns` does.
+        """
+        return select_patterns(
+            planes,
+            self.n_features,
+            rng,
+            order=self.order,
+            threshold=self.threshold,
+            disjoint=self.disjoint,
+            ld=self.ld,
+            at_most=self.at_most,
+            run=self.run or Run(),
+        )

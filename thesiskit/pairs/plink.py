@@ -21,8 +21,10 @@ from pydantic import Field, field_validator
 from thesiskit.blocks import Covariates, Text, distinct
 from thesiskit.datasets import reading
 from thesiskit.datasets.reading import shown
-from thesiskit.datasets.source import MISSING, FeatureTable, Source
+from thesiskit.datasets.source import FeatureTable, Source
+from thesiskit.defaults import MISSING
 from thesiskit.errors import DataError, list_some, pluralise, shorten
+from thesiskit.frame import Column, Frame, check_text
 from thesiskit.pairs.genotypes import CLASSES, GENOTYPES
 
 MAGIC = b"\x6c\x1b\x01"  # the last one: locus after locus
@@ -236,8 +238,6 @@ def read_plink(
         rows, response = np.arange(len(cases)), np.zeros(len(cases), dtype=np.int32)
     else:
         rows, response = _responses(phenotypes, file, train=like is None)
-        gone = pluralise(len(cases) - len(rows), "case", "cases")
-        notes += [f"{gone} without a phenotype left out"] if len(rows) < len(cases) else []
     genotypes = Genotypes([Bed(bits, place, swapped_alleles, content)], np.zeros_like(rows), rows)
     missing = genotypes.missing[place >= 0]
     if missing.any():
@@ -250,6 +250,8 @@ def read_plink(
         have = pluralise(swapped, "locus has", "loci have")
         notes.append(f"{have} swapped alleles: counted as in the training cases")
     ids = _ids(cases, families, file)
+    if len(rows) < len(ids):
+        notes.append(reading.left_out_note(np.delete(ids, rows).tolist(), "a phenotype", file))
     ids = [ids[row] for row in rows]
     notes += reading.cases_of_both(like.ids, ids) if like is not None and not new else []
     aside = {"family": families, "sex": sexes}
@@ -334,8 +336,9 @@ def _covariates(
     if lacking is not None:
         raise DataError(f"{file}: it has no line for the case {lacking[1]} of the .fam; add it")
     cells = dict(zip(first, zip(*map(of_case.__getitem__, pairs), strict=True), strict=True))
-    places = [f"case {case}" for case in cases]
-    return {name: reading.covariate(name, cells[name], places, UNKNOWN, file) for name in names}
+    columns = [Column.of_texts(name, cells[name], UNKNOWN) for name in names]
+    frame = Frame(columns, file, "case", lambda: cases)
+    return {column.name: reading.covariate(column, frame) for column in columns}
 
 
 def _loci(path: Path) -> tuple[Loci, int]:
@@ -361,7 +364,7 @@ def _loci(path: Path) -> tuple[Loci, int]:
             "out all but one of each (plink2 --rm-dup)"
         )
     for name in names:
-        reading.check_text(name, f"{file}: the name of a locus", "rename it")
+        check_text(name, f"{file}: the name of a locus", "rename it")
     renamed = sum(name != previous for name, previous in zip(names, original, strict=True))
     return Loci(names, at, pairs), renamed
 

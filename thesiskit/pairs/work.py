@@ -19,9 +19,8 @@ from thesiskit.models.selection import FSelection, Selection
 from thesiskit.pairs.block import PatternSelection
 from thesiskit.pairs.covariates import Covariates
 from thesiskit.pairs.genotypes import GENOTYPES, GenotypesData
-from thesiskit.pairs.interactions import Run, forecast
+from thesiskit.pairs.interactions import DISJOINT, PatternSelector, Run, forecast
 from thesiskit.pairs.planes import Planes, check_values, decode, express, words
-from thesiskit.pairs.selector import DISJOINT, PatternSelector
 from thesiskit.study.cells import CellBlock, Needs, Unfinished
 from thesiskit.study.design import Design, Split
 from thesiskit.study.selecting import (

@@ -49,16 +49,12 @@ def _diagnostics_table(record: Record) -> PageTable:
         row |= {"factor table: found": hits, "factor table: computed": misses}
         rows.append(row | {"reliable": enough(fits["reliable"][:, j])})
     caption = (
-        "R-hat compares the chains, which start from dispersed labels, or the halves of a "
-        "single chain. It is computed for quantities that do not change if the components are "
-        "exchanged: log alpha, the log posterior, the agreement of labels with responses, and "
-        "a predictive probability. Effective draws are the number of independent draws that "
-        "the correlated draws are worth. Exchanges are the smallest fraction accepted between "
-        "neighbouring powers of the likelihood. A fit is reliable if every quantity has an "
-        "R-hat of at most 1.05 and at least 100 effective draws. The factor table counts how "
-        "often an adjustment factor was found in the table, and how often it was computed. "
-        "Fits share this table, so the counts depend on earlier fits in the same threads. A "
-        "quantity that no chain ever changes counts as known."
+        "The quantities do not change if the components are exchanged: log alpha, the log "
+        "posterior, the agreement of labels with responses, and a predictive probability. A fit is "
+        "reliable if each has an R-hat of at most 1.05 and at least 100 effective draws, or never "
+        "changes. Exchanges are the smallest fraction accepted between neighbouring powers of the "
+        "likelihood. The factor table counts how often an adjustment factor was found in a table "
+        "that fits share, and how often it was computed."
     )
     if len(fits["reliable"]) > 1:
         caption += " With many fits, the 99th and 1st percentiles are shown."

@@ -13,7 +13,6 @@ from thesiskit.report.layout import GREY, INK, Figure, PageTable, canvas
 from thesiskit.report.record import PRIORS, Record, thesis_numbers
 from thesiskit.report.stages import divided_words
 
-SHOWN_ORDERS = (5, 10, 20)  # in the table of peers
 MOST_SHOWN = 300  # cases in a panel
 
 
@@ -166,38 +165,11 @@ def _measures(record: Record, arm: Method) -> dict[str, float]:
     }
 
 
-def peer_table(record: Record) -> list[PageTable]:
-    """Our models beside other classifiers, at a few orders."""
-    orders = [o for o in SHOWN_ORDERS if o in record.orders] or record.orders[-3:]
-    arms = [arm for arm in record.arms if not arm.own or arm.compress]
-    measures = {
-        words: {arm.order: _measures(record, arm) for arm in line if arm.order in orders}
-        for words, line in record.lines(arms).items()
-    }
-    measures["base rate"] = dict.fromkeys(orders, record.base_scores)
-    at = [*product(("AMLP", "error", "seconds"), orders)]
-    rows = [
-        {"model": words} | {f"{name}: {o}": by_order.get(o, {}).get(name, np.nan) for name, o in at}
-        for words, by_order in measures.items()
-    ]
-    return [
-        PageTable(
-            "peers",
-            "Beside other models",
-            pd.DataFrame(rows).sort_values(f"AMLP: {orders[-1]}", ignore_index=True),
-            f"Means over the same {len(record.response):,} test cases, by order, which is the "
-            "number of states that the model is given. Processor seconds are those to fit and to "
-            "predict. "
-            "Sorted by AMLP at the largest order.",
-        )
-    ]
-
-
 def model_table(record: Record) -> list[PageTable]:
     """Our models and other classifiers, sorted by AMLP."""
     compress = max(record.config["model"]["compress"])
     rows = [
-        {"model": record.title(arm)} | _measures(record, arm)
+        {"model": record.name(arm)} | _measures(record, arm)
         for arm in record.arms
         if not arm.own or arm.compress == compress
     ]
@@ -207,7 +179,8 @@ def model_table(record: Record) -> list[PageTable]:
         "average minus log probability of the actual class."
     )
     frame = pd.DataFrame(rows).sort_values("AMLP", ignore_index=True)
-    return [PageTable("models", "Beside other models", frame, caption)]
+    title = "Beside other models"
+    return [PageTable("models", title, frame, caption, long=len(frame) > 25)]
 
 
 def reconstruction_table(record: Record) -> list[PageTable]:
@@ -266,7 +239,7 @@ def responses(record: Record) -> list[Figure | PageTable]:
 def _response_table(record: Record) -> PageTable:
     y, predicted = record.response, record.predictions
     rows = [
-        {"model": record.title(arm)}
+        {"model": record.name(arm)}
         | _scores(record, y, *(predicted[name][arm.row] for name in record.predicted))
         | {"seconds": record.seconds["all"][arm.row]}
         for arm in record.arms

@@ -92,7 +92,6 @@ KNOWN = Need(
 NAIVE, NORMAL, MIXTURE = _kind("naive-bayes"), _kind("normal"), _kind("mixture")
 POOL = _kind("pool")
 LOGISTIC, INDEPENDENT = _kind("logistic"), _kind("naive-bayes", "normal")
-RULES = _in_model("two rules in model.quadrature", "quadrature")
 PRIORS = _in_model("both priors in model.priors", "priors")
 SAMPLERS = Need(
     "two values in model.sigma_scale or model.joint_updates",
@@ -137,7 +136,7 @@ PARTS: dict[str, Part] = {
     "data-card": Part(stages.data_card, (DATA,)),
     "selected-features": Part(posteriors.selected_table, (DATA, SELECTION, KEPT)),
     "pool-features": Part(posteriors.pool_table, (DATA, SELECTION, POOL)),
-    "relevance": Part(posteriors.relevance_part, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN)),
+    "relevance": Part(posteriors.relevance_table, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN)),
     "screened-answers": Part(
         predicted.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN)
     ),
@@ -147,7 +146,6 @@ PARTS: dict[str, Part] = {
     "score-table": Part(scores.score_table),
     "classifier-table": Part(scores.classifier_table, (DATA, CLASSES, TESTS)),
     "differences-table": Part(scores.differences_table, (DATA, CLASSES, TESTS)),
-    "quadrature-table": Part(scores.quadrature_table, (DATA, SELECTION, NAIVE, RULES, TESTS)),
     "timing-table": Part(scores.timing_table, (DATA, TESTS)),
     "diagnostics": Part(chains.diagnostics, (DATA, SELECTION, MIXTURE)),
     "exact-table": Part(chains.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
@@ -173,7 +171,6 @@ PARTS: dict[str, Part] = {
     "reconstruction-table": Part(orders.reconstruction_table, (LOGISTIC, CLASSES, ARROWS)),
     "responses": Part(orders.responses, (LOGISTIC, RESPONSES)),
     "coefficients": Part(chains.coefficients, (LOGISTIC, COMPRESSED)),
-    "peer-table": Part(orders.peer_table, (LOGISTIC, CLASSES)),
     "chain-table": Part(chains.sampler_table, (LOGISTIC,)),
     "reached-table": Part(stages.reached_table, (DATA, UNTIL)),
     "autocorrelation-figure": Part(chains.autocorrelation_figure, (LOGISTIC, ORDERS)),

@@ -14,27 +14,21 @@ from thesiskit.models.peers import Method
 from thesiskit.report.layout import (
     GREY,
     INK,
-    PALE,
     Figure,
     PageTable,
-    canvas,
-    drawn_words,
     grid,
     kept_words,
 )
 from thesiskit.report.record import Record
-from thesiskit.report.stages import FITTED_TO, listed
+from thesiskit.report.stages import FITTED_TO
 
-LINES: tuple[str | tuple, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))  # of arms
 STYLES: dict[str, str | tuple] = {"complete": "-", "corrected": "--", "uncorrected": ":"}
 NEGLIGIBLE = 1e-3  # of the highest point
-NAMED = 10  # features of the figure
 Row = dict[str, object]
 Curve = tuple[str, str | tuple, np.ndarray, np.ndarray]  # a posterior: its name, line, x and y
 Panels = dict[str, list[Curve]]  # by title
 ENDS = (0.05, 0.95)  # of intervals
 MOST_SHOWN = 20  # features of a selection, on the page
-COOL = 1.05  # a temperature up to here mends nothing that one would see
 USELESS = 1e4  # above it features predict nothing
 CORRELATED = 2.0  # from here on features that share a signal are counted as several relevant ones
 
@@ -72,14 +66,35 @@ def log_alpha(record: Record) -> list[Figure]:
             column = record.own.index(arm)
             density = np.exp(record.fits["log_density"][column])
             curve = words, STYLES[arm.method], log_alphas(record, column), density
-            panels.setdefault(_panel_title(label, options), []).append(curve)
-    truth = _truth(record, "alpha")
-    figure, axes = _draw_posteriors(panels, truth, "log alpha", "posterior density", margin=1)
-    low, high = axes[0, 0].get_xlim()
-    for axis, curves in zip(axes.flat, panels.values(), strict=False):
-        x = curves[-1][2]
+            title = kept_words(label) + Method(relevant=options.relevant).words
+            panels.setdefault(title, []).append(curve)
+    alpha = record.config["data"].get("alpha")
+    known = pd.api.types.is_number(alpha) and np.isfinite(alpha)
+    truth = [float(np.log(alpha))] if known else []
+    densest = [
+        x[density > NEGLIGIBLE * density.max()]
+        for curves in panels.values()
+        for _, _, x, density in curves
+    ]
+    shown = np.concatenate([truth, *densest])
+    low, high = shown.min() - 1, shown.max() + 1
+    figure, axes = grid(len(panels), 2, height=lambda rows: 2.4 * rows + 0.4, sharex=True)
+    for axis, (title, curves) in zip(axes.flat, panels.items(), strict=False):
+        for words, line, x, density in curves:
+            axis.plot(x, density, color=INK, linestyle=line, label=words)
         x = x[(x > low) & (x < high)]
         axis.plot(x, np.zeros(len(x)), ".", color=INK, markersize=4, clip_on=False, zorder=3)
+        for value in truth:
+            axis.axvline(value, color=GREY, linewidth=1.5, zorder=0)
+        axis.set_title(title, fontsize=10)
+        axis.set_ylim(bottom=0)
+    axes[0, 0].set_xlim(low, high)
+    figure.supxlabel("log alpha", fontsize=10)
+    figure.supylabel("posterior density", fontsize=10)
+    lines = {
+        line.get_label(): line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]
+    }
+    figure.legend(lines.values(), lines, loc="outside upper center", ncols=3, frameon=False)
     truth_note = "The grey line is the value with which the data were drawn. " if truth else ""
     caption = truth_note + (
         "Dots mark the points at which the posterior is computed. A small alpha means that "
@@ -93,46 +108,6 @@ def log_alphas(record: Record, column: int) -> np.ndarray:
     """Return log alpha at the points of an arm in the first training set."""
     alpha = record.fits["alpha"][0]
     return np.log(np.broadcast_to(alpha, (len(record.own), alpha.shape[-1]))[column])
-
-
-def _panel_title(label: str, options: Method) -> str:
-    return kept_words(label) + Method(relevant=options.relevant).words
-
-
-def _truth(record: Record, name: str) -> list[float]:
-    """Return the logarithm of a number that the data were drawn with; nothing if none is known."""
-    value = record.config["data"].get(name)
-    is_number = pd.api.types.is_number(value) and np.isfinite(value)
-    return [float(np.log(value))] if is_number else []
-
-
-def _draw_posteriors(
-    panels: Panels, truth: list[float], x_label: str, y_label: str, margin: float, level: float = 0
-):
-    """Draw the posteriors of each panel, where they are above NEGLIGIBLE of the highest point.
-
-    level : the prior probability of each point, which is drawn as well; 0 if it is not.
-    """
-    figure, axes = grid(len(panels), 2, height=lambda rows: 2.4 * rows + 0.4, sharex=True)
-    x_shown = list(truth)
-    for axis, (title, curves) in zip(axes.flat, panels.items(), strict=False):
-        for words, line, x, y in curves:
-            axis.plot(x, y, color=INK, linestyle=line, label=words)
-            x_shown += list(x[y > NEGLIGIBLE * y.max()])
-        if level:
-            axis.axhline(level, color=GREY, linewidth=1, zorder=0)
-        for value in truth:
-            axis.axvline(value, color=GREY, linewidth=1.5, zorder=0)
-        axis.set_title(title, fontsize=10)
-        axis.set_ylim(bottom=0)
-    axes[0, 0].set_xlim(min(x_shown) - margin, max(x_shown) + margin)
-    figure.supxlabel(x_label, fontsize=10)
-    figure.supylabel(y_label, fontsize=10)
-    lines = {
-        line.get_label(): line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]
-    }
-    figure.legend(lines.values(), lines, loc="outside upper center", ncols=3, frameon=False)
-    return figure, axes
 
 
 # ---- what was kept, one training set after the other ----
@@ -244,17 +219,21 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[PageTable]:
     frame = pd.concat(frames, ignore_index=True)
     caption = (
         f"'Kept in' is the fraction of the {pluralise(sets, 'training set')} in which a selection "
-        f"kept the {record.unit}. {_about_correlations(record)}"
+        f"kept the {record.unit}. A {score} is too large: these {record.unit}s were chosen because "
+        "it is large in these cases."
+        + (
+            f" Positive ones are associated with {record.class_words(1)}."
+            if record.n_classes == 2
+            else ""
+        )
+        + (" Means are those of the cases of a class." if record.real else "")
     )
     probability_columns = [name for name in frame if name.startswith("probability relevant")]
     if probability_columns:
-        in_header = any(": of " in name for name in probability_columns)
         caption += (
-            f" The probability that a {record.unit} is relevant allows for this: it is the "
-            "probability that it has to do with the response at all, given how many "
-            f"{record.unit}s there were to choose from"
-            f"{', which is in the header' if in_header else ''}; it is a mean over the training "
-            "sets that kept it."
+            f" The probability that a {record.unit} is relevant allows for this, given how many "
+            f"{record.unit}s there were to choose from; it is a mean over the training sets that "
+            "kept it."
         )
     title = f"Selected {record.unit}s"
     first_rows = tuple(np.flatnonzero(frame.groupby("selection").cumcount() < MOST_SHOWN).tolist())
@@ -292,12 +271,9 @@ def pool_table(record: Record) -> list[PageTable]:
     frame = pd.DataFrame(columns).iloc[np.lexsort((features, -size))]
     caption = (
         f"The effect is by how much {moved} is moved, about, if the feature grows by one standard "
-        "deviation and the others stay; divided by the standard deviation it is that of one unit. "
-        "A sum of such effects is near what the pool predicts, which is not linear. "
-        "'Share of lasso' is the weight of those fits of the lasso that use the feature. Numbers "
-        f"are means over {pluralise(int(sets.max()), 'training set')}. Features that go together "
-        "share their effect, so that a small one does not mean that a feature has nothing to do "
-        "with the classes."
+        "deviation and the others stay. 'Share of lasso' is the weight of those fits of the lasso "
+        f"that use the feature. Numbers are means over {pluralise(int(sets.max()), 'training set')}"
+        ". Correlated features share their effect."
     )
     if transform := first.partition(" ")[2]:
         caption += f" Features are transformed ({transform}): effects are of transformed values."
@@ -318,27 +294,6 @@ def _kept_by_size(record: Record) -> dict[str, list[Kept]]:
     return by_size
 
 
-def _about_correlations(record: Record) -> str:
-    means = " Means are those of the cases of a class." if record.normal else ""
-    if record.normal and record.n_classes > 2:
-        return (
-            "The correlation ratio is the square root of the share of the feature's variance that "
-            "is between the classes, over the training sets that kept it. It is too large: these "
-            f"features were chosen because it is large in these cases.{means}"
-        )
-    kind, class_name = "binary feature", record.class_words(1)
-    sign = f"{class_name} is more frequent where the feature is 1"
-    if record.unit == "pattern":
-        kind, sign = "pattern", f"{class_name} is more frequent where the pattern is present"
-    if record.normal:
-        kind, sign = "feature", f"the feature is larger in {class_name}"
-    return (
-        f"Correlations are those of the {kind} with the response, over the training sets that kept "
-        f"it; with a positive one, {sign}. They are too large: these {record.unit}s were chosen "
-        f"because their correlations are large in these cases.{means}"
-    )
-
-
 # ---- how many features are relevant, and which: the arms with `some` in model.relevant ----
 
 
@@ -355,7 +310,6 @@ class Relevance:
         that kept it.
     kept : (f,) in what fraction of the training sets it was kept.
     expected : how many of the features kept are relevant, the mean over training sets.
-    unit : what they are, features or patterns.
     """
 
     arm: Method
@@ -366,7 +320,6 @@ class Relevance:
     probability: np.ndarray
     kept: np.ndarray
     expected: float
-    unit: str = "feature"
 
     def of(self, features: np.ndarray) -> np.ndarray:
         """Return the probabilities that some features are relevant; NaN of others."""
@@ -378,22 +331,6 @@ class Relevance:
         """Return a quantile of pi times p, the number of relevant features to be expected."""
         place = np.searchsorted(np.cumsum(self.weight), level * self.weight.sum())
         return float(self.p * self.pi[min(place, len(self.pi) - 1)])
-
-    @property
-    def words(self) -> str:
-        """How many are relevant, such as "12 of 2,000 features (90 % interval 3 to 40)"."""
-        middle, low, high = (number_words(self.relevant_count_quantile(q)) for q in (0.5, *ENDS))
-        return f"{middle} of {self.p:,.0f} {self.unit}s (90 % interval {low} to {high})"
-
-    @property
-    def often(self) -> np.ndarray:
-        """Places of features that were kept often; those of few training sets were kept by luck."""
-        return np.flatnonzero(self.kept >= min(0.5, self.kept.max()))
-
-
-def number_words(number: float) -> str:
-    """Return a number of features with two digits; one below 1 is a fraction of a feature."""
-    return f"{float(f'{number:.2g}'):,.0f}" if number >= 1 else "less than 1"
 
 
 @lru_cache(maxsize=2)
@@ -449,7 +386,6 @@ def _relevance(
         probability=np.bincount(place, np.concatenate(probabilities)) / n_sets,
         kept=n_sets * record.config["evaluation"]["groups"] / sets,
         expected=expected / sets,
-        unit=record.unit,
     )
 
 
@@ -460,36 +396,6 @@ def widest_estimates(record: Record) -> list[Relevance]:
     estimates = [e for e in estimates if "disjoint" in e.arm.label] or estimates
     most = max((record.kept(estimate.arm.label) for estimate in estimates), default=0)
     return [estimate for estimate in estimates if record.kept(estimate.arm.label) == most]
-
-
-def relevance_sentence(record: Record) -> str:
-    """Say how many features are relevant; nothing if no arm estimates it.
-
-    The number counts features as if they were independent, so it is not given where the temperature
-    shows that they are correlated.
-    """
-    estimates = widest_estimates(record)
-    if not estimates:
-        return ""
-    if tau := _correlated(record, estimates):
-        unit = record.unit
-        return (
-            f"How many {unit}s are relevant cannot be estimated: {unit}s are correlated (the "
-            f"temperature is {format_temperature(tau)}), and each of those that share a signal "
-            "would count."
-        )
-    first = estimates[0]
-    by = f", by the arm with {features_words(record, first.arm.label)}, {first.arm.words}"
-    by = by if len(relevances(record)) > len(estimates) else ""
-    if len(estimates) == 1:
-        about = f"About {first.words} seem to be relevant{by}."
-        fewer = first.p < record.used and record.config["evaluation"]["groups"] == 1
-        if (fewer or record.unit == "pattern") and not record.config["selection"]["screened"]:
-            unit = record.unit.capitalize()
-            about += f" {unit}s that do not vary in a training set are not among those."
-        return about
-    counts = listed([estimate.words.replace(" features", "") for estimate in estimates], "or")
-    return f"Of the features before the screening, about {counts} seem to be relevant{by}."
 
 
 def _correlated(record: Record, estimates: list[Relevance]) -> float:
@@ -503,8 +409,8 @@ def _correlated(record: Record, estimates: list[Relevance]) -> float:
     return max((value for value in tau if CORRELATED <= value <= USELESS), default=0.0)
 
 
-def relevance_part(record: Record) -> list[PageTable | Figure]:
-    """How many features are relevant, and the probabilities of those that were kept."""
+def relevance_table(record: Record) -> list[PageTable]:
+    """How many features are relevant, of all and of those that were kept."""
     estimates = relevances(record)
     rows = []
     for estimate in estimates:
@@ -516,76 +422,20 @@ def relevance_part(record: Record) -> list[PageTable | Figure]:
             )
         row["relevant of those kept"] = f"{estimate.expected:.1f}"
         rows.append(row)
-    sets, about = record.n_sets, ""
-    if sets > 1 and record.config["drawn"] and record.config["replicates"] > 1:
-        about = f" Pi is averaged over {sets:,} training sets; the {record.unit}s are those of the "
-        about += "first."
-    elif sets > 1:
-        about = f" All are means over {sets:,} training sets."
-    unit = record.unit
+    unit, sets = record.unit, record.n_sets
     caption = (
-        f"A {unit} is relevant if its distribution differs between the classes. Each is so with "
-        "the same probability pi, of which the table shows the posterior, times the number of "
-        f"{unit}s: the number of relevant ones to be expected, with its interval of 90 %. The "
-        f"last column adds up the probabilities of the {unit}s that were kept.{about}"
+        f"A {unit} is relevant if its distribution differs between the classes. The number is that "
+        f"of all {unit}s times the fraction pi of relevant ones, with its interval of 90 %. The "
+        f"last column adds up the probabilities of the {unit}s that were kept."
+        + (f" Pi is a mean over {sets:,} training sets." if sets > 1 else "")
     )
     if tau := _correlated(record, estimates):
         caption += (
             f" Temperatures up to {format_temperature(tau)} show that {unit}s are correlated: the "
             "numbers then count each signal several times, and are too large."
         )
-    return [
-        PageTable("relevance", f"How many {unit}s are relevant", pd.DataFrame(rows), caption),
-        _relevance_figure(record, estimates, about),
-    ]
-
-
-def _relevance_figure(record: Record, estimates: list[Relevance], about: str) -> Figure:
-    figure, axes = canvas(1, 3, width=9.6, height=3.5)
-    pi_axis, rank_axis, name_axis = axes[0]
-    widest = widest_estimates(record)
-    typical = sorted(widest, key=lambda estimate: estimate.p)[len(widest) // 2]
-    often, has_legend = typical.often, len(estimates) > 1
-    # lines for all sizes, or for all numbers before a screening
-    for i, estimate in enumerate(widest if len(widest) > 1 else estimates):
-        look: Row = {"linestyle": LINES[i % len(LINES)], "color": INK if i < len(LINES) else GREY}
-        look |= {"marker": "o", "markersize": 3}
-        pi_axis.plot(estimate.pi, estimate.weight, label=kept_words(estimate.arm.label), **look)
-        if estimate is typical or len(widest) > 1:
-            values = np.sort(estimate.probability[estimate.often])[::-1]
-            rank_axis.plot(np.arange(1, len(values) + 1), values, **look)
-    pi_axis.axhline(1 / len(typical.pi), color=GREY, linewidth=1, zorder=0)
-    pi_axis.set_xscale("log")
-    pi_axis.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
-    pi_axis.tick_params(axis="x", labelsize=8)
-    pi_axis.set(
-        xlabel="pi, the fraction that is relevant", ylabel="posterior probability", ylim=(0, None)
-    )
-    if len(often) > 30:
-        rank_axis.set_xscale("log")
-        rank_axis.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
-    rank_label = f"{typical.unit}s, by rank"
-    rank_axis.set(xlabel=rank_label, ylabel="probability relevant", ylim=(-0.03, 1.03))
-    if has_legend:
-        pi_axis.legend(loc="best", frameon=False, fontsize=8)
-    first = often[np.lexsort((often, -typical.probability[often]))][:NAMED]
-    names = [drawn_words(name, 22) for name in feature_names(record, typical.features[first])]
-    heights = -np.arange(len(first))
-    name_axis.hlines(heights, 0, typical.probability[first], color=PALE, linewidth=3, zorder=0)
-    name_axis.plot(typical.probability[first], heights, "o", color=INK, markersize=5, clip_on=False)
-    name_axis.set_yticks(heights, names, fontsize=8)
-    name_axis.tick_params(axis="y", length=0)
-    name_axis.set(ylim=(-max(len(first), 4) + 0.4, 0.6), xlim=(0, 1), xlabel="probability relevant")
-    caption = (
-        f"On the left is the posterior of pi, the fraction of {typical.unit}s that are relevant; "
-        "before the data are seen, all its points are equally probable (the grey line). In the "
-        f"middle are the probabilities that {typical.unit}s are relevant, largest first, and on "
-        "the right the largest ones by name"
-    )
-    caption += f" ({kept_words(typical.arm.label)}, {typical.arm.words})." if has_legend else "."
-    if len(often) < (typical.kept > 0).sum():
-        caption += f" Those {typical.unit}s are shown that half of the training sets kept, or more."
-    return Figure("relevance", f"Which {typical.unit}s are relevant", figure, caption + about)
+    title = f"How many {unit}s are relevant"
+    return [PageTable("relevance", title, pd.DataFrame(rows), caption)]
 
 
 # ---- temperatures: how often the evidence of features was counted ----
@@ -616,44 +466,6 @@ def temperatures(record: Record) -> dict[Method, FittedTemperatures]:
     }
 
 
-def temperature_sentence(record: Record) -> str:
-    """Say how often evidence was counted, by the corrected arm with most features."""
-    by_arm = temperatures(record)
-    if not by_arm:
-        return ""
-    corrected = [arm for arm in by_arm if arm.method in ("corrected", "complete")] or list(by_arm)
-    arm = max(corrected, key=lambda arm: (record.kept(arm.label), arm.relevant == "some"))
-    by, (tau, errors) = f"With {features_words(record, arm.label)}, {arm.words}", by_arm[arm]
-    median = float(np.median(tau))
-    value = format_temperature(median)
-    if np.isnan(errors).all():
-        return (
-            f"{by}, no temperature could be found: too few training cases, or one of a class, say "
-            "nothing of how features go together."
-        )
-    if median <= COOL:
-        return (
-            f"{by}, the temperature is {value}: nothing shows that the evidence of "
-            "features was counted more than once, and there is nothing to mend."
-        )
-    if (errors == 0).all():
-        return (
-            f"{by}, the temperature is {value}, but none of the cases that it was fitted "
-            "to was predicted wrongly: so it is only bounded by how many cases there are, and says "
-            "little of how often evidence was counted."
-        )
-    if median > USELESS:
-        return (
-            f"{by}, the temperature is {value}: in the cases that it was fitted to the "
-            "features predict nothing, so the classes become about as probable as they are "
-            "frequent."
-        )
-    return (
-        f"{by}, evidence turned out to be counted {value} times, as it is where "
-        "features go together; so log odds are divided by that."
-    )
-
-
 def temperature_table(record: Record) -> list[PageTable]:
     """The temperatures of tempered arms: how often the evidence of features was counted."""
     by_arm = temperatures(record)
@@ -666,37 +478,27 @@ def temperature_table(record: Record) -> list[PageTable]:
         if sets > 1:
             row["temperature: lowest"] = format_temperature(tau.min())
             row["temperature: highest"] = format_temperature(tau.max())
-            row["nothing to mend in"] = f"{np.mean(tau <= COOL):.0%}"
         if without_error:
-            row["only bounded in" if sets > 1 else "only bounded"] = (
-                f"{np.mean(errors == 0):.0%}" if sets > 1 else "yes" if errors[0] == 0 else "no"
-            )
+            row["only bounded in"] = f"{np.mean(errors == 0):.0%}"
         rows.append(row)
     caption = (
-        f"These models take features as independent within a {within}. Features that go "
-        "together say the same thing several times, and each time counts: probabilities come "
-        "too near to 0 and 1. The log odds of an arm are therefore divided by its "
-        "temperature, a number of at least 1, and each class gets an offset, which are fitted "
-        f"{FITTED_TO}. The temperature is about how often "
-        "the same evidence was counted; at 1 there is nothing to mend."
+        "The log odds of an arm are divided by its temperature, which is about how often the same "
+        f"evidence was counted, where features are correlated within a {within}. It is fitted "
+        f"{FITTED_TO}; at 1 nothing is changed."
     )
     if max(tau.max() for tau, _ in by_arm.values()) > USELESS:
         caption += (
             f" Where it is {format_temperature(np.inf)}, the features predict nothing, and the "
             "classes become about as probable as they are frequent."
         )
-    if sets > 1:
-        caption += (
-            f" Each of the {pluralise(sets, 'training set')} has its own; there is nothing to mend "
-            f"where it is at most {COOL:g}."
-        )
+    if any((np.isnan(errors) & (tau == 1)).any() for tau, errors in by_arm.values()):
+        caption += " It is 1 where no temperature could be fitted: training cases are too few."
     if without_error:
         caption += (
             " Where no case that it was fitted to was predicted wrongly, it is only bounded by how "
             "many cases there are."
         )
-    frame, lead = pd.DataFrame(rows), (temperature_sentence(record),)
-    return [PageTable("temperatures", "Temperatures", frame, caption, lead=lead)]
+    return [PageTable("temperatures", "Temperatures", pd.DataFrame(rows), caption)]
 
 
 def format_temperature(tau: float) -> str:

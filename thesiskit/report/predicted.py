@@ -8,12 +8,11 @@ import pandas as pd
 from thesiskit.models.peers import Method
 from thesiskit.report import metrics
 from thesiskit.report.layout import GREY, INK, Figure, PageTable, grid, percent
-from thesiskit.report.posteriors import base_label, features_words, relevance_sentence, relevances
+from thesiskit.report.posteriors import base_label, features_words
 from thesiskit.report.record import Record
 from thesiskit.report.scores import STYLES, style
 from thesiskit.report.stages import listed, manner_words, question
 
-LITTLE = 0.8  # of the errors by guessing: a method that predicts so many knows little
 NEXT = (
     "What to do next: predict new cases, by `thesiskit predict CONFIG --new TABLE`, where CONFIG "
     "is the file that you ran. If you have the responses of cases that took no part in the "
@@ -71,16 +70,15 @@ def _guessing(record: Record) -> tuple[float, str]:
 def predicted_table(record: Record) -> list[PageTable]:
     """The error that each arm predicts of new cases; nothing is tested."""
     found = _told(record)
-    says = {one.arm: one.words for one in relevances(record)}
-    rows = []
-    for one in found:
-        row = {
+    rows = [
+        {
             "features": one.size,
             "method": one.arm.words,
             "kept from": f"{one.of:,}" if one.of else "not known",
             "predicted error": one.told,
         }
-        rows.append(row | ({"relevant features": says.get(one.arm, "")} if says else {}))
+        for one in found
+    ]
     caption = (
         "The predicted error is the error rate that an arm expects on new cases, which are "
         "drawn from its own posterior distribution; of a tempered arm they are the imitated cases. "
@@ -107,40 +105,32 @@ def predicted_table(record: Record) -> list[PageTable]:
         "among many useless ones a few always fit the cases at hand by luck; a test on these "
         "cases, also by cross-validation, would make them look good."
     )
-    lead = (why, question(record), expected_sentence(record), relevance_sentence(record), NEXT)
+    lead = (why, question(record), expected_sentence(record), NEXT)
     frame = pd.DataFrame(rows)
     return [PageTable("summary", "Summary", frame, caption, lead=tuple(filter(None, lead)))]
 
 
 def expected_sentence(record: Record) -> str:
-    """Say what error is to be expected, what was believed, and whether that is better than none."""
+    """Return the predicted error of the corrected methods with most features, beside guessing."""
     found = _told(record)
     if not found:
         return "What error to expect of new cases, the mixture model does not say here."
     corrected = [one for one in found if one.of is not None]
     if not corrected:
         return ""
-    candidates = (one.arm.options for one in corrected)
-    options = max(candidates, key=lambda one: (one.relevant == "some", one.temperature != "none"))
-    size = max(corrected, key=lambda one: record.kept(one.arm.label)).size
-    alike = [one for one in found if one.size == size and one.arm.options == options]
-    mine = [one for one in alike if one.of is not None]
-    believed = [one for one in alike if one.of is None]
+    arms = [one.arm for one in corrected]
+    best = max(arms, key=lambda arm: (arm.relevant == "some", arm.tempered, record.kept(arm.label)))
+    alike = [one for one in corrected if one.arm.family == best.family]
+    rates = [
+        f"{_percent(one.told)} if there were {one.of:,} before"
+        for one in alike
+        if one.size == base_label(best.label)
+    ]
     guess, always = _guessing(record)
-    by_number = [f"{_percent(one.told)} if there were {one.of:,} before" for one in mine]
-    rates = f"{_percent(mine[0].told)} of them" if len(mine) == 1 else listed(by_number)
-    told = (
-        "The models say themselves how often they expect to be wrong on new cases. With "
-        f"{features_words(record, mine[0].arm.label)}, {mine[0].arm.words}, it is {rates}; "
-        f"{always} is wrong in {_percent(guess)}."
+    return (
+        f"With {features_words(record, best.label)}, {best.words}, the predicted error rate on new "
+        f"cases is {listed(rates)}; {always} is wrong in {_percent(guess)}."
     )
-    if believed:
-        told += f" Without the correction one would have believed in {_percent(believed[0].told)}."
-    if min(one.told for one in mine) > LITTLE * guess:
-        told += " So these features say little about new cases, if anything."
-    elif max(one.told for one in mine) > LITTLE * guess:
-        told += " So it depends on the number before the screening whether they say anything."
-    return told
 
 
 def _percent(rate: float) -> str:

@@ -28,7 +28,7 @@ from thesiskit.models.folds import LossSummary, summarise_losses
 from thesiskit.models.peers import NONE, OURS, Method, from_columns
 from thesiskit.registry import Candidates, candidates_of
 from thesiskit.report import metrics
-from thesiskit.report.layout import kept_words, read_yaml, size_words
+from thesiskit.report.layout import read_yaml, size_words
 from thesiskit.report.metrics import Score, Tested
 
 THESIS = Path(__file__).parent / "thesis"
@@ -269,14 +269,6 @@ class Record:
             size = f"{size_words(size)} {noun}{'s' * (size.partition(' ')[0] != '1')}"
         names_variant = arm.variant not in (NONE, *self.variants[:1])
         return f"{size}, {arm.words}" + (f", {arm.variant}" if names_variant else "")
-
-    def title(self, arm: Method) -> str:
-        """Return what an arm is called in tables of all arms, and above panels."""
-        if self.logistic:
-            return f"{arm.words}, order {arm.order}" if arm.own else arm.words
-        variant = f", {arm.variant}" if len(self.variants) > 1 else ""
-        method = "" if arm.method == "complete" else f", {arm.words}"
-        return kept_words(arm.label) + method + variant
 
     # ---- test cases and what was predicted of them ----
 
@@ -670,17 +662,6 @@ def preferred(losses: LossSummary) -> np.ndarray:
 def thesis_numbers() -> dict[str, Any]:
     """Return the numbers that the thesis prints, by experiment."""
     return read_yaml(THESIS / "numbers.yaml")
-
-
-def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Return the values of a tree by dotted keys, as text; what is not given is left out."""
-    values: dict[str, str] = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            values |= flat(value, f"{prefix}{key}.")
-        elif value is not None:
-            values[f"{prefix}{key}"] = str(value)
-    return values
 
 
 def check_thesis(config: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ from thesiskit.report.layout import (
     kept_words,
     size_words,
 )
-from thesiskit.report.posteriors import base_label, log_alphas
+from thesiskit.report.posteriors import base_label
 from thesiskit.report.record import Record
 from thesiskit.report.stages import manner_words
 
@@ -175,23 +175,6 @@ def score_table(record: Record) -> list[PageTable]:
     return [PageTable("scores", "Performance", pd.DataFrame(rows), caption)]
 
 
-_ABOUT_TWO = (
-    "AUC is how often a case of {0} has a larger probability of it than another case. Brier is the "
-    "mean squared difference between responses and probabilities. Sensitivity is the fraction of "
-    "cases of {0} that are predicted to be it, specificity that of the others that are not; "
-    "probabilities are cut at one half. Slope and intercept are those of the logistic regression "
-    "of the response on the log odds of an arm: where probabilities are right they are 1 and 0; "
-)
-_ABOUT_MORE = (
-    "AUC is how often a case of a class has a larger probability of it than another case, the mean "
-    "over classes. Brier is the mean squared difference between responses and probabilities, half "
-    "of the sum over classes. The slope is that of the multinomial regression of the response on "
-    "the log probabilities of an arm, with an intercept for each class: where they are right it is "
-    "1; "
-)
-_ONCE = ", of which each counts once, however often it was tested."
-
-
 def classifier_table(record: Record) -> list[PageTable]:
     """AUC, Brier score, sensitivity, specificity and calibration of every arm; or confusions."""
     classes, rows, confusion_rows = record.tested.classes, [], []
@@ -209,14 +192,11 @@ def classifier_table(record: Record) -> list[PageTable]:
         for name, counts in zip(classes, score.confusion, strict=True):
             predicted = {f"said to be: {of}": n for of, n in zip(classes, counts, strict=True)}
             confusion_rows.append({"arm": score.name, "class": name} | predicted)
-    caption = _ABOUT_TWO.format(record.class_words(1)) if two else _ABOUT_MORE
-    caption += (
-        "a slope below 1 says that it is over-confident, one above 1 under-confident. A dash: no "
-        "slope is best, because the log odds divide these cases without an error. Intervals are of "
-        f"95 %.{record.tested.about_auc}"
-        + (" Those of sensitivity and specificity are Clopper and Pearson's." if two else "")
-        + f" All are over {record.tested.unit_name}"
-        + (_ONCE if record.tested.repetition.any() else ".")
+    caption = (
+        "A slope below 1 says that an arm is over-confident, one above 1 under-confident. A dash: "
+        "no slope is best, because the log odds divide these cases without an error. Intervals are "
+        f"of 95 %, over {record.tested.unit_name}.{record.tested.about_auc}"
+        + (f" Class 1 is {record.class_words(1)}." if two else "")
         + record.tested.about_intervals
     )
     tables = [PageTable("classifiers", "As classifiers", pd.DataFrame(rows), caption)]
@@ -253,69 +233,14 @@ def differences_table(record: Record) -> list[PageTable]:
             | {"wrong: p": metrics.mcnemar(*wrong, tested.group_id, tested.wider)}
         )
     caption = (
-        f"The best is {best.name}, with an AMLP of {best.amlp:.3f}, which is the lowest. An "
-        f"interval (Student's, of 95 %, of the differences of single {best.tested.unit_name}) that "
-        "contains 0 says that these cases cannot tell an arm from it; as the same cases have "
-        "chosen the best, differences are somewhat too large. Then how many cases only one of the "
-        "two predicts wrongly; p is that of McNemar's exact test that both err as often"
+        f"The best is {best.name}, with the lowest AMLP. Intervals are Student's, of 95 %, over "
+        f"{best.tested.unit_name}; as the same cases have chosen the best, differences are "
+        "somewhat too large. p is that of McNemar's exact test that both err as often"
         + (", by the signs of the differences of groups." if best.tested.group is not None else ".")
         + best.tested.about_intervals
     )
-    if record.tested.repetition.any():
-        caption += (
-            " A case that was tested several times counts once: by the mean of its losses, and by "
-            "the mean of its predictions."
-        )
     title = "Differences from the best"
     return [PageTable("differences", title, pd.DataFrame(rows), caption)] if rows else []
-
-
-def quadrature_table(record: Record) -> list[PageTable]:
-    """What exact integrals over theta change, against Simpson's rule."""
-    tables = []
-    for second_variant in record.variants[1:]:
-        variants, rows = [record.variants[0], second_variant], []
-        families = record.families(("corrected", "uncorrected", "complete"))
-        for label, family in product(record.labels, families):
-            pair = [record.find(label, family.method, name, family.options) for name in variants]
-            arms = [arm for arm in pair if arm is not None]
-            if len(arms) < len(variants) or arms[0].family != family:
-                continue
-            change = np.abs(record.probability(arms[0]) - record.probability(arms[1]))
-            row = {
-                "features": label,
-                "method": family.words,
-                "largest change of a prediction": change.max(),
-                "mean change": change.mean(),
-            }
-            pairs = list(zip(variants, arms, strict=True))
-            for name in ("AMLP", "expected error"):
-                row |= {f"{name}: {variant}": measured(record)[arm][name] for variant, arm in pairs}
-            alpha, factor = zip(*(_integrals(record, arm) for arm in arms), strict=True)
-            row |= dict(zip([f"mean log alpha: {name}" for name in variants], alpha, strict=True))
-            estimates_pi = family.relevant == "some"  # then the factor is not of one alpha
-            change = np.nan if estimates_pi else factor[1] - factor[0]
-            rows.append(row | {"change of log P(S)": change})
-        first, second = map(variant_words, variants)
-        title = f"What {first} changes, against {second}"
-        caption = (
-            "The thesis integrates over theta by Simpson's rule with 21 points. Log alpha is "
-            "averaged over its posterior; the last column is the change of the logarithm of the "
-            "adjustment factor at the most probable alpha."
-        )
-        suffix = "" if second_variant == record.variants[1] else f"-{second_variant}"
-        name = f"quadrature{suffix}"
-        tables.append(PageTable(name, title, pd.DataFrame(rows), caption))
-    return tables
-
-
-def _integrals(record: Record, arm: Method) -> tuple[float, float]:
-    """Return mean log alpha, and the log adjustment factor at the most probable alpha."""
-    column = record.own.index(arm)
-    log_posterior = record.fits["log_posterior"][0, column]
-    dropped = record.selection["n_features"][0] - record.kept(arm.label)
-    factor = dropped * record.fits["log_discard"][0, column, int(np.argmax(log_posterior))]
-    return float(np.exp(log_posterior) @ log_alphas(record, column)), float(factor)
 
 
 def timing_table(record: Record) -> list[PageTable]:

@@ -574,7 +574,7 @@ def _about_divisions(record: Record) -> list[str]:
         bad = round((1 - worst["reliable"][j]) * record.n_blocks)
         count = f"{bad:,} of {record.n_blocks:,} divisions, " if record.n_blocks > 1 else ""
         about = f"{count}R-hat {rhat[j]:.2f}, effective draws {ess[j]:.0f}"
-        doubtful.append(f"{record.title(record.own[j])} ({about})")
+        doubtful.append(f"{record.name(record.own[j])} ({about})")
     sentences = []
     if doubtful:
         sentences.append(

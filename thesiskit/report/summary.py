@@ -11,7 +11,7 @@ from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
 from thesiskit.report.layout import PageTable
 from thesiskit.report.metrics import BORDER, CAREFUL, SURE, WELL, Score
-from thesiskit.report.posteriors import features_words, relevance_sentence, temperature_sentence
+from thesiskit.report.posteriors import features_words
 from thesiskit.report.predicted import expected_sentence, predicted_table
 from thesiskit.report.record import Record
 from thesiskit.report.stages import manner_words, question, warnings
@@ -95,10 +95,13 @@ def summary(record: Record) -> list[PageTable]:
     regressions = [score for score in scored if score.linear]
     linear = min(regressions, key=lambda score: score.amlp, default=None)
     choice, chosen_rows = record.choice or (best, None)
-    lead = [question(record), _performance(record, best, len(scored)), _chosen(record, chosen_rows)]
-    lead += [_against(choice, base, linear if chosen_rows is None else None), _calibration(choice)]
-    if not record.logistic:
-        lead += [relevance_sentence(record), temperature_sentence(record)]
+    lead = [question(record), _recommended(record, best), _chosen(record, chosen_rows)]
+    if choice.rare:
+        counts = np.bincount(record.tested.response)
+        lead.append(
+            f"{100 * counts.max() / counts.sum():.0f} % of the test cases are "
+            f"{record.tested.classes[counts.argmax()]}, so that error rates tell little here."
+        )
     if warnings(record):
         lead.append("Some chains have not converged (see above), so numbers may change.")
     if record.config["own"] and linear is None:
@@ -134,32 +137,18 @@ def _row(score: Score) -> dict:
     }
 
 
-def _performance(record: Record, best: Score, arms: int) -> str:
-    lead = f"The arm {best.name}"
-    if arms > 1:
-        arm = record.arms[record.scores.index(best)]
-        peer = PEERS.get(arm.engine if record.logistic else arm.method)
-        exported = peer is None or peer.exported
-        recommended = record.recommended(range(len(record.scores)))
-        use = ", and is the one to predict by" if exported and recommended >= 0 else ""
-        lead = f"Of {arms} arms, {best.name} has the lowest AMLP{use}. It"
-    not_recommended = arms > 1 and recommended < 0
-    advice = (
-        " No model is recommended, because none is clearly better than the class frequencies; "
-        "`thesiskit predict` uses these."
-    )
-    return f"{lead} {_made(best)}.{advice if not_recommended else ''}"
-
-
-def _made(score: Score) -> str:
-    """Say how often a score is wrong."""
-    first, last = score.amlp_interval
-    range_of_amlp = f" ({first:.3f} to {last:.3f})" if last == last else ""  # not of one case
-    wrong, of = int(score.wrong.sum()), len(score.wrong)
-    return (
-        f"is wrong in {wrong:,} of {of:,} test case{'s' * (of > 1)}: an error rate of "
-        f"{_rate(score)}, with an AMLP of {score.amlp:.3f}{range_of_amlp}"
-    )
+def _recommended(record: Record, best: Score) -> str:
+    """Say which method predicts new cases, if any does better than the class frequencies."""
+    if record.recommended(range(len(record.scores))) < 0:
+        return (
+            "No model is recommended, because none is clearly better than the class frequencies; "
+            "`thesiskit predict` uses these."
+        )
+    arm = record.arms[record.scores.index(best)]
+    peer = PEERS.get(arm.engine if record.logistic else arm.method)
+    use = ", and is the one to predict by" if peer is None or peer.exported else ""
+    n_arms = len(record.predicting)
+    return f"Of {n_arms} arms, {best.name} has the lowest AMLP{use}." if n_arms > 1 else ""
 
 
 def _chosen(record: Record, chosen_rows: np.ndarray | None) -> str:
@@ -177,51 +166,10 @@ def _chosen(record: Record, chosen_rows: np.ndarray | None) -> str:
     of = len(chosen_rows)
     return (
         "The best of several arms on some cases is less good on others. So an arm was also chosen "
-        "inside the training cases of each fold, without the cases that it then predicted: this "
-        f"{_made(record.choice[0])}, and this is what to expect of new cases. What was chosen is "
+        "inside the training cases of each fold, without the cases that it then predicted: the "
+        "first row is what to expect of new cases. What was chosen is "
         + ", ".join(f"{names[row]} in {count:,} of {of:,} folds" for count, row in by_count)
         + "."
-    )
-
-
-def _against(score: Score, base: Score, linear: Score | None) -> str:
-    """Compare a score with the frequencies of the classes, and with a simple rival."""
-    sentences = (
-        f"Always predicting the frequencies of the classes gives an error rate of "
-        f"{100 * base.error:.1f} % and an AMLP of {base.amlp:.3f}."
-    )
-    difference, error = score.less(base)
-    better = difference < -2 * error
-    if score.rare:
-        sentences = _of_rare_classes(score, base)
-        better |= score.auc_interval[1] > 0.5
-    else:  # where a class is rare, error rates hardly differ whatever is learnt
-        # frequencies in the training samples of a fold are lowest for the classes that it tests
-        mean = np.broadcast_to(base.probability.mean(axis=0), base.probability.shape)
-        constant = Score(score.tested, base.name, mean)
-        wrong = score.wrong_cases, constant.wrong_cases
-        p_value = metrics.mcnemar(*wrong, score.tested.group_id, score.tested.wider)
-        better |= score.error < constant.error and p_value < 0.05
-    if score.amlp > base.amlp:
-        sentences += " So these probabilities are worth less than the frequencies."
-    elif not better:
-        sentences += " So it is not clearly better, and may have learnt nothing about the response."
-    if linear is not None and linear is not score:
-        name = linear.name.removeprefix("all features, ").replace(", L2", " (L2)")
-        sentences += (
-            f" The {name} has {100 * linear.error:.1f} % and {linear.amlp:.3f}; "
-            f"{_compared(score, linear)}."
-        )
-    return sentences
-
-
-def _of_rare_classes(score: Score, base: Score) -> str:
-    """Say what a score knows of classes of which one has nearly all cases."""
-    counts = np.bincount(score.tested.response)
-    return (
-        f"{100 * counts.max() / counts.sum():.0f} % of the test cases are "
-        f"{score.tested.classes[counts.argmax()]}, so that error rates tell little here. "
-        f"It has {_auc_words(score)}, and 0.5 is guessing. {_gain_words(score, base)}."
     )
 
 
@@ -240,17 +188,6 @@ def _gain_words(score: Score, base: Score) -> str:
         f"(95 % interval of the paired gain {-difference - 1.96 * error:.3f} to "
         f"{-difference + 1.96 * error:.3f})"
     )
-
-
-def _compared(best: Score, rival: Score) -> str:
-    difference, error = best.less(rival)
-    if not abs(difference) > 2 * error:
-        return (
-            f"the AMLP differs by {abs(difference):.3f} ± {error:.3f}, so these cases cannot tell "
-            "which is better"
-        )
-    direction = "higher" if difference < 0 else "lower"
-    return f"its AMLP is clearly {direction}, by {abs(difference):.3f} ± {error:.3f}"
 
 
 def _calibration(score: Score) -> str:
@@ -278,35 +215,23 @@ def p_number(p: float) -> str:
 
 
 def _explained(record: Record) -> str:
-    """Return what the columns mean, without formulae."""
-    tested, count = record.tested, record.n_classes
-    classes = "two" if count == 2 else f"{count}"
+    """Return what the intervals and p-values are of."""
+    tested = record.tested
     text = (
-        "A prediction of 80 % is expected to be wrong in one case of five. Added up over all test "
-        "cases, this is the number of errors that an arm expects. If many more are observed, it is "
-        "over-confident, and if many fewer are, under-confident. p is the probability that the "
-        "errors of a calibrated arm are by so much or more off by chance. An arm is called "
-        f"calibrated unless p is below {BORDER:g}; few cases cannot tell much. "
+        "p is the probability that the errors of a calibrated arm are by so much or more off by "
+        f"chance. An arm is called calibrated unless p is below {BORDER:g}. Intervals are of 95 % "
+        "(Wilson's for error rates, normal ones for AMLP)."
     )
     if tested.repetition.max() > 0:
-        text += "Cases are tested several times, so p is twice the median of the repetitions. "
+        text += " Cases are tested several times, so p is twice the median of the repetitions."
     if tested.group is not None:
         text += (
-            f"The cases are of {pluralise(tested.n_independent, 'group')} (data.case_groups), "
-            "which "
-            "intervals and comparisons of arms take as independent. The p of calibration takes "
-            "cases so, and is too small where those of a group are alike. "
+            f" Intervals take the {pluralise(tested.n_independent, 'group')} of data.case_groups "
+            "as independent, p takes cases so."
         )
     if "fold" in tested.division:
-        text += "The cases of a cross-validation share training cases, so p is approximate. "
-    text += (
-        "AMLP, the average minus log probability of the actual class, also counts how sure an arm "
-        f"was: lower is better, and guessing between {classes} classes has {np.log(count):.3f}. "
-        "Intervals are of 95 % (Wilson's for error rates, normal ones for AMLP). The base rate "
-        "predicts each class by its frequency among the training cases."
-    )
-    text += tested.about_intervals
-    return text + manner_words(record)
+        text += " The cases of a cross-validation share training cases, so p is approximate."
+    return text + tested.about_intervals + manner_words(record)
 
 
 # ---- real responses ----
@@ -354,9 +279,7 @@ def _of_real_responses(record: Record) -> PageTable:
     caption = (
         "Errors are those of the predictive median, in the units of the response; their intervals "
         f"are normal ones over {record.tested.unit_name}.{record.tested.about_intervals} "
-        "Of responses, one in ten should be outside its "
-        "predictive interval of 90 %. An arm with many more is over-confident, and one with many "
-        "fewer is under-confident. p, above, is the probability that chance alone gives such a "
-        "number."
+        "One response in ten is expected outside its predictive interval of 90 %: of an "
+        "over-confident arm more are, of an under-confident one fewer."
     )
     return PageTable("summary", "Summary", pd.DataFrame(rows), caption, lead=lead)

@@ -10,7 +10,7 @@ settings (settings.yaml), and why a number may differ (reasons.yaml).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from itertools import product
@@ -31,13 +31,11 @@ from thesiskit.report.layout import (
     Outputs,
     PageTable,
     csv_text,
-    display,
-    markdown,
     read_yaml,
     template,
 )
 from thesiskit.report.page import exhibits
-from thesiskit.report.record import THESIS, Record, flat, thesis_numbers
+from thesiskit.report.record import THESIS, Record, thesis_numbers
 from thesiskit.report.reduction import sweeps
 from thesiskit.report.scores import variant_words
 
@@ -48,12 +46,10 @@ VERDICTS = (PRINTED, INSIDE, OUTSIDE, DIFFERS, BEYOND, NOT_COMPARABLE)
 UNKNOWN = "no reason known"
 
 LATTICE = "lattice"  # a display of the naive Bayes section, with a config of its own
-NOT_SHOWN = "no such figure here"
-FOR_FIGURES = (".orders", ".shown_sigmas", ".traced_parameters", ".enlarged")  # other numbers stay
 BLANK = "blank"  # a cell of a table that the thesis leaves empty
 LEVEL = 0.01  # of the test of all numbers of a table together
-NOT_NUMBERS = ("calibration_table", "calibration_label", "seconds_note")  # for pages alone
 OWN_WAY = {"naive_simulation": "exact", "mixture_simulation": "approximate"}
+ORDERS = ".orders"  # a setting that other numbers do not depend on
 UNSELECTED = "not among the selections here"
 COLUMNS = {"cases": 0, "mean_predicted": 3, "fraction_actual": 3}  # decimals printed
 WORDS = {"cases": "cases", "mean_predicted": "mean prediction", "fraction_actual": "in class 1"}
@@ -184,7 +180,6 @@ def setting_rows(source: Record, of: str, numbers: Tree) -> list[Row]:
         else:
             value = [round(float(x), *decimals) for x in value] if has_list else value
             verdict = PRINTED if equal_settings(printed, value) else DIFFERS
-            verdict = NOT_COMPARABLE if value == NOT_SHOWN else verdict
             rows.append(row(key, title, "setting", printed, value, verdict=verdict))
     return rows
 
@@ -230,32 +225,23 @@ def _derived(source: Record, of: str, numbers: Tree) -> Tree:
     if of == "parameter_reduction":
         varied = [sweep.varied for sweep in sweeps(source)]
         return {"varied": varied, "highest_order": int(sweeps(source)[-1].x[-1])}
-    orders = model["orders"]
-    compressions = {arm.compress for arm in source.own if arm.order == source.widest_order}
-    has_both = len(compressions) == 2
-    sigmas = source.shown_sigmas if has_both else "not with and without compression"
-    parts = source.config["report"]["parts"]
-    sigmas = sigmas if "autocorrelation-figure" in parts else NOT_SHOWN
-    settings = {"orders": orders, "shown_sigmas": sigmas}
     if of == "cauchy_classification":
         _, *sigma = data["sigma"]
-        enlarged = source.thesis["enlarged"] if "median-scatter" in parts else NOT_SHOWN
-        return settings | {"order": len(sigma), "sigma": sigma, "enlarged": enlarged}
-    settings["length"] = data["history"] + 1
+        return {"order": len(sigma), "sigma": sigma}
+    length = data["history"] + 1
     if of == "text":
-        traced = source.config["report"]["traced"]
-        windows = None if data["limit"] is None else data["limit"] - data["history"]
-        return settings | {
+        return {
+            "length": length,
             "states": len(source.classes),
-            "windows": windows,
+            "windows": None if data["limit"] is None else data["limit"] - data["history"],
             "tests": len(source.response),
-            "traced": traced if "coefficients" in parts else NOT_SHOWN,
         }
     # the largest entry of every row, one number where they agree
     largest = [sorted(set(map(max, data[name]))) for name in ("transition", "emission")]
     likely = [values[0] if len(values) == 1 else values for values in largest]
     arrows = [[i + 1, int(np.argmax(row)) + 1] for i, row in enumerate(data["transition"])]
-    return settings | {
+    return {
+        "length": length,
         "hidden_states": len(arrows),
         "arrow": likely[0],
         "emission": likely[1],
@@ -421,19 +407,14 @@ def compare(sources: list[Record]) -> pd.DataFrame:
         section = SECTIONS.get(of)
         if section and section.rows:
             rows += section.rows(source, of, printed)
-        rows += [  # figures whose values nothing prints
-            row(f"{of}.{exhibit.label}", exhibit.shows, "lost", "not printed", exhibit=exhibit.name)
-            for exhibit in printed_in
-            if section and exhibit.section == section.title and exhibit.part and not exhibit.numbers
-        ]
     order = list(SECTIONS)
     rows.sort(key=lambda cells: order.index(cells["of"]))
     changed: dict[str, list[str]] = {}  # settings that are not the thesis's
     for cells in rows:
         key, kind = cells["key"], cells["kind"]
         names = [e.name for e in printed_in if any(fnmatchcase(key, n) for n in e.numbers)]
-        cells["exhibit"] = cells["exhibit"] or ", ".join(names)
-        if cells["verdict"] == DIFFERS and kind == "setting" and not key.endswith(FOR_FIGURES):
+        cells["exhibit"] = ", ".join(names)
+        if cells["verdict"] == DIFFERS and kind == "setting" and not key.endswith(ORDERS):
             changed.setdefault(cells["section"], []).append(cells["number"])
     notes = {section: ", ".join(settings) for section, settings in changed.items()}
     return pd.DataFrame([explain(cells, notes.get(cells["section"], "")) for cells in rows])
@@ -463,7 +444,7 @@ def explain(row: Row, changed: str = "") -> Row:
     if row["verdict"] not in (OUTSIDE, BEYOND, DIFFERS):
         return row
     explanation = reason(row["key"], row["by"]) or UNKNOWN
-    if row["kind"] == "setting" and not row["key"].endswith(".orders"):
+    if row["kind"] == "setting" and not row["key"].endswith(ORDERS):
         explanation = "the config given says so"
     elif changed and row["kind"] != "setting":
         explanation = f"other settings: {changed}"
@@ -476,23 +457,6 @@ def reason(key: str, way: str) -> str:
         if fnmatchcase(key, entry["numbers"]) and entry.get("way", way) == way:
             return f"{entry['name']}: {' '.join(entry['reason'].split())}"
     return ""
-
-
-def leaves(tree: Tree) -> list[str]:
-    """Return the keys of all numbers of numbers.yaml; a list is one."""
-    return [key for key in flat(tree) if key.rpartition(".")[2] not in NOT_NUMBERS]
-
-
-def uncovered(covered: Iterable[str]) -> list[str]:
-    """Return the keys of numbers that none of these covers: those of experiments not given."""
-    return [
-        leaf
-        for leaf in leaves(thesis_numbers())
-        if not any(
-            key == leaf or key.startswith(f"{leaf}.") or leaf.startswith(f"{key}.")
-            for key in covered
-        )
-    ]
 
 
 # ---- all numbers of a table together ----
@@ -550,20 +514,12 @@ def summary(numbers: pd.DataFrame) -> str:
     """Return a line that says how many numbers have which verdict."""
     count = Counter(numbers["verdict"])
     n_explained = ((numbers["verdict"] == OUTSIDE) & (numbers["reason"] != UNKNOWN)).sum()
-    phrases = {
-        PRINTED: "as printed",
-        INSIDE: "inside 99 %",
-        OUTSIDE: f"outside ({n_explained} with a reason)",
-        BEYOND: "beyond all replicates, which are too few for 99 %",
-        DIFFERS: "different",
-        NOT_COMPARABLE: "not comparable",
-    }
-    optional = (BEYOND, DIFFERS)
-    parts = [f"{count[v]} {words}" for v, words in phrases.items() if v not in optional or count[v]]
+    notes = {OUTSIDE: f" ({n_explained} with a reason)", BEYOND: " replicates, too few for 99 %"}
+    parts = [f"{count[word]} {word}{notes.get(word, '')}" for word in VERDICTS if count[word]]
     return f"{len(numbers)} numbers: " + ", ".join(parts)
 
 
-# ---- the page, and the same in CSV and Markdown ----
+# ---- the page, and the same as CSV ----
 
 MANY = 12  # rows of a table that need not be seen at once
 NUMERIC = ("thesis", "here", "sd", "0.5 %", "99.5 %", "percentile", "replicates")
@@ -572,9 +528,8 @@ NUMERIC = ("thesis", "here", "sd", "0.5 %", "99.5 %", "percentile", "replicates"
 def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     """Compare every number of the thesis's experiments with these; return page and summary.
 
-    The files are root/verify/verify.csv, .md and .html; for small forms they are in
-    root/verify-smoke.  Raises UserError for an experiment that is not in the thesis, or is given
-    twice.
+    The files are root/verify/verify.csv and .html; for small forms they are in root/verify-smoke.
+    Raises UserError for an experiment that is not in the thesis, or is given twice.
     """
     numbers = compare(sources)
     tests = omnibus(numbers)
@@ -582,42 +537,32 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
     small = any(source.config["experiment"].endswith("-smoke") for source in sources)
     results = Results(root, "verify-smoke" if small else "verify")
     results.prepare()
-    names = ["verify.csv", "verify.md", "verify.html", "claims.csv", "together.csv"]
-    outputs = Outputs(results, names)
-    columns, tested = numbers.drop(columns=HIDDEN), claims.evaluate_all(sources)
+    outputs = Outputs(results, ["verify.csv", "verify.html", "claims.csv", "together.csv"])
+    tested = claims.evaluate_all(sources)
+    outputs.write("verify.csv", csv_text(numbers.drop(columns=HIDDEN)))
     outputs.write("claims.csv", csv_text(tested))
     outputs.write("together.csv", csv_text(tests))
     tested = tested[tested["part"].isin(_by_section(sources))]
-    first, *of_tables = summary(numbers).split("\n")
-    line = "\n".join([f"{first}; {claims.verdict_counts(tested['verdict'])}", *of_tables])
-    differing, words = list(_differing(numbers)), about(numbers, tested)
+    line = f"{summary(numbers)}; {claims.verdict_counts(tested['verdict'])}"
     claim_table = claims.claim_table(tested, "claims", "section", "experiment")
-    lines = ["# The thesis's numbers among ours", "", f"{line}.", ""]
-    together = _together(tests)
-    for paragraph in words:
-        lines += [paragraph, ""]
-    for table in [claim_table, *together, *differing, PageTable("all", "All numbers", columns, "")]:
-        names = [str(name) for name in table.frame.columns]
-        lines += [f"## {table.title}", "", *markdown(names, display(table.frame)), ""]
-    tables = [_overview(numbers), claim_table, *together, *differing, *_trusted(numbers)]
-    tables += [*_by_section_tables(numbers), *_others(numbers), _compared(sources)]
+    tables = [_overview(numbers), claim_table, *_together(tests), *_differing(numbers)]
+    tables += [*_trusted(numbers), *_by_section_tables(numbers), *_others(numbers)]
+    tables.append(_compared(sources))
     items = [table.item() for table in tables]
     for item in items:  # columns of numbers and words align as numbers
         numeric = [name.rpartition(": ")[2] in NUMERIC for name in item["columns"]]
         item["words"] = [word and not n for word, n in zip(item["words"], numeric, strict=True)]
         item["rows"] = [[cell.replace(" %", "\u00a0%") for cell in row] for row in item["rows"]]
-    page = template("verify.html.j2").render(summary=line, small=small, about=words, items=items)
-    for kind, text in {"csv": csv_text(columns), "md": "\n".join(lines), "html": page}.items():
-        outputs.write(f"verify.{kind}", text)
+    page = template("verify.html.j2").render(
+        summary=line, small=small, about=about(numbers), items=items
+    )
+    outputs.write("verify.html", page)
     outputs.finish("verify")
     return results.folder / "verify.html", "\n".join([line, *omnibus_words(tests)])
 
 
-def about(numbers: pd.DataFrame, tested: pd.DataFrame) -> list[str]:
-    """Return the paragraphs that explain the page.
-
-    tested : the claims of the experiments given.
-    """
+def about(numbers: pd.DataFrame) -> list[str]:
+    """Return the paragraphs that explain the page."""
     placed = numbers[numbers["replicates"] > 0]
     enough, uncertain = placed[placed["chance"] > 0], placed[placed["chance"] == 0]
     paragraphs = [
@@ -642,10 +587,9 @@ def about(numbers: pd.DataFrame, tested: pd.DataFrame) -> list[str]:
             "whether they are beyond all R replicates, which happens by chance with a "
             "probability of at most 2 / (R + 1)."
         )
-    covered = {*numbers["key"], *" ".join(tested["numbers"]).split()}
-    missing = Counter(leaf.partition(".")[0] for leaf in uncovered(covered))
-    if missing:
-        words = ", ".join(f"{name} ({n})" for name, n in missing.items())
+    given = {*numbers["of"], "introduction"}  # which prints no number of an experiment
+    if missing := [section.short for of, section in SECTIONS.items() if of not in given]:
+        words = ", ".join(missing)
         paragraphs.append(f"These are left out, because their configs were not given: {words}.")
     return paragraphs
 
@@ -691,7 +635,7 @@ def _overview(numbers: pd.DataFrame) -> PageTable:
     count.insert(0, "numbers", count.sum(axis=1))
     caption = (
         "'As printed' counts settings that are equal to those of the thesis, and numbers that "
-        "follow from them. 'Not comparable' counts seconds, and figures without printed values."
+        "follow from them. 'Not comparable' counts seconds, and selections that are not made here."
     )
     return PageTable("overview", "Overview", count.rename_axis("section").reset_index(), caption)
 
@@ -753,11 +697,11 @@ def _by_section_tables(numbers: pd.DataFrame) -> Iterator[PageTable]:
             yield PageTable(of, title, _cells(replicated, "section", "reason"), "")
         cells = rows[rows["kind"] == "calibration"]
         if len(cells):
-            yield from _calibration_tables(of, title, cells)
+            yield _calibration_table(of, title, cells)
 
 
-def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[PageTable]:
-    """Return where the cells of a calibration table lie, and all there is to say of them."""
+def _calibration_table(of: str, title: str, cells: pd.DataFrame) -> PageTable:
+    """Return where the cells of a calibration table lie."""
     marks = {OUTSIDE: " ✗", BEYOND: " ✗?"}
     places: dict[tuple[int, str, str], Row] = {}
     for key, percentile, verdict in zip(
@@ -771,35 +715,20 @@ def _calibration_tables(of: str, title: str, cells: pd.DataFrame) -> list[PageTa
         )
         if percentile == percentile:
             line[category] = f"{percentile:.0f}{marks.get(verdict, '')}"
-    all_cells = _shown(cells).drop(columns=["section", "exhibit", "reason"])
-    second = cells[cells["other verdict"].notna()]
-    for way in map(variant_words, second["other way"].unique()):
-        all_cells[f"{way}: here"] = second["other mean"].astype(object)
-        all_cells[f"{way}: percentile"] = second["other percentile"].map("{:.1f}".format)
-        all_cells[f"{way}: "] = second["other verdict"]
     variant = cells["by"].iloc[0]
-    return [
-        PageTable(
-            f"{of}-calibration",
-            f"{title}: calibration ({cells['exhibit'].iloc[0]})",
-            pd.DataFrame([places[place] for place in sorted(places, key=lambda place: place[0])]),
-            "The percentile, among the replicates, of each cell of the thesis's table: the number "
-            "of cases, their mean prediction and the fraction in class 1, by the first decimal of "
-            "the prediction. ✗ marks a number outside 99 %."
-            + (f" By {variant_words(variant)}." if variant else ""),
-        ),
-        PageTable(
-            f"{of}-cells",
-            f"{title}: all cells",
-            all_cells,
-            "For means and fractions, only the replicates with a case in the category are used.",
-            long=True,
-        ),
-    ]
+    return PageTable(
+        f"{of}-calibration",
+        f"{title}: calibration ({cells['exhibit'].iloc[0]})",
+        pd.DataFrame([places[place] for place in sorted(places, key=lambda place: place[0])]),
+        "The percentile, among the replicates, of each cell of the thesis's table: the number of "
+        "cases, their mean prediction and the fraction in class 1, by the first decimal of the "
+        "prediction; of means and fractions, among those with a case there. ✗ marks a number "
+        "outside 99 %." + (f" By {variant_words(variant)}." if variant else ""),
+    )
 
 
 def _others(numbers: pd.DataFrame) -> Iterator[PageTable]:
-    """Yield settings and what follows from them, seconds beside ours, figures without values."""
+    """Yield settings and what follows from them, and seconds beside ours."""
     table, kind = _shown(numbers), numbers["kind"]
     settings = table.loc[
         kind.isin(["setting", "exact"]),
@@ -816,10 +745,6 @@ def _others(numbers: pd.DataFrame) -> Iterator[PageTable]:
             "machines below."
         )
         yield PageTable("seconds", "Seconds", seconds.infer_objects(), caption, long=True)
-    lost = table.loc[kind == "lost", ["section", "exhibit", "number"]]
-    if len(lost):
-        caption = "The pictures are lost, and the text prints none of their values."
-        yield PageTable("lost", "Figures without numbers", lost, caption, long=True)
 
 
 def _compared(sources: list[Record]) -> PageTable:

@@ -160,8 +160,7 @@ class AllCases(Experiment):
         if type(source).read_new is Source.read_new:
             source.read_new(path, None)  # says why it cannot
         with self._whole.wrong_data():
-            work = self._work
-            like = work.design.stored[0 if self.config.selects else -1]
+            like = self._work.design.stored[0 if self.config.selects else -1]
             return source.read_new(path, like)
 
     def fit(self, *, watch: Watch, force: bool = False) -> bool:
@@ -218,7 +217,7 @@ def _selecting(work: SelectionWork, block: CellBlock) -> FittedModel:
     if candidates is not None:
         return candidates.load("model")(work, arms, X, y)
     columns = np.unique(np.concatenate(kept)).astype(np.intp)
-    about = {"names": table.names, "classes": table.classes, "coding": table.coding}
+    about = {"names": table.names, "classes": table.classes, "coding": table.encoder.coding}
     about |= {"width": X.shape[1]}
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
@@ -232,7 +231,7 @@ def _selecting(work: SelectionWork, block: CellBlock) -> FittedModel:
 
 
 def _of_patterns(work: PatternWork, block: CellBlock) -> FittedModel:
-    cases = work.cases(block)
+    config, cases = work.config, work.cases(block)
     patterns = cases.patterns
     width, about = cases.train.shape[1], {"classes": cases.classes}
     if patterns.kind == "sequences":
@@ -250,15 +249,11 @@ def _of_patterns(work: PatternWork, block: CellBlock) -> FittedModel:
             arms[name] = PeerArm(name, arm.engine, cases.task(arm), np.arange(width), stored)
             continue
         warning = unmixed(stored["reliable"], stored["rhat"][0], stored["ess"][0])
-        arms[name] = PatternArm(
-            name, "patterns", work.posterior(arm, block), work.config.seed, warning
-        )
+        arms[name] = PatternArm(name, "patterns", work.posterior(arm, block), config.seed, warning)
     likeness, n = None, len(cases.train)
     if patterns.kind == "features":
         y = cases.train_response if cases.classes else np.zeros(n, dtype=int)
         groups = None if cases.groups is None else cases.groups[:n]
         likeness = inputs.likeness(cases.train, y, groups)
-    assert work.config.data is not None
-    return FittedModel(
-        work.config.experiment, work.config.data, inputs, arms, n, cases.train, likeness
-    )
+    assert config.data is not None
+    return FittedModel(config.experiment, config.data, inputs, arms, n, cases.train, likeness)

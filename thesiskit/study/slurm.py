@@ -25,7 +25,8 @@ OUTDO = ["ARRAY_INX", "EXPORT", "GET_USER_ENV", "NO_REQUEUE", "OPEN_MODE"]
 OUTDO += ["REQUEUE", "SIGNAL", "TIMELIMIT", "WAIT"]
 LOG = "%A_%a.log"  # of a task, as Slurm writes its array and its number
 REQUEUES = 10  # of a job, after its time limit
-NOTICE = 120  # seconds before the time limit at which a job gets a signal
+NOTICE = 120  # seconds before the time limit at which a job gets a signal, or half of a short one
+DEFAULT_ARRAY = "MaxArraySize = 1001"  # of Slurm
 
 ARRAY_SCRIPT = """\
 # written by `thesiskit batch`; each task of the array makes its share of the cells
@@ -136,8 +137,12 @@ def sbatch(block: ClusterBlock, script: Path, *options: str) -> str:
 
 
 def most_tasks() -> int:
-    """Return the largest number of tasks that an array may have on this cluster."""
-    limit = re.search(r"MaxArraySize\s*=\s*(\d+)", call("scontrol", "show", "config"))
+    """Return the largest number of tasks that an array may have; Slurm's default if unknown."""
+    try:
+        settings = call("scontrol", "show", "config")
+    except Refused:  # some sites do not show them to users
+        settings = DEFAULT_ARRAY
+    limit = re.search(r"MaxArraySize\s*=\s*(\d+)", settings)
     # Slurm counts the tasks of an array from 0, the script from 1
     return max(1, int(limit[1]) - 1) if limit else 1
 
@@ -152,10 +157,9 @@ class Job(NamedTuple):
 
 def queue() -> list[Job]:
     """Return the jobs of this user that have not ended; ThesiskitError without an answer."""
-    columns = "--format=%i|%T|%r|%Z"
+    options = ("--noheader", "--array", f"--user={os.getuid()}", "--format=%i|%T|%r|%Z")
     try:
-        out = call("squeue", "--noheader", "--array", f"--user={os.getuid()}", columns,
-                   attempts=ATTEMPTS)  # fmt: skip
+        out = call("squeue", *options, attempts=ATTEMPTS)
     except Refused as error:
         raise ThesiskitError(
             f"{error}\nSlurm does not answer; its jobs go on. Fix: try again later"
@@ -195,7 +199,7 @@ def array_script(
         "chdir": str(folder),
         "output": str(folder / LOG),
         "open-mode": "append",
-        "signal": f"B:USR1@{notice(block)}",
+        "signal": f"B:USR1@{min(NOTICE, block.minutes * 30)}",
         "requeue": True,
         "export": "ALL",
     }
@@ -216,11 +220,6 @@ def ranges(numbers: Sequence[int]) -> str:
         run = [number for _, number in pairs]
         parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
     return ",".join(parts)
-
-
-def notice(block: ClusterBlock) -> int:
-    """Return how many seconds before the time limit a job gets a signal."""
-    return min(NOTICE, block.minutes * 30)
 
 
 def on_a_line(what: str, text: str) -> str:

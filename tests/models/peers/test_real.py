@@ -7,7 +7,6 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
-from sklearn.neighbors import NearestCentroid
 
 from thesiskit.models import lasso, peers
 from thesiskit.models.peers import REALS, Task
@@ -94,36 +93,6 @@ def test_columns_that_are_constant_within_classes_do_not_warn(method, rng):
     train[:, 5] = y
     test[:, 5] = 0.5
     assert np.isfinite(predict(method, train, y, test)).all()
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_shrunken_centroids_are_scikit_learns_and_scores_those_of_the_paper(classes, rng):
-    train, y, test, _ = cases(rng, 31, 15, classes)
-    method = peers.PEERS["nearest-centroids"]
-    mean, deviation, error, distance = peers.centroids(train, y)
-
-    def predict_shrunken(threshold):
-        (shrunken,) = method.path(train, y, [threshold], 0)
-        return method.answer(shrunken, test)
-
-    for threshold in (0.0, 0.7, 2.0):
-        shrunken = np.sign(distance) * np.maximum(np.abs(distance) - threshold, 0)
-        centroids = mean + shrunken * error
-        model = NearestCentroid(shrink_threshold=threshold or None).fit(train, y)
-        if threshold:
-            assert centroids == pytest.approx(model.centroids_)
-        scores = np.array([
-            [
-                sum((x[j] - centroids[g, j]) ** 2 / deviation[j] ** 2 for j in range(15))
-                - 2 * np.log(np.mean(y == g))
-                for g in range(classes)
-            ]
-            for x in test
-        ])  # fmt: skip
-        p = np.exp(-scores / 2) / np.exp(-scores / 2).sum(axis=1, keepdims=True)
-        assert predict_shrunken(threshold) == pytest.approx(p, rel=1e-9, abs=1e-12)
-    far = predict_shrunken(np.abs(distance).max())
-    assert far == pytest.approx(np.tile(np.bincount(y) / 31, (9, 1)))
 
 
 def best_columns(train, y, many):
@@ -214,3 +183,8 @@ def test_a_sample_on_another_scale_has_probabilities(method, classes, value):
     p = peers.predict(method, task, peers.fit(method, task, X, y, 1), np.full((1, 8), value))
     assert np.isfinite(p).all()
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+
+
+def test_a_file_with_a_method_of_earlier_versions_says_so():
+    with pytest.raises(ValueError, match="nearest-centroids was removed"):
+        peers.check_learnt("nearest-centroids", Task(REALS), {"counts": np.array([3, 4])}, 5)

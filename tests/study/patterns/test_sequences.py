@@ -35,7 +35,7 @@ report:
   order: 4
   traced: ["CC:V"]
   parts: [statement-table, parameters, orders, autocorrelation-figure, median-scatter,
-          coefficients, peer-table, chain-table, timing-table]
+          coefficients, model-table, chain-table, timing-table]
 """
 SAMPLERS = (
     "--set", "model.sigma_scale=[natural, log]", "--set", "model.joint_updates=[0, 1]",
@@ -182,7 +182,7 @@ def test_own_text_with_own_states(tmp_path, config):
     (tmp_path / "mine.txt").write_text("abba cab bac! " * 40)
     run("run", config, "--results", tmp_path / "r", "--set", "data.path=mine.txt",
         "--set", "data.states={A: a, X: bc}", "--set", "report.traced=[]",
-        "--set", "report.parts=[statement-table, orders, peer-table]")  # fmt: skip
+        "--set", "report.parts=[statement-table, orders, model-table]")  # fmt: skip
     assert list(arrays(tmp_path / "r/tiny/simulate/0000.npz")["classes"]) == ["A", "X"]
     (tmp_path / "mine.txt").write_text("1234 567 " * 100)
     text = run("run", config, "--results", tmp_path / "r", "--set", "data.path=mine.txt",
@@ -324,7 +324,7 @@ def test_many_chains_that_do_not_agree_are_one_line():
         config={"reduction": None, "data": {}, "model": model}, tables={}, logistic=True,
         own=arms, arms=arms, n_blocks=1, reliable=np.zeros(6, dtype=bool),
         worst={"rhat": np.full((6, 1), 1.5), "ess": np.full((6, 1), 4.0), "reliable": np.zeros(6)},
-        title=lambda arm: f"order {arm.order}",
+        name=lambda arm: f"order {arm.order}",
     )  # fmt: skip
     (line,) = warnings(record)
     named = "; ".join(f"order {j} (R-hat 1.50, effective draws 4)" for j in range(3))

@@ -195,7 +195,7 @@ TOLD = "all cases took part in the screening of the table, so a test on some of 
         ({"screened": {"of": 2000}, "folds": 5}, "evaluation.folds: " + TOLD),
         ({"screened": {"of": 2000}, "groups": 3}, "it is not known to which group"),
         ({"screened": {"of": 2000}, "replicates": 3}, "replicates: nothing is divided at random"),
-        ({"screened": {"of": 2000}, "data": {"test_path": "other.csv"}}, "lacks the column"),
+        ({"screened": {"of": 2000}, "data": {"test_path": "other.csv"}}, "there is no column"),
         ({"ties": "printed"}, "selection.ties: cannot be 'printed'; did you mean 'as-printed'?"),
     ],
 )  # fmt: skip

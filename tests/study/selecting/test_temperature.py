@@ -125,7 +125,7 @@ def test_a_class_with_one_case_has_no_temperature_and_the_page_says_so(tmp_path)
                  report=report)  # fmt: skip
     done = run("run", path, "--results", tmp_path / "results")
     assert "none, because a class has one training case" in done
-    assert "no temperature could be found" in (tmp_path / "results/small/report.html").read_text()
+    assert "no temperature could be fitted" in (tmp_path / "results/small/report.html").read_text()
     promised = arrays(tmp_path / "results/small/fit/0000.npz")["promised"]
     assert 0 <= promised.item() < 0.5
 
