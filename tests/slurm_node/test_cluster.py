@@ -71,7 +71,7 @@ def limited(tmp_path_factory, _jobs_find_us):
     """Jobs that meet their time limit while others run, and before Slurm is stopped, by name."""
     jobs = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(commands, "notice", lambda block: 55)  # Slurm looks every half a minute
+        patch.setattr(commands, "PER_MINUTE", 55)  # Slurm looks every half a minute
         for name, requeues in [("limit", 10), ("once", 0)]:
             folder = tmp_path_factory.mktemp(name)
             patch.setattr(commands, "REQUEUES", requeues)

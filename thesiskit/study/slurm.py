@@ -25,7 +25,8 @@ OUTDO = ["ARRAY_INX", "EXPORT", "GET_USER_ENV", "NO_REQUEUE", "OPEN_MODE"]
 OUTDO += ["REQUEUE", "SIGNAL", "TIMELIMIT", "WAIT"]
 LOG = "%A_%a.log"  # of a task, as Slurm writes its array and its number
 REQUEUES = 10  # of a job, after its time limit
-NOTICE = 120  # seconds before the time limit at which a job gets a signal, or half of a short one
+NOTICE = 120  # seconds before the time limit at which a job gets a signal, if that is long enough
+PER_MINUTE = 30  # seconds of notice for each minute of the time limit, at most
 DEFAULT_ARRAY = "MaxArraySize = 1001"  # of Slurm
 
 ARRAY_SCRIPT = """\
@@ -199,7 +200,7 @@ def array_script(
         "chdir": str(folder),
         "output": str(folder / LOG),
         "open-mode": "append",
-        "signal": f"B:USR1@{min(NOTICE, block.minutes * 30)}",
+        "signal": f"B:USR1@{min(NOTICE, block.minutes * PER_MINUTE)}",
         "requeue": True,
         "export": "ALL",
     }
