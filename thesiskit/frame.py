@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
@@ -57,6 +58,16 @@ def number(text: str) -> float | None:
     return None
 
 
+def missing_codes(missing: Collection[str]) -> tuple[frozenset[str], set[float]]:
+    """Return all texts that stand for a missing value, and the numbers among those of the user.
+
+    missing : texts of the user, besides MISSING_TEXTS.
+    """
+    texts = [text.strip() for text in missing]
+    numbers = {value for text in texts if (value := number(text)) is not None}
+    return MISSING_TEXTS.union(texts), numbers
+
+
 def check_text(text: str, what: str, remedy: str) -> None:
     """Raise DataError for a name or value that no page could show."""
     if len(text) > LONGEST:
@@ -96,13 +107,12 @@ class Column:
         missing : texts that stand for a missing value, besides MISSING_TEXTS; a number does however
             it is written.
         """
-        none = MISSING_TEXTS.union(map(str.strip, missing))
-        codes = {number(text) for text in none} - {None}
+        missing_texts, codes = missing_codes(missing)
         text_of: dict[str, str | None] = {}
         counts, gaps = Counter[str](), Counter[str]()
         for cell, n in Counter(cells).items():
             text = cell.strip()
-            is_missing = text in none or bool(codes and number(text) in codes)
+            is_missing = text in missing_texts or bool(codes and number(text) in codes)
             text_of[cell] = None if is_missing else text
             (gaps if is_missing else counts)[text] += n
         del gaps[""]
@@ -122,11 +132,9 @@ class Column:
         truth = pd.api.types.is_bool_dtype(series.dtype)
         if pd.api.types.is_numeric_dtype(series.dtype) and series.dtype.kind != "c":
             numbers = series.to_numpy(dtype=float, na_value=np.nan)
-            codes = (
-                [] if truth else [float(text) for text in missing if REAL.fullmatch(text.strip())]
-            )
-            if codes:
-                numbers = np.where(np.isin(numbers, codes), np.nan, numbers)
+            _, numbers_missing = missing_codes(missing)
+            if numbers_missing and not truth:
+                numbers = np.where(np.isin(numbers, [*numbers_missing]), np.nan, numbers)
             return cls(name, numbers, truth=truth)
         try:
             codes, distinct = pd.factorize(series.to_numpy(object))
@@ -208,11 +216,11 @@ class Column:
     @cached_property
     def words(self) -> dict[int, str]:
         """The texts that are no numbers, by row."""
-        known = self._number_of
+        numbers = self._number_of
         return {
             row: text
             for row, text in enumerate(self.texts or ())
-            if text is not None and text not in known
+            if text is not None and text not in numbers
         }
 
     @property
@@ -326,8 +334,8 @@ class Frame:
 
     def place(self, row: int) -> str:
         """Return where a row is, for messages."""
-        number = row + 1 if self.lines is None else self.lines()[row]
-        return f"{self.unit} {number if isinstance(number, str) else f'{number:,}'}"
+        line = row + 1 if self.lines is None else self.lines()[row]
+        return f"{self.unit} {line if isinstance(line, str) else f'{line:,}'}"
 
     def take(self, rows: np.ndarray) -> Frame:
         """Return some rows."""
@@ -376,7 +384,7 @@ class Frame:
         kinds = np.array([t.kind in "iuf" for t in frame.dtypes], dtype=bool)
         whole = [j for j, t in enumerate(frame.dtypes) if t.kind in "iu"]
         kinds[whole] = (frame.iloc[:, whole].abs().max().fillna(0) < EXACT).to_numpy(bool)
-        if any(REAL.fullmatch(text.strip()) for text in missing):
+        if missing_codes(missing)[1]:
             kinds[:] = False
         matrix = frame.loc[:, kinds].to_numpy(dtype=float, na_value=np.nan)
         numbers = iter(matrix.T)
@@ -458,10 +466,9 @@ class NumberEncoder:
     @classmethod
     def of_features(cls, features: list[str], coding: Coding) -> NumberEncoder:
         """Return the encoder that makes features of these names, as a model file stores them."""
-        made = {
-            name: column for column in coding for name in cls(coding=coding).features_of(column)
-        }
-        return cls(list(dict.fromkeys(made.get(name, name) for name in features)), coding)
+        encoder = cls(coding=coding)
+        column_of = {name: column for column in coding for name in encoder.features_of(column)}
+        return cls(list(dict.fromkeys(column_of.get(name, name) for name in features)), coding)
 
     @classmethod
     def fit(cls, frame: Frame, names: list[str]) -> NumberEncoder:
@@ -610,8 +617,8 @@ class CategoryEncoder:
     ) -> CategoryEncoder:
         """Learn the values of columns.
 
-        most : so many values a feature may have.
-        hint : what messages say besides that one can do with real values.
+        most : the largest number of values of a feature.
+        hint : what else messages advise where values are real numbers.
 
         Raises DataError for real numbers, and for more values.
         """
@@ -621,6 +628,10 @@ class CategoryEncoder:
             what = f"{frame.where}: column {quoted(name)}"
             values.append(find_symbols(frame[name], what, most, hint))
         return cls(names, values)
+
+    def features_of(self, column: str) -> list[str]:
+        """Return the features that are made of a column."""
+        return [column]
 
     def transform(self, frame: Frame) -> tuple[np.ndarray, list[str]]:
         """Return codes (n, p) of a table, MISSING or UNSEEN, and a note on unseen values."""
@@ -633,9 +644,14 @@ class CategoryEncoder:
         return np.column_stack(columns), describe_unseen(frame, unseen_rows, known)
 
 
-def is_any_unknown(codes: np.ndarray) -> bool:
-    """Whether no value of some column of codes (n, p) is known, though some are not missing."""
-    return bool(((codes == UNSEEN).any(axis=0) & (codes < 0).all(axis=0)).any())
+def warn_of_unknown(codes: np.ndarray, notes: list[str]) -> None:
+    """Warn of unseen values where no value of a column of codes (n, p) is known.
+
+    notes : of `CategoryEncoder.transform`.
+    """
+    unknown = (codes == UNSEEN).any(axis=0) & (codes < 0).all(axis=0)
+    for note in notes if unknown.any() else ():
+        warnings.warn(note, stacklevel=4)
 
 
 def describe_unseen(
@@ -668,8 +684,8 @@ def describe_unseen(
 def find_symbols(column: Column, what: str, most: int = MOST_VALUES, hint: str = "") -> list[str]:
     """Return the values of a column that are categories, in order.
 
-    most : so many it may have.
-    what, hint : what messages call it, and say besides that one can do.
+    most : the largest number of values.
+    what, hint : what messages call the column, and advise besides.
     """
     symbols = sorted_symbols(column)
     check_discrete(symbols, what, hint)

@@ -24,6 +24,7 @@ from thesiskit.config import Config, load_config
 from thesiskit.datasets import reading, sequences, tables
 from thesiskit.datasets.checking import LEVEL, follows_order, likely_transform, suspects
 from thesiskit.datasets.reading import Wanted, shown
+from thesiskit.datasets.tables import MOST_CLASSES
 from thesiskit.errors import DataError, UserError, list_some, quoted, shorten
 from thesiskit.frame import (
     DATE,
@@ -52,7 +53,6 @@ UNFIT = {  # why a column is left out, where the model takes discrete features, 
 FEW_VALUES = 10  # a whole number with more is a measurement
 LONGEST_ID = 200  # characters
 PROSE = 4  # words of a cell, on average
-MOST_CLASSES = 20  # whole numbers with more values are numbers to predict
 DAY = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")  # 20240131
 WHEN = re.compile(rf"(?:{DATE.pattern})(?:[T ][0-9]{{1,2}}:[0-9]{{2}}.*)?")
 NUMBER = re.compile(rf"{REAL.pattern}|{GROUPED.pattern}|{INFINITY.pattern}")
@@ -172,7 +172,8 @@ def draft_config(path: Path, hints: Hints, folder: Path) -> tuple[str, list[str]
     """
     guess = inspect_file(path, hints)
     # what the reader of the table refuses or remarks is said now, not when the config is run
-    text, config, cases = _read_draft(path, guess, folder)
+    config = _load(starting_config(path, guess, folder))
+    cases = config.data.read(folder, continuous=guess.continuous)  # type: ignore[union-attr]
     if guess.family != "sequences":
         groups, leaks = suspects(cases[0])
         if hasattr(config.data, "ignore"):
@@ -180,28 +181,25 @@ def draft_config(path: Path, hints: Hints, folder: Path) -> tuple[str, list[str]
             guess = replace(guess, leaks=columns)
         if groups and hasattr(config.data, "case_groups") and "orientation" not in guess.data:
             guess = with_case_groups(guess, groups[0], cases[0])
-        if groups or leaks:
-            text, config, cases = _read_draft(path, guess, folder)
+            config = _load(starting_config(path, guess, folder))
+            cases = config.data.read(folder, continuous=guess.continuous)  # type: ignore[union-attr]
     form, reason = likely_transform(cases[0]) if guess.real else ("", "")
     if form:
         note = f"features are transformed (data.transform: {form}), as they are {reason}"
         data = guess.data | {"transform": (form, reason)}
         guess = replace(guess, data=data, notes=[*guess.notes, note])
-        text, config, cases = _read_draft(path, guess, folder)
+    text = starting_config(path, guess, folder)
     notes = [*guess.notes, *_left_out(guess), *(note for table in cases for note in table.notes)]
     notes += _class_sizes(guess, cases[0].classes, cases[0].response)
-    return text, config.check_tables(cases), notes
+    return text, _load(text).check_tables(cases), notes
 
 
-def _read_draft(path: Path, guess: FileGuess, folder: Path) -> tuple[str, Config, list[Any]]:
-    """Return the config for a file, as text and read, and the cases that it reads."""
-    text = starting_config(path, guess, folder)
+def _load(text: str) -> Config:
+    """Return a config that is no file."""
     with tempfile.TemporaryDirectory() as folder_of_draft:
         draft = Path(folder_of_draft) / "config.yaml"
         draft.write_text(text, encoding="utf-8")
-        config = load_config(draft)
-    assert config.data is not None
-    return text, config, config.data.read(folder, continuous=guess.continuous)
+        return load_config(draft)
 
 
 def check(path: Path) -> list[str]:
@@ -236,8 +234,7 @@ def with_case_groups(guess: FileGuess, name: str, table: Any) -> FileGuess:
     description = f"{len({*groups} - {'', 'nan'}):,} groups of cases, such as patients"
     data["case_groups"] = (name, f"{description}: each is in one fold")
     note = f"{quoted(name)} has {description}: each stays in one fold (case_groups)"
-    features = table.encoder.features_of(name) if table.family == "table" else [name]
-    width = max(1, guess.width - len({*features} & {*table.columns}))
+    width = max(1, guess.width - len({*table.encoder.features_of(name)} & {*table.columns}))
     guess = replace(guess, data=data, notes=[*guess.notes, note])
     return replace(guess, smallest=smallest, width=width)
 
@@ -270,10 +267,10 @@ def _class_sizes(guess: FileGuess, names: Sequence[str], y: np.ndarray) -> list[
         without = [f"{max(2, guess.smallest)} folds"]
         if guess.family == "table":
             without.append("no choice of an arm inside folds")
-            few = guess.real and guess.smallest < LEAST_TEMPERED
-            without += ["no temperatures"] if few else []
-        few_of = f"class {rarest} has {guess.smallest} {unit} only"
-        notes.append(f"{few_of}, so that there are {', '.join(without)}")
+            untempered = guess.real and guess.smallest < LEAST_TEMPERED
+            without += ["no temperatures"] if untempered else []
+        few = f"class {rarest} has {guess.smallest} {unit} only"
+        notes.append(f"{few}, so that there are {', '.join(without)}")
     return notes
 
 
@@ -346,8 +343,7 @@ class ColumnGuess:
         self.class_like = few_classes and kind != "real" and (whole or kind == "text")
         unique = self.n_values == self.n_samples > 2  # each sample has a value of its own
         is_id = not {*_last_words(self.name)}.isdisjoint(IDS)
-        nameless = bool(reading.NAMELESS.fullmatch(self.name))
-        row_names = self.name == reading.ROW_NAMES
+        nameless = bool(reading.NAMELESS.fullmatch(self.name)) or self.name == reading.ROW_NAMES
         self.counter = (  # it numbers the samples
             unique
             and (self.name in reading.COUNTERS or nameless or is_id)
@@ -356,11 +352,7 @@ class ColumnGuess:
         )
         self.names_samples = (  # as texts that all differ do, or numbers in a column called so
             unique
-            and (
-                kind == "text"
-                or ((nameless or row_names) and kind != "date")
-                or (kind == "whole" and is_id)
-            )
+            and (kind == "text" or (nameless and kind != "date") or (kind == "whole" and is_id))
             and all(len(text) <= LONGEST_ID and text.isprintable() for text in column.counts)
         )
 
@@ -514,6 +506,7 @@ class _Opened:
     frame : features, and other columns but for those of `labels`.
     labels : columns of which the response is one: `obs` of AnnData; else the frame.
     form : keys of `data` that say how it is read.
+    missing : texts that stand for a missing value.
     marked : whether rows or other parts of the file say what is a feature, so that all are numbers.
     """
 
@@ -521,6 +514,7 @@ class _Opened:
     labels: Frame
     form: Keys
     notes: list[str]
+    missing: tuple[str, ...] = ()
     marked: bool = False
 
 
@@ -533,19 +527,21 @@ def _open(path: Path, hints: Hints) -> _Opened:
         return _Opened(features, obs, {}, [], marked=True)
     if suffix == ".parquet":
         frame, _ = reading.read_parquet(path, Wanted(None, missing=hints.missing))
-        return _Opened(frame, frame, hints.numbers, [])
+        return _Opened(frame, frame, hints.numbers, [], hints.missing)
     return _open_text(path, hints)
 
 
 def _open_text(path: Path, hints: Hints) -> _Opened:
     table, form, notes = reading.open_table(path, check_names=False), hints.numbers, list[str]()
-    wanted = Wanted(None, missing=hints.missing)
+    plink = ["-9"] if [name.strip() for name in table.names[: len(RAW)]] == RAW else []
+    missing = tuple(dict.fromkeys([*hints.missing, *plink]))
+    wanted = Wanted(None, missing=missing)
     if not form:
-        frame = reading.read_table(table, wanted)
+        frame = reading.frame_of_text(table, wanted)
         form, notes = _marks(table, frame)
     if form:
         wanted = replace(wanted, **{key: value for key, (value, _) in form.items()})
-        frame = reading.read_table(table, wanted)
+        frame = reading.frame_of_text(table, wanted)
     if table.row_names or _names_columns(table.first, frame, wanted):
         names = reading.name_columns(frame.names, shown(path))
         if names != frame.names:
@@ -553,21 +549,30 @@ def _open_text(path: Path, hints: Hints) -> _Opened:
     else:
         form["header"] = (False, "the first line is a case")
         notes.append("the first line is a case, so that columns are called x1, x2, ...")
-        frame = reading.read_table(reading.open_table(path, header=False), wanted)
-        return _Opened(frame, frame, form, notes)
+        frame = reading.frame_of_text(reading.open_table(path, header=False), wanted)
+        return _Opened(frame, frame, form, notes, missing)
+    turned = _turned(path, frame, wanted, hints.response)
+    if turned is None:
+        return _Opened(frame, frame, form, notes, missing)
+    form["orientation"] = ("genes-in-rows", TURNED)
+    notes.append(f"features are in rows ({TURNED})")
+    return _Opened(turned, turned, form, notes, missing, marked=True)
+
+
+def _turned(path: Path, frame: Frame, wanted: Wanted, response: str | None) -> Frame | None:
+    """Return the table with a feature in each row, if that is what it has.
+
+    It is, where a row is called as the response that is asked for, or where one row alone holds
+    words, which are classes.
+    """
     first, *others = frame.columns
-    turned = hints.response not in (None, *names) and hints.response in first.strings()
-    if len(others) > 2 and len(frame) > 1 and ColumnGuess(first).names_samples and not turned:
-        rows = {row for column in others for row in column.words}
-        turned = len(rows) == 1  # it holds classes, others numbers
-        if turned:
-            turned_frame, _ = reading.read_turned(path, wanted)
-            turned = ColumnGuess(turned_frame.columns[rows.pop()]).class_like
-    if turned:
-        frame, _ = reading.read_turned(path, wanted)
-        form["orientation"] = ("genes-in-rows", TURNED)
-        notes.append(f"features are in rows ({TURNED})")
-    return _Opened(frame, frame, form, notes, marked=turned)
+    if response not in (None, *frame.names) and response in first.strings():
+        return reading.read_turned(path, wanted)[0]
+    rows = {row for column in others for row in column.words}
+    if len(rows) != 1 or len(others) < 3 or len(frame) < 2 or not ColumnGuess(first).names_samples:
+        return None
+    turned, _ = reading.read_turned(path, wanted)
+    return turned if ColumnGuess(turned.columns[rows.pop()]).class_like else None
 
 
 def _marks(table: reading.TextTable, frame: Frame) -> tuple[Keys, list[str]]:
@@ -605,8 +610,6 @@ def _inspect_table(path: Path, hints: Hints) -> FileGuess:
     file_name, response, opened = shown(path), hints.response, _open(path, hints)
     frame, form, notes = opened.frame, opened.form, opened.notes
     raw = frame.names[: len(RAW)] == RAW
-    if raw and "-9" not in hints.missing:
-        return _inspect_table(path, replace(hints, missing=(*hints.missing, "-9")))
     labels = [*map(ColumnGuess, opened.labels.columns)]
     columns = labels if opened.labels is frame else [*map(ColumnGuess, frame.columns)]
     if response is None and not opened.marked:
@@ -648,8 +651,8 @@ def _inspect_table(path: Path, hints: Hints) -> FileGuess:
         notes.append(f"{quoted(column.name)} names the cases")
     if ignored:
         data["ignore"] = ([(column.name, reasons[column.name]) for column in ignored], "")
-    if hints.missing:
-        data["missing"] = ([*hints.missing], "what stands for a missing value")
+    if opened.missing:
+        data["missing"] = ([*opened.missing], "what stands for a missing value")
     guess = FileGuess(
         "features" if patterned else "table",
         data,

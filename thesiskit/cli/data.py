@@ -128,7 +128,7 @@ def asks(command: Any) -> Any:
 @asks
 @VERBOSE
 def check(table: Path, **asked: Any) -> None:
-    """Say what of a table could spoil predictions, before any model: a line for each finding.
+    """Check a table for problems that could bias predictions, before any model is fitted.
 
     TABLE is a file as `thesiskit init` takes it, - for CSV from standard input, or a config whose
     table is read. Findings are advice: samples that repeat, features that copy the response, an
@@ -274,8 +274,9 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
         raise click.UsageError("give a CONFIG, or a model with --model FILE --new TABLE")
     if new is None:
         given = {"--model": model, "--output": output, "--arm": arms, "--all-arms": all_arms}
-        for name in [name for name, value in given.items() if value]:
-            raise click.UsageError(f"{name} is for new cases; give their table with --new TABLE")
+        option = next((name for name, value in given.items() if value), None)
+        if option is not None:
+            raise click.UsageError(f"{option} is for new cases; give their table with --new TABLE")
         make_stage(config, asked, force)
         return
     _either(arms, all_arms)

@@ -41,6 +41,7 @@ from thesiskit.frame import (
     Frame,
     check_dense,
     check_text,
+    missing_codes,
     number,
     symbol_of,
 )
@@ -53,15 +54,10 @@ PATIENCE, SPEED = 60, 2e6  # seconds, and bytes a second, after which a trial is
 Result = TypeVar("Result")
 
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "space"}
-USUAL = {
-    ".csv": ",",
-    ".tsv": "\t",
-    ".tab": "\t",
-    ".txt": "\t",
-    ".raw": " ",
-}  # by suffix: tried first
-LINES = 20  # that are looked at to find the delimiter
-HEAD = 1 << 22  # characters that these lie in
+# by suffix: tried first
+USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t", ".raw": " "}
+LINES = 20  # at the beginning, which show the delimiter
+HEAD = 1 << 22  # characters of the beginning
 
 NO_TABLE = ("<!doctype", "<html", "<table", "<?xml", "{", "[")  # beginnings of web pages and JSON
 
@@ -165,7 +161,7 @@ def most_bytes(file: IO[bytes], least: int = BOMB_BYTES, times: int = BOMB_TIMES
 class _Bytes(io.RawIOBase):
     """The bytes of a text file, unpacked if it is a `.gz`, which are checked as they are read."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, counts: dict[bytes, int]):
         super().__init__()
         self._path, self._where, self._file = path, shown(path), opened(path)
         self._source: IO[bytes] | gzip.GzipFile = self._file
@@ -174,8 +170,8 @@ class _Bytes(io.RawIOBase):
             self._source = gzip.GzipFile(fileobj=self._file)
             self._most = most_bytes(self._file, TEXT_BYTES, TEXT_TIMES)
         self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._n_bytes = 0
-        self.counts = {b"\n": 0}  # how often bytes have occurred
+        self._n_bytes = self._n_lines = 0
+        self._counts = counts  # how often bytes have occurred
 
     def readable(self) -> bool:
         return True
@@ -193,8 +189,9 @@ class _Bytes(io.RawIOBase):
             raise unreadable(self._path, error) from None
         self._check(part)
         self._n_bytes += len(part)
-        for symbol in self.counts:
-            self.counts[symbol] += part.count(symbol)
+        self._n_lines += part.count(b"\n")
+        for symbol in self._counts:
+            self._counts[symbol] += part.count(symbol)
         buffer[: len(part)] = part
         return len(part)
 
@@ -206,7 +203,7 @@ class _Bytes(io.RawIOBase):
         elif not position and part.startswith(b"PK\x03\x04"):
             fault = "it is a zip archive or an Excel file; save the sheet as CSV (UTF-8)"
         elif b"\0" in part:
-            line = self.counts[b"\n"] + part.count(b"\n", 0, part.index(b"\0")) + 1
+            line = self._n_lines + part.count(b"\n", 0, part.index(b"\0")) + 1
             fault = f"line {line} holds a NUL character, which no text has; the file is "
             fault += "damaged, or of another kind"
         elif self._n_bytes + len(part) > self._most:
@@ -224,9 +221,13 @@ class _Bytes(io.RawIOBase):
             raise DataError(f"{self._where}: {fault}")
 
 
-def open_text(path: Path) -> io.TextIOWrapper:
-    """Open a text file, packed as `.gz` or not; reading it raises DataError for other files."""
-    return io.TextIOWrapper(io.BufferedReader(_Bytes(path), CHUNK), "utf-8-sig", newline="")
+def open_text(path: Path, counts: dict[bytes, int] | None = None) -> io.TextIOWrapper:
+    """Open a text file, packed as `.gz` or not; reading it raises DataError for other files.
+
+    counts : bytes whose occurrences are added up as the file is read.
+    """
+    file = io.BufferedReader(_Bytes(path, {} if counts is None else counts), CHUNK)
+    return io.TextIOWrapper(file, "utf-8-sig", newline="")
 
 
 def utf8(path: Path) -> str:
@@ -275,10 +276,7 @@ def sniff(text: str, usual: str) -> str:
     before others; spaces, also several in a row, only where the line of names has no other.  Where
     the lines are not alike, it is the one that the line of names has most often.
     """
-    lines = [line for line in LINE_END.split(text[:HEAD]) if line.strip()]
-    if len(text) > HEAD and len(lines) > 1:
-        del lines[-1]  # it may be cut
-    lines = lines[:LINES]
+    lines = [line for line in LINE_END.split(text) if line.strip()][:LINES]
 
     def width(delimiter: str, *, row_names: bool = False) -> int:
         """Return how many cells each line has, the first perhaps one less; 0 where they differ."""
@@ -314,7 +312,8 @@ Rows = Iterator[tuple[int, list[str]]]  # the number of a line, and its cells
 class TextTable:
     """A text table whose beginning is known, and whose cells can be gone through again.
 
-    names : of the columns; row_names : whether the first column has them, and no name of its own.
+    names : of the columns; row_names : whether the first column names the rows, without a name in
+        the line of names.
     header : whether the first line has the names.
     first : the cells of the first line.
     skipped : how many lines come before the samples.
@@ -340,14 +339,12 @@ class TextTable:
         if self.text is not None:
             yield io.StringIO(self.text, newline=""), {}
             return
-        with io.BufferedReader(raw := _Bytes(self.path), CHUNK) as buffer:
-            file = io.TextIOWrapper(buffer, "utf-8-sig", newline="")
-            symbols = [self.delimiter.encode(), b'"']
-            raw.counts |= dict.fromkeys(symbols, 0)
+        counts = dict.fromkeys([self.delimiter.encode(), b'"'], 0)
+        with open_text(self.path, counts) as file:
             before = "".join([file.readline() for _ in range(self.skipped)]).encode()
-            for symbol in symbols:
-                raw.counts[symbol] -= before.count(symbol)
-            yield file, raw.counts
+            for symbol in counts:
+                counts[symbol] -= before.count(symbol)
+            yield file, counts
 
     @cached_property
     def lines(self) -> list[int]:
@@ -361,26 +358,20 @@ class TextTable:
         """
         first, width = True, len(self.names)
         with self.samples() as (file, _):
-            for number, cells in _rows(file, self.delimiter, self.where, self.skipped):
+            for line, cells in _rows(file, self.delimiter, self.where, self.skipped):
                 if len(cells) != width:
                     hint = ""
                     if first and len(cells) == width + 1 and not cells[-1].strip():
                         hint = f"; take the {DELIMITERS[self.delimiter]} at its end out"
                     raise DataError(
-                        f"{self.where}: line {number} has {len(cells):,} cells, the "
+                        f"{self.where}: line {line} has {len(cells):,} cells, the "
                         f"{'line of names' if self.header else 'first line'} "
                         f"{width - self.row_names:,}{hint}"
                     )
                 first = False
-                yield number, cells
+                yield line, cells
         if first and self.header:
             raise DataError(f"{self.where}: a line of names but no cases")
-
-    def rewritten(self) -> "TextTable":
-        """Return the table without lines that are blank, and with quotes where they are needed."""
-        text = io.StringIO(newline="")
-        csv.writer(text).writerows(cells for _, cells in self.rows())
-        return replace(self, delimiter=",", text=text.getvalue())
 
     def parse(self, file: IO[str], n_cells: int, **options: Any) -> Iterator[pd.DataFrame]:
         """Yield the samples as pandas parses them, so many cells at a time.
@@ -494,7 +485,7 @@ def _rows(file: IO[str], delimiter: str, where: str, skipped: int) -> Rows:
         raise DataError(f"{where}: {fault}") from None
 
 
-def read_table(table: TextTable, wanted: "Wanted", *, texts: bool = False) -> Frame:
+def frame_of_text(table: TextTable, wanted: "Wanted", *, texts: bool = False) -> Frame:
     """Return columns of numbers, and of texts where a cell is none, of a table that is open."""
     names, width = table.names, len(table.names)
     as_texts = {j for j in range(width) if texts or wanted.thousands or names[j] in wanted.as_texts}
@@ -503,9 +494,11 @@ def read_table(table: TextTable, wanted: "Wanted", *, texts: bool = False) -> Fr
         n_rows = max([len(matrix), *map(len, cells.values())])
     except (pd.errors.ParserError, pd.errors.EmptyDataError):
         regular, n_rows = False, -1
-    if not regular and len(table.lines) != n_rows:  # lines that are blank, or differ: an error
-        matrix, cells, _ = _parse_all(table.rewritten(), as_texts, wanted)
-        n_rows = len(table.lines)
+    if not regular and len(table.lines) != n_rows:  # lines that differ are an error
+        text = io.StringIO(newline="")  # without lines that are blank to a person
+        csv.writer(text).writerows(cells for _, cells in table.rows())
+        table_of_samples = replace(table, delimiter=",", text=text.getvalue())
+        matrix, cells, _ = _parse_all(table_of_samples, as_texts, wanted)
     numeric = [j for j in range(width) if j not in cells]
     place = {j: k for k, j in enumerate(numeric)}
     columns = [
@@ -542,7 +535,7 @@ def _parse(table: TextTable, as_texts: set[int], wanted: "Wanted") -> Parsed | s
     if numeric:
         # with a space before it NA is no missing value to pandas; `of_texts` strips the space
         options = {"decimal": wanted.decimal, "converters": dict.fromkeys(cells, " ".__add__)}
-        options["na_values"] = [*MISSING_TEXTS.union(map(str.strip, wanted.missing))]
+        options["na_values"] = [*missing_codes(wanted.missing)[0]]
     n_rows, matrix = 0, np.empty((0, len(numeric)))
     with table.samples() as (file, counts):
         for part in table.parse(file, CELLS if numeric else CELLS >> 3, **options):
@@ -777,10 +770,10 @@ def plain_numbers(decimal: str, thousands: str | None) -> Callable[[str], str] |
     if thousands is not None:
         whole = f"(?:[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|[0-9]+)"
     mark = re.escape(decimal)
-    number = re.compile(rf"[+-]?(?:{whole}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?")
+    pattern = re.compile(rf"[+-]?(?:{whole}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
     def plain(cell: str) -> str:
-        if not number.fullmatch(cell):
+        if not pattern.fullmatch(cell):
             return ""
         return (cell.replace(thousands, "") if thousands else cell).replace(decimal, ".")
 
@@ -917,12 +910,6 @@ def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
                      f"{list_some(extra, MOST_NAMED)}")  # fmt: skip
     present_id = wanted.id if wanted.id in place else None
     return Columns(list(features), None, present_id, notes, lacking)
-
-
-def need_response(wanted: Wanted, where: str) -> None:
-    """Raise DataError where nothing says which column is the response."""
-    if wanted.response is None and not wanted.new and wanted.labels is None:
-        raise DataError(f"{where}: say which column is the response with data.response")
 
 
 def check_ids(ids: Sequence[str], name: str, where: str) -> list[str]:
@@ -1078,7 +1065,8 @@ def read_samples(path: Path, wanted: Wanted, *, texts: bool = False) -> Samples:
     texts : numbers of a text table stay texts, too.
     """
     where, others, ids, index = shown(path), None, list[str](), list[str]()
-    need_response(wanted, where)
+    if wanted.response is None and not wanted.new and wanted.labels is None:
+        raise DataError(f"{where}: say which column is the response with data.response")
     notes: list[str] = []
     if text_suffix(path) and not wanted.genes_in_rows:
         table = open_table(path, header=wanted.header)
@@ -1086,7 +1074,7 @@ def read_samples(path: Path, wanted: Wanted, *, texts: bool = False) -> Samples:
             columns = find_columns(table.names, wanted, where)
         except DataError as error:
             raise DataError(f"{error}{_transposed_hint(table, wanted)}") from None
-        frame = read_table(table, wanted, texts=texts)
+        frame = frame_of_text(table, wanted, texts=texts)
     elif wanted.genes_in_rows:
         frame, ids = read_turned(path, wanted)
         columns = _columns_of_turned(frame, ids, wanted, where)
@@ -1216,7 +1204,7 @@ def look_up(ids: Sequence[str], wanted: Wanted, where: str) -> tuple[Column, dic
             f"{labels}: column {quoted(name)} would be the names of the cases and the response; "
             "say with data.id which column has the names"
         )
-    frame = read_table(table, replace(wanted, id=name), texts=True)
+    frame = frame_of_text(table, replace(wanted, id=name), texts=True)
     names = frame[name].strings()
     check_ids(names, name, labels)
     place = {case: row for row, case in enumerate(names)}

@@ -25,6 +25,7 @@ from thesiskit.frame import (
     Column,
     NumberEncoder,
     check_plain,
+    check_text,
     encode,
     encode_classes,
     sorted_symbols,
@@ -265,7 +266,7 @@ def find_classes(column: Column, positive: Positive, where: str) -> tuple[str, .
     symbols = sorted_symbols(column)
     values, count = list_some(symbols), len(symbols)
     for symbol in symbols:
-        reading.check_text(symbol, f"{where}: a response", "write it in other words")
+        check_text(symbol, f"{where}: a response", "write it in other words")
     if positive is not None:
         own = _find_positive(symbols, positive)
         if own is None:

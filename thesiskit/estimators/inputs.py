@@ -1,6 +1,5 @@
 """What estimators are given: tables of other packages, values of any type, how long chains run."""
 
-import warnings
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
@@ -19,8 +18,8 @@ from thesiskit.frame import (
     Frame,
     as_pandas,
     check_discrete,
-    is_any_unknown,
     sorted_symbols,
+    warn_of_unknown,
 )
 from thesiskit.models.chains import Until, cores
 from thesiskit.models.packed import above, find_missing, median_thresholds
@@ -191,8 +190,7 @@ class DiscreteFeatures(BaseEstimator):
         for column in frame.columns:
             check_discrete(sorted_symbols(column), f"column {quoted(column.name)}")
         codes, notes = self._encoder.transform(frame)
-        for note in notes if is_any_unknown(codes) else ():
-            warnings.warn(note, stacklevel=3)
+        warn_of_unknown(codes, notes)
         return codes
 
     @property

@@ -196,7 +196,7 @@ class FittedModel:
         }
         columns_by_note: dict[str, list[str]] = {}
         for column, hint in lacking.items():
-            features = like.encoder.features_of(column) if like.family == "table" else [column]
+            features = like.encoder.features_of(column)
             arms = [
                 name
                 for name in self.arms

@@ -13,7 +13,7 @@ import numpy as np
 
 from thesiskit.datasets.source import FeatureTable, Sequences, Table
 from thesiskit.errors import DataError, list_some, quoted
-from thesiskit.frame import MOST_NAMED, Frame, NumberEncoder, as_pandas, is_any_unknown
+from thesiskit.frame import MOST_NAMED, Frame, NumberEncoder, as_pandas, warn_of_unknown
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
 from thesiskit.models.likeness import MOST_DISCRETE, Likeness, indicators
@@ -69,8 +69,12 @@ class Inputs:
         if not len(frame):
             raise DataError("there are no cases to predict")
         X, notes = encoder.transform(frame)
-        for note in notes if self.family == "table" or is_any_unknown(X) else ():
-            warnings.warn(f"{frame.where}: {note}", stacklevel=4)
+        notes = [f"{frame.where}: {note}" for note in notes]
+        if self.family == "features":
+            warn_of_unknown(X, notes)
+            return X
+        for note in notes:
+            warnings.warn(note, stacklevel=4)
         infinite = np.argwhere(np.isinf(X))
         if len(infinite):
             raise DataError(f"a value is infinite in {frame.place(int(infinite[0, 0]))}")

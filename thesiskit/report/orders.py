@@ -173,7 +173,9 @@ def model_table(record: Record) -> list[PageTable]:
         for arm in record.arms
         if not arm.own or arm.compress == compress
     ]
-    rows.append({"model": "base rate"} | record.base_scores)
+    p, y = record.tested.base, record.response  # the frequencies of the classes
+    amlp, error = metrics.amlp(p, y), metrics.error_rate(p, y)
+    rows.append({"model": "base rate", "AMLP": amlp, "error": error})
     caption = (
         f"Means over {len(record.response):,} test cases{divided_words(record)}. AMLP is the "
         "average minus log probability of the actual class."

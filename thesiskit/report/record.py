@@ -352,12 +352,6 @@ class Record:
         more = counts + 0.5
         return (more / more.sum(axis=1, keepdims=True))[self._trained]
 
-    @property
-    def base_scores(self) -> dict[str, float]:
-        """AMLP and error of the frequencies of the classes among the training cases."""
-        p, y = self.tested.base, self.response
-        return {"AMLP": metrics.amlp(p, y), "error": metrics.error_rate(p, y)}
-
     def probability(self, arm: Method) -> np.ndarray:
         """Predictive probabilities: (N,) of class 1, or (N, K) of all classes."""
         return self.predictions["probability"][arm.row]
