@@ -143,11 +143,12 @@ bench: $(VENV)/tools
 evidence: verify
 	RESULTS=$(RESULTS) $(BIN)/python $(PYTEST) -m slow tests/slow
 	$(BIN)/python benchmarks/evidence.py --run --results $(RESULTS)
+	$(BIN)/python benchmarks/pictures.py
 	$(BIN)/python benchmarks/evidence.py --guesses
 
 docs: $(VENV)/tools
-	$(BIN)/python tests/support/command_reference.py
-	$(BIN)/python docs/site/equations.py
+	$(BIN)/python docs/site/command_reference.py
+	$(BIN)/python docs/site/tables.py
 	$(BIN)/python docs/site/make_site.py --results $(RESULTS)
 
 linkcheck: $(VENV)/tools

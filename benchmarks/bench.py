@@ -76,7 +76,7 @@ def fit_and_predict(data, k, points=30, relevant="all"):
 def naive_rows():
     data = simulated()
     yield (
-        "fit and predict, n = 200, p = k = 10,000, K = 30, 2,000 test cases",
+        "fit and predict, n = 200, p = k = 10,000, K = 30, 2,000 test samples",
         best(fit_and_predict(data, 10_000)),
         0.12,
     )
@@ -143,7 +143,7 @@ def colon_rows():
         print("colon: skipped, the data are not here", file=sys.stderr)
         return
     path = ROOT / "configs" / "chapter2" / "colon.yaml"
-    config = load_config(path, settings=("replicates=1", "report.parts=[score-table]"))
+    config = load_config(path, settings=("replicates=1", "report.parts=[methods]"))
     with tempfile.TemporaryDirectory() as folder:
         experiment = Experiment(config, Results(Path(folder), "colon"), path.parent)
         experiment.run("simulate", watch=lambda items, *_: items)
@@ -156,7 +156,7 @@ def colon_rows():
 
 
 def mixture_data(k, seed=1, n=100, ties="as-printed"):
-    """The thesis's simulation with n training cases of each component: target, truth, test data."""
+    """Simulate the thesis's mixture, n training samples per component: target, truth, test data."""
     rng = np.random.default_rng([5, seed])
     drawn = draw_mixture(
         rng, features=10_000, alpha=300.0, response=(0.1, 0.9), train=(n, n), test=(1_000, 1_000)
@@ -285,7 +285,7 @@ def mixture_growth():
         rows.append(row | _costs(k, data))
     for half in (12, 25, 50, 100, 150):
         data = mixture_data(100, n=half)
-        row = {"varied": "n, training cases (k = 100)", "value": 2 * half}
+        row = {"varied": "n, training samples (k = 100)", "value": 2 * half}
         rows.append(row | _costs(100, data))
     return pd.DataFrame(rows)
 
@@ -330,7 +330,7 @@ def growth():
                      "seconds": best(fit_and_predict(data, k, points), 3)})  # fmt: skip
 
     for n in (50, 100, 200, 400, 600, 800, 1_600, 3_200):
-        add("n, training cases", n, simulated(n=n))
+        add("n, training samples", n, simulated(n=n))
     for p in (1_000, 3_000, 10_000, 30_000, 100_000):
         add("p, features", p, simulated(p=p))
     data = simulated()
@@ -339,7 +339,7 @@ def growth():
     for points in (10, 30, 100, 300):
         add("K, points for alpha", points, data, points=points)
     for tests in (20, 200, 2_000, 20_000):
-        add("test cases", tests, simulated(tests=tests))
+        add("test samples", tests, simulated(tests=tests))
     return pd.DataFrame(rows)
 
 

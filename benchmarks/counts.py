@@ -75,7 +75,7 @@ def main() -> None:
     print(f"largest folder: {fullest.relative_to(ROOT)}, {counts[fullest]} files")
     arguments, name = constructor_arguments()
     print(f"largest constructor of a kernel class: {name}, {arguments} arguments")
-    glossary = (ROOT / "docs/architecture.md").read_text().partition("## Glossary")[2]
+    glossary = (ROOT / "docs/developers.md").read_text().partition("## Glossary")[2]
     words = re.findall(r"^[|] \w+ [|]", glossary, re.MULTILINE)
     print(f"words in the glossary: {len(words) - 1}")  # without the heading
 

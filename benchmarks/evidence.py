@@ -1,11 +1,11 @@
-"""The tables and figures of docs/evidence.md, and that of docs/how-it-works.md, from results.
+"""Writes docs/evidence/, the numbers of docs/evidence.md and its pictures.
 
-    python benchmarks/evidence.py --run     make the experiments first: hours on two cores
-    python benchmarks/evidence.py           write the page from results/
-    python benchmarks/evidence.py --guesses    its table that needs no results
+    python benchmarks/evidence.py --run       run the experiments first: hours on two cores
+    python benchmarks/evidence.py             write docs/evidence/ from results/
+    python benchmarks/evidence.py --guesses   only guesses.csv, which needs no results
 
-Each table of the page stands between two comments that name it; the text around it is written by
-hand.  A table whose experiment is not in the results stays as it is.
+A file whose experiment is not among the results stays as it is.  docs/site/tables.py copies rows
+into the page, and benchmarks/pictures.py draws the pictures.
 """
 
 import argparse
@@ -14,7 +14,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from playwright.sync_api import sync_playwright
@@ -23,64 +22,36 @@ from sklearn.metrics import roc_auc_score
 
 from thesiskit.estimators import NormalClassifier
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-
 DOCS = Path(__file__).parent.parent / "docs"
-OURS = "corrected, some relevant, residual-tempered"
-RIDGE = "logistic regression, L2"
-BEST = {
-    ("20", OURS): "ours, 20 kept, tempered",
-    ("all", "pool of ridge, lasso, discriminants"): "ours, pool",
-    ("all", RIDGE): "ridge",
-    ("all", "logistic regression, L1"): "lasso",
-    ("all", "nearest shrunken centroids"): "shrunken centroids",
-    ("all", "random forest"): "forest",
+SHORT = {
+    "corrected, some relevant, residual-tempered": "corrected, tempered",
+    "uncorrected, some relevant, residual-tempered": "uncorrected, tempered",
+    "logistic regression, L1": "lasso",
+    "logistic regression, L2": "ridge",
+    "nearest shrunken centroids": "shrunken centroids",
+    "pool of ridge, lasso, discriminants": "pool",
 }
 FIGURES = {
-    "reliability": "my-known/figures/reliability.png",  # of the tutorial
     "null": "null/figures/null.png",
 }
 
-MARKED = (
-    "#answer p:nth-of-type(1)",
-    "#answer p:nth-of-type(2)",
-    "aside.warning",
-    "main nav",
-    "#summary p:nth-of-type(2)",
-    "#summary p:nth-of-type(3)",
-)
 
-
-def markdown(rows: list[dict[str, str]]) -> str:
-    head = f"| {' | '.join(rows[0])} |\n|{'---|' * len(rows[0])}\n"
-    return head + "\n".join(f"| {' | '.join(row.values())} |" for row in rows)
-
-
-def number(value: float, digits: int = 3) -> str:
-    return "-" if pd.isna(value) else f"{value:.{digits}f}"
-
-
-def small(p: float) -> str:
-    return f"{p:.0e}" if p > 1e-20 else "below 1e-20"
-
-
-def null(results: Path) -> list[dict[str, str]]:
-    found = pd.read_csv(results / "null/tables/scores.csv")
-    return [
-        {
-            "kept": str(row["features"]),
-            "method": row["method"],
-            "observed error": number(row["error"]),
-            "predicted error": number(row["expected error"]),
-            "log loss": number(row["AMLP"]),
-        }
-        for _, row in found.iterrows()
-    ]
+def null(results: Path) -> pd.DataFrame:
+    """Return the scores of methods where no feature is relevant."""
+    scores = pd.read_csv(results / "null/tables/methods.csv")
+    scores = scores[scores["setting: features"].notna()].drop(columns="method")
+    names = {f"setting: {name}": name for name in ("features", "method")}
+    scores = scores.rename(columns=names | {"error": "observed error"})
+    scores = scores.astype({"features": int})
+    return scores[["features", "method", "observed error", "predicted error", "log loss"]]
 
 
 def read_study(results: Path, name: str) -> pd.DataFrame:
-    return pd.read_csv(results / f"studies/{name}.csv", dtype={"kept": str})
+    frame = pd.read_csv(results / f"studies/{name}.csv", dtype={"kept": str})
+    frame["method"] = frame["method"].replace(SHORT)
+    new = {"kept": "features", "error": "observed error", "predicted": "predicted error"}
+    new |= {"loss": "log loss", "cross-validated": "cross-validated error"}
+    return frame.rename(columns=new)
 
 
 def auc(rows: pd.DataFrame) -> float:
@@ -94,153 +65,105 @@ def auc(rows: pd.DataFrame) -> float:
 def by_table(results: Path, name: str) -> pd.DataFrame:
     """Return a row for each published table, number of features and method."""
     frame = read_study(results, name)
-    groups = frame.groupby(["data", "kept", "method"], sort=False)
-    means = groups[["error", "predicted", "loss", "cross-validated"]].mean()
+    groups = frame.groupby(["data", "features", "method"], sort=False)
+    scores = ["observed error", "predicted error", "log loss", "cross-validated error"]
+    means = groups[scores].mean()
     # a sample counts once, though it is tested in both divisions
-    means["loss error"] = groups["loss"].std() / np.sqrt(groups.size() / 2)
+    means["standard error"] = groups["log loss"].std() / np.sqrt(groups.size() / 2)
     means["AUC"] = groups.apply(auc, include_groups=False)
-    ridge = means.xs(RIDGE, level="method").groupby("data")["loss"].first()
-    means["difference"] = means["loss"] - ridge
+    ridge = means.xs("ridge", level="method").groupby("data")["log loss"].first()
+    means["difference from ridge"] = means["log loss"] - ridge
+    means["distance"] = (means["observed error"] - means["predicted error"]).abs()
     return means.reset_index()
 
 
-def board(name: str):
-    """Means over the ten tables, the lowest log loss first."""
+def mean_scores(name: str):
+    """Return what averages scores over the ten tables, the lowest log loss first."""
 
-    def rows(results: Path) -> list[dict[str, str]]:
-        tables, summaries = by_table(results, name), []
-        for (kept, method), each in tables.groupby(["kept", "method"]):
-            half = stats.t.ppf(0.975, len(each) - 1) * each["difference"].sem()
-            mean, difference = each.mean(numeric_only=True), each["difference"].mean()
-            error = np.sqrt(np.square(each["loss error"]).sum()) / len(each)
-            row = {
-                "method": method,
-                "kept": kept,
-                "observed error": number(mean["error"]),
-                "predicted error": number(mean["predicted"]),
-                "distance": number((each["error"] - each["predicted"]).abs().mean()),
-                "in cross-validation": number(mean["cross-validated"]),
-                "AUC": number(mean["AUC"]),
-                "log loss": f"{number(mean['loss'])} ± {number(error)}",
-                "difference from ridge (95% for another table)": ""
-                if method == RIDGE
-                else f"{difference:+.3f} ({difference - half:+.3f} to {difference + half:+.3f})",
-            }
-            if not tables["cross-validated"].notna().any():
-                del row["in cross-validation"]
-            summaries.append((mean["loss"], row))
-        return [row for _, row in sorted(summaries, key=lambda pair: pair[0])]
+    def average(results: Path) -> pd.DataFrame:
+        groups = by_table(results, name).groupby(["method", "features"])
+        means = groups.mean(numeric_only=True)
+        size = groups.size()
+        squares = groups["standard error"].agg(lambda errors: np.square(errors).sum())
+        means["standard error"] = np.sqrt(squares) / size
+        half = stats.t.ppf(0.975, size - 1) * groups["difference from ridge"].sem()
+        means["low"] = means["difference from ridge"] - half
+        means["high"] = means["difference from ridge"] + half
+        ridge = means.index.get_level_values("method") == "ridge"
+        means.loc[ridge, ["difference from ridge", "low", "high"]] = np.nan
+        return means.sort_values("log loss").reset_index()
 
-    return rows
+    return average
 
 
-def tables(results: Path) -> list[dict[str, str]]:
-    """Log loss with its interval, and observed (predicted) errors, table by table."""
-    frame = by_table(results, "tables").set_index(["data", "kept", "method"])
-    rows = []
-    for table in frame.index.unique("data"):
-        row = {"table": table}
-        for (kept, method), short in BEST.items():
-            one = frame.loc[(table, kept, method)]
-            low, high = (max(0, one["loss"] + side * 1.96 * one["loss error"]) for side in (-1, 1))
-            loss = f"{one['loss']:.2f} ({low:.2f} to {high:.2f})"
-            row[short] = f"{loss}; {one['error']:.2f} [{one['predicted']:.2f}]; {one['AUC']:.2f}"
-        rows.append(row)
-    return rows
+def tables(results: Path) -> pd.DataFrame:
+    """Return the scores of each published table, with the 95% interval of the log loss."""
+    frame = by_table(results, "tables").rename(columns={"data": "table"})
+    half = 1.96 * frame["standard error"]
+    frame["low"], frame["high"] = (frame["log loss"] - half).clip(0), frame["log loss"] + half
+    return frame
 
 
-def signals(name: str):
-    """Predicted and observed errors, and log losses, of drawn data; means over data sets.
+def drawn(name: str):
+    """Return what averages the scores of drawn data sets.
 
     Of filtered tables third-party methods predict their errors by cross-validation.
     """
 
-    def rows(results: Path) -> list[dict[str, str]]:
+    def average(results: Path) -> pd.DataFrame:
         frame = read_study(results, name)
-        frame["predicted"] = frame["cross-validated"].fillna(frame["predicted"])
+        validated = frame.pop("cross-validated error")
+        frame["predicted error"] = validated.fillna(frame["predicted error"])
         groups = frame.groupby(["data", "method"], sort=False)
-        means, errors = groups.mean(numeric_only=True), groups["error"].sem()
-        return [
-            {
-                "data": data,
-                "method": method,
-                "observed error": f"{row['error']:.3f} ± {errors[data, method]:.3f}",
-                "predicted error": number(row["predicted"]),
-                "log loss": number(row["loss"]),
-            }
-            for (data, method), row in means.iterrows()
-        ]
+        scores = groups[["observed error", "predicted error", "log loss"]].mean()
+        scores.insert(1, "standard error", groups["observed error"].sem())
+        return scores.reset_index()
 
-    return rows
+    return average
 
 
-def draw_errors(frame: pd.DataFrame, path: Path) -> None:
-    """Predicted against observed errors, a panel for each method."""
-    groups = list(frame.groupby("method", sort=False))
-    figure, axes = plt.subplots(
-        -(-len(groups) // 4), 4, figsize=(9, 2.4 * -(-len(groups) // 4)), sharex=True, sharey=True,
-        layout="constrained", squeeze=False,
-    )  # fmt: skip
-    for axis in axes.flat[len(groups) :]:
-        axis.set_visible(False)
-    for axis, (method, each) in zip(axes.flat, groups, strict=False):
-        predicted = each["cross-validated"].fillna(each["predicted"])
-        axis.axline((0, 0), slope=1, color="#b4b4b4", linewidth=0.8)
-        axis.plot(predicted, each["error"], "o", color="#1f1f1f", markersize=4)
-        axis.set_title(method.replace(", ", ",\n"), fontsize=8)
-        axis.set_aspect("equal")
-    figure.supxlabel("predicted error")
-    figure.supylabel("observed error")
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-
-
-def ranks(results: Path) -> list[dict[str, str]]:
-    """The smallest p of both tests of all quantities, of models that are right and that are not."""
+def ranks(results: Path) -> pd.DataFrame:
+    """Return the smallest p of all tests, of models that are right and that are not."""
     rows, tests = [], ["chi-squared p", "ECDF p"]
     for path in sorted((results / "ranks").glob("*.csv")):
         frame = pd.read_csv(path)
         wrong = frame["model"].str.startswith("uncorrected")
         p = frame.loc[~wrong, tests]
+        smallest = frame.loc[wrong, tests].min(axis=None)
         rows.append(
             {
                 "study": path.stem,
-                "models": str(frame.loc[~wrong, "model"].nunique()),
-                "quantities": str(len(p)),
-                "smallest p times tests": f"{min(1, p.min(axis=None) * p.size):.2g}",
-                "p without the correction": small(frame.loc[wrong, tests].min(axis=None))
-                if wrong.any()
-                else "",
+                "models": frame.loc[~wrong, "model"].nunique(),
+                "quantities": len(p),
+                "p": min(1, p.min(axis=None) * p.size),
+                "p uncorrected": "< 1e-20" if smallest < 1e-20 else smallest,
             }
         )
     if not rows:
         raise FileNotFoundError(2, "", str(results / "ranks"))
-    return rows
+    return pd.DataFrame(rows)
 
 
-def verified(results: Path) -> list[dict[str, str]]:
-    found = pd.read_csv(results / "verify/verify.csv")
-    return [
-        {"verdict": verdict, "numbers of the thesis": f"{count:,}"}
-        for verdict, count in found["verdict"].value_counts().items()
-    ]
+def verified(results: Path) -> pd.DataFrame:
+    """Return how many numbers of the thesis have which verdict."""
+    verdicts = pd.read_csv(results / "verify/verify.csv")["verdict"]
+    return verdicts.value_counts().rename("numbers").reset_index()
 
 
-def together(results: Path) -> list[dict[str, str]]:
-    found = pd.read_csv(results / "verify/together.csv")
-    found["by chance"], found["p"] = found["by chance"].map("{:.1f}".format), found["p"].map(number)
-    return found.astype(str).to_dict("records")
+def copied(name: str):
+    """Return what reads a table of `thesiskit verify`."""
+    return lambda results: pd.read_csv(results / f"verify/{name}.csv", keep_default_na=False)
 
 
-def guesses(_) -> list[dict[str, str]]:
-    """What a wrong number of features does, and a screening by another statistic: 20 minutes."""
+def guesses() -> pd.DataFrame:
+    """Try wrong numbers of features, and a selection by another statistic: 20 minutes."""
     rows = []
     for relevant, rule, of in [
         *((relevant, "F", of) for relevant in (0, 10) for of in (2_500, 5_000, 10_000, 20_000)),
         (0, "limma", 10_000),
         (10, "limma", 10_000),
     ]:
-        found = []
+        scores = []
         for seed in range(10):
             rng = np.random.default_rng(seed)
             y = np.arange(1040) % 2
@@ -255,76 +178,51 @@ def guesses(_) -> list[dict[str, str]]:
             model = NormalClassifier(None, screened={"of": of}, random_state=0)
             p = model.fit(X[:40, best], y[:40]).predict_proba(X[40:, best])
             right = p[np.arange(1000), y[40:]]
-            found.append((np.mean(p.argmax(axis=1) != y[40:]), p.min(axis=1).mean(), right))
-        error, predicted, right = (np.array(one) for one in zip(*found, strict=True))
+            scores.append((np.mean(p.argmax(axis=1) != y[40:]), p.min(axis=1).mean(), right))
+        error, predicted, right = (np.array(values) for values in zip(*scores, strict=True))
         rows.append(
             {
-                "relevant": str(relevant),
-                "screened by": rule,
-                "of, as given": f"{of:,}",
-                "observed error": number(error.mean()),
-                "predicted error": number(predicted.mean()),
-                "log loss": number(-np.log(right).mean()),
+                "relevant": relevant,
+                "filtered by": rule,
+                "of": of,
+                "observed error": error.mean(),
+                "predicted error": predicted.mean(),
+                "log loss": -np.log(right).mean(),
             }
         )
-    return rows
+    return pd.DataFrame(rows)
 
 
-MADE = {
+FILES = {
     "null": null,
-    "board": board("tables"),
+    "means": mean_scores("tables"),
     "tables": tables,
-    "board-screened": board("tables-screened"),
-    "screened": signals("screened"),
-    "signals": signals("signals"),
+    "means-screened": mean_scores("tables-screened"),
+    "screened": drawn("screened"),
+    "signals": drawn("signals"),
     "ranks": ranks,
     "verify": verified,
-    "together": together,
-    "guesses": guesses,
+    "together": copied("together"),
+    "claims": copied("claims"),
 }
 
 
-def draw_idea(path: Path) -> None:
-    """Correlations of useless features with a response, those kept dark."""
-    rng = np.random.default_rng(1)
-    response = np.repeat([-1.0, 1.0], 50)
-    features = np.where(rng.random((10_000, 100)) < 0.5, -1.0, 1.0)
-    found = np.array([np.corrcoef(response, one)[0, 1] for one in features])
-    gamma = np.sort(np.abs(found))[-100]
-    edges = (1 - 1e-9) * gamma / 13 * np.arange(-26, 27)  # gamma itself is outside
-    figure, axis = plt.subplots(figsize=(7, 2.6), layout="constrained")
-    axis.hist(
-        found[np.abs(found) < gamma],
-        edges,
-        color="#b4b4b4",
-        label="9,900 that are left out: all weak",
-    )
-    axis.hist(found[np.abs(found) >= gamma], edges, color="#1f1f1f", label="100 that are kept")
-    axis.set(xlabel="correlation with the response, 100 cases", ylabel="features", yscale="log")
-    for side in (-gamma, gamma):
-        axis.axvline(side, color="#1f1f1f", linestyle="--", linewidth=1)
-    axis.text(gamma, axis.get_ylim()[1], " gamma", va="top")
-    figure.legend(frameon=False, loc="outside upper center", ncols=2)
-    figure.savefig(path, dpi=130)
+def write(name: str, frame: pd.DataFrame) -> None:
+    """Write a CSV file of docs/evidence, with the columns that it has, and its commit."""
+    path, provenance = DOCS / f"evidence/{name}.csv", DOCS / "evidence/provenance.csv"
+    frame[list(pd.read_csv(path, nrows=0))].to_csv(path, index=False, float_format="%.3f")
+    commits = pd.read_csv(provenance, index_col="file")
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    commits.loc[path.name, "commit"] = subprocess.check_output(command, text=True).strip()
+    commits.to_csv(provenance)
 
 
 def photograph(report: Path, path: Path) -> None:
-    """The top of a report, with the numbers that docs/reading.md refers to."""
-    mark = """([selector, number]) => {
-        const place = document.querySelector(selector).getBoundingClientRect();
-        const circle = document.createElement("div");
-        circle.textContent = number;
-        circle.style.cssText = `position: absolute; left: ${Math.max(4, place.left - 44)}px;
-            top: ${place.top}px; width: 28px; border-radius: 14px; background: #a3211b; color: #fff;
-            font: bold 17px/28px sans-serif; text-align: center`;
-        document.body.append(circle);
-    }"""
+    """Save a picture of the first screen of a report."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
         page = browser.new_page(viewport={"width": 1080, "height": 1040})
         page.goto(report.resolve().as_uri())
-        for number, selector in enumerate(MARKED, 1):
-            page.evaluate(mark, [selector, number])
         page.screenshot(path=path)
         browser.close()
 
@@ -334,48 +232,28 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--run", action="store_true", help="run the experiments first")
-    parser.add_argument("--guesses", action="store_true", help="only the table of wrong numbers")
+    parser.add_argument("--guesses", action="store_true", help="only guesses.csv")
     parser.add_argument("--results", type=Path, default=Path("results"))
-    asked = parser.parse_args()
-    if asked.run:
-        command = [
-            sys.executable,
-            "-m",
-            "thesiskit",
-            "run",
-            "--results",
-            asked.results,
-            "--yes",
-            "null",
-        ]
+    arguments = parser.parse_args()
+    results = arguments.results
+    if arguments.guesses:
+        write("guesses", guesses())
+        return
+    if arguments.run:
+        command = [sys.executable, "-m", "thesiskit", "run", "--results", results, "--yes", "null"]
         subprocess.run(command, check=True)
         script = Path(__file__).parent / "studies.py"
-        subprocess.run([sys.executable, script, "--results", asked.results], check=True)
-    draw_idea(DOCS / "how-it-works.png")
-    if (report := asked.results / "my-known/report.html").exists():
-        photograph(report, DOCS / "page.png")
-    for name, study in (("evidence-tables", "tables"), ("evidence-screened", "tables-screened")):
-        if (asked.results / f"studies/{study}.csv").exists():
-            draw_errors(by_table(asked.results, study), DOCS / f"{name}.png")
-    if (asked.results / "studies/screened.csv").exists():
-        draw_errors(read_study(asked.results, "screened"), DOCS / "screened.png")
-    for name, source in FIGURES.items():
-        if (asked.results / source).exists():
-            shutil.copy(asked.results / source, DOCS / f"{name}.png")
-    page = DOCS / "evidence.md"
-    text = page.read_text(encoding="utf-8")
-    for name, rows in MADE.items():
-        if (name == "guesses") != asked.guesses:
-            continue
+        subprocess.run([sys.executable, script, "--results", results], check=True)
+    for name, compute in FILES.items():
         try:
-            made = markdown(rows(asked.results))
+            write(name, compute(results))
         except FileNotFoundError as error:
-            print(f"{name}: {error.filename} is missing; its table stays as it was")
-            continue
-        whole = f"<!-- made: {name} -->\n\n{made}\n\n<!-- end -->"
-        before, rest = text.split(f"<!-- made: {name} -->")
-        text = before + whole + rest.partition("<!-- end -->")[2]
-    page.write_text(text, encoding="utf-8")
+            print(f"{name}.csv is unchanged: {error.filename} does not exist")
+    if (report := results / "my-known/report.html").exists():
+        photograph(report, DOCS / "page.png")
+    for name, source in FIGURES.items():
+        if (results / source).exists():
+            shutil.copy(results / source, DOCS / f"{name}.png")
 
 
 if __name__ == "__main__":

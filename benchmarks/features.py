@@ -14,8 +14,8 @@ from thesiskit.models.patterns import compress_features
 from thesiskit.report.layout import INK, canvas
 
 
-def uniform(cases, features, values):
-    return np.random.default_rng(0).integers(0, values, (cases, features))
+def uniform(samples, features, values):
+    return np.random.default_rng(0).integers(0, values, (samples, features))
 
 
 def best(work, repeats=5):
@@ -33,8 +33,8 @@ import re, sys, time
 import numpy as np
 from thesiskit.models.patterns import compress_features
 status = lambda name: int(re.search(rf"{name}:\s+(\d+)", open("/proc/self/status").read())[1]) / 1e3
-cases, features, values, order, algorithm, repeats = sys.argv[1:]
-X = np.random.default_rng(0).integers(0, int(values), (int(cases), int(features)))
+samples, features, values, order, algorithm, repeats = sys.argv[1:]
+X = np.random.default_rng(0).integers(0, int(values), (int(samples), int(features)))
 before, times = status("VmRSS"), []
 for i in range(int(repeats)):
     started = time.perf_counter()
@@ -44,7 +44,7 @@ for i in range(int(repeats)):
         memory = status("VmHWM") - before
 print(min(times), memory, groups.n_groups, groups.n_patterns, groups.n_intervals)
 """
-TABLES = (  # cases, features, values, order, seconds, MB
+TABLES = (  # samples, features, values, order, seconds, MB
     (200, 20, 4, 4, 0.08, 100),
     (200, 15, 4, 4, 0.03, None),
     (200, 10, 4, 10, 0.01, None),
@@ -68,8 +68,8 @@ def compression_rows():
         name = "features: N = {:,}, p = {}, K = {}, order {}".format(*table)
         yield f"{name} ({groups:,.0f} groups of {patterns:,.0f})", seconds, target
         yield "the same, memory (MB)", megabytes, room
-    for cases, features, values, order in ((200, 20, 4, 4), (200, 10, 4, 10)):
-        X = uniform(cases, features, values)
+    for samples, features, values, order in ((200, 20, 4, 4), (200, 10, 4, 10)):
+        X = uniform(samples, features, values)
         assert len(bitmasks(X, order)) == compress_features(X, order).n_groups
         name = f"features: p = {features}, order {order}"
         seconds = best(lambda X=X, order=order: bitmasks(X, order), 2)
@@ -106,11 +106,11 @@ def bitmasks(X, order):
 
 
 def drawn_model(**options):
-    """500 of 5,500 cases as in configs/chapter3/cauchy-classification.yaml, at order 7."""
+    """500 of 5,500 samples as in configs/chapter3/cauchy-classification.yaml, at order 7."""
     rng = np.random.default_rng(1)
     sigma = np.append(0, 1 / np.arange(1, 5))
     table, _ = draw_interactions(
-        rng, features=7, values=3, order=4, sigma=sigma, cases=5_500, train=500
+        rng, features=7, values=3, order=4, sigma=sigma, samples=5_500, train=500
     )
     groups = compress_features(table.X[:500], 7)
     settings = logistic.Logistic(**options)
@@ -137,9 +137,9 @@ def prediction_rows():
         rng = np.random.default_rng(3)
         logistic.predict(coefficient, log_sigma, shared, 2, cauchy=True, rng=rng)
 
-    name = f"features: prediction, 5,000 cases, {len(coefficient)} draws, that model"
+    name = f"features: prediction, 5,000 samples, {len(coefficient)} draws, that model"
     yield name, best(work, 3), 2.0
-    yield "of it, matching the cases", best(lambda: one.groups.shared(tests), 3), None
+    yield "of it, matching the samples", best(lambda: one.groups.shared(tests), 3), None
 
 
 def rows():
@@ -149,7 +149,7 @@ def rows():
 
 
 VARIED = (  # from N = 200, p = 15, K = 4, order 4
-    ("N, training cases", 0, (25, 50, 100, 200, 400, 800, 1_600, 3_200)),
+    ("N, training samples", 0, (25, 50, 100, 200, 400, 800, 1_600, 3_200)),
     ("p, features", 1, (5, 10, 15, 20, 30, 40)),
     ("K, values of a feature", 2, (2, 3, 4, 6, 8, 16, 32)),
     ("O, order", 3, (1, 2, 3, 4, 6, 8, 11, 15)),

@@ -87,21 +87,21 @@ def rows():
     if theirs is None:
         print("plink: skipped, plink1.9 is not here", file=sys.stderr)
     else:
-        yield "plink 1.9, --fast-epistasis boost, 10,000 loci, 1,000 cases", theirs, None
+        yield "plink 1.9, --fast-epistasis boost, 10,000 loci, 1,000 samples", theirs, None
     for form, name in enumerate(FORMS):
         ours = seconds(*pairs, 2, form=form)
-        yield f"all patterns of two of 10,000 loci, 1,000 cases, {name}", ours, None
+        yield f"all patterns of two of 10,000 loci, 1,000 samples, {name}", ours, None
         if theirs is not None:
             target = 0.5 if name == "avx512" else 1.0
             yield "the same, over plink", ours / theirs, target
     yield "the same, each locus once, k = 100", seconds(*pairs, 2, k=100, disjoint=True), None
     some = genotypes(1_000, 10_000, 0.05)
     yield "the same, k = 1,000, 5 of 100 genotypes missing", seconds(*some, 2), None
-    yield "all patterns of three of 500 loci, 1,000 cases", seconds(*triples, 3), 120.0
+    yield "all patterns of three of 500 loci, 1,000 samples", seconds(*triples, 3), 120.0
     command = [sys.executable, "-c", LARGE, str(Path(__file__).parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     minutes, gigabytes = map(float, done.stdout.split())
-    yield "100,000 loci, 2,000 cases, two threads, forecast (minutes)", minutes, 30.0
+    yield "100,000 loci, 2,000 samples, two threads, forecast (minutes)", minutes, 30.0
     yield (
         "the same, memory besides table and bits, of the first 3 of 100 parts (GB)",
         gigabytes,

@@ -1,10 +1,10 @@
-"""Predicted and observed errors where there is little or nothing to find: the tables of evidence.
+"""Predicted and observed errors where there is little or nothing to find: docs/evidence/little.csv.
 
     python benchmarks/little.py                     all tables, about twenty minutes
     python benchmarks/little.py noise few counts    some of them
 
-Each row is the mean over drawn data sets, with its standard error, of the predicted error less the
-observed one on 1,000 new samples, and of the log loss.
+Each row is a mean over drawn data sets with 1,000 new samples each; `difference` is the predicted
+less the observed error, with its standard error.  docs/evidence/little.csv has the output.
 """
 
 import sys
@@ -15,8 +15,11 @@ import numpy as np
 from thesiskit.estimators import NormalClassifier, PoolClassifier
 
 NEW = 1000  # samples that are predicted
+NORMAL = "normal model"
+HEAD = "data,samples,method,observed error,predicted error,difference,standard error,log loss"
 Table = tuple[np.ndarray, np.ndarray]
 Draw = Callable[[np.random.Generator, int], Table]
+Row = tuple[str, str, Callable, Draw, int, int]  # data, method, model, draw, samples, data sets
 
 
 def halves(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -62,30 +65,31 @@ def score(make: Callable[[], object], draw: Draw, n: int, data_sets: int) -> np.
     return np.array(rows)
 
 
-def noise() -> Iterator[tuple[str, Callable, Draw, int, int]]:
+def noise() -> Iterator[Row]:
     """Yield what has nothing to find."""
+    name = "noise, 500 features"
     for n in (12, 20, 40, 80, 160):
         draw = shifted(500, 0, 0)
-        yield f"noise, n = {n}, pool", lambda: PoolClassifier(random_state=0), draw, n, 40
-        yield f"noise, n = {n}, normal", lambda: NormalClassifier(20, random_state=0), draw, n, 40
+        yield name, "pool", lambda: PoolClassifier(random_state=0), draw, n, 40
+        yield name, NORMAL, lambda: NormalClassifier(20, random_state=0), draw, n, 40
 
 
-def few() -> Iterator[tuple[str, Callable, Draw, int, int]]:
+def few() -> Iterator[Row]:
     """Yield tables of few features, and of few samples."""
     for p in (1, 2, 3):
         for n in (10, 20):
             for difference in (0.0, 1.0, 2.0):
-                name = f"{p} features that differ by {difference:g}, n = {n}, normal"
+                name = f"{p} feature{'s'[: p - 1]}, difference {difference:g} sd"
                 draw = shifted(p, p, difference)
-                yield name, lambda: NormalClassifier(None, random_state=0), draw, n, 60
+                yield name, NORMAL, lambda: NormalClassifier(None, random_state=0), draw, n, 60
     for n in (10, 20, 40):
         draw = shifted(500, 20, 1.0)
-        name = f"20 of 500 that differ by 1, n = {n}"
-        yield f"{name}, normal", lambda: NormalClassifier(20, random_state=0), draw, n, 30
-        yield f"{name}, pool", lambda: PoolClassifier(random_state=0), draw, n, 30
+        name = "20 of 500, difference 1 sd"
+        yield name, NORMAL, lambda: NormalClassifier(20, random_state=0), draw, n, 30
+        yield name, "pool", lambda: PoolClassifier(random_state=0), draw, n, 30
 
 
-def skewed() -> Iterator[tuple[str, Callable, Draw, int, int]]:
+def skewed() -> Iterator[Row]:
     """Yield counts and log-normal values, as they are and transformed."""
     for words, draw in (("counts", counts), ("log-normal values", log_normal)):
         for form in ("none", "log"):
@@ -96,22 +100,23 @@ def skewed() -> Iterator[tuple[str, Callable, Draw, int, int]]:
             def pool(form: str = form) -> PoolClassifier:
                 return PoolClassifier(transformation=form, random_state=0)
 
-            yield f"{words}, n = 60, transform {form}, normal", normal, draw, 60, 20
-            yield f"{words}, n = 60, transform {form}, pool", pool, draw, 60, 20
+            yield f"{words}, transform {form}", NORMAL, normal, draw, 60, 20
+            yield f"{words}, transform {form}", "pool", pool, draw, 60, 20
 
 
 def main() -> None:
     """Print the tables that are named, or all."""
     tables = {"noise": noise, "few": few, "counts": skewed}
-    print("table,predicted less observed,standard error,predicted,observed,log loss")
+    print(HEAD)
     for name in sys.argv[1:] or tables:
-        for words, make, draw, n, data_sets in tables[name]():
-            found = score(make, draw, n, data_sets)
-            less = found[:, 0] - found[:, 1]
-            error = less.std(ddof=1) / np.sqrt(len(less))
-            predicted, observed, loss = found.mean(axis=0)
-            print(f'"{words}",{less.mean():.3f},{error:.3f},{predicted:.3f},{observed:.3f},{loss:.3f}',
-                  flush=True)  # fmt: skip
+        for words, method, make, draw, n, data_sets in tables[name]():
+            scores = score(make, draw, n, data_sets)
+            differences = scores[:, 0] - scores[:, 1]
+            error = differences.std(ddof=1) / np.sqrt(len(differences))
+            predicted, observed, loss = scores.mean(axis=0)
+            numbers = (observed, predicted, differences.mean(), error, loss)
+            row = ",".join(f"{number:.3f}" for number in numbers)
+            print(f'"{words}",{n},{method},{row}', flush=True)
 
 
 if __name__ == "__main__":

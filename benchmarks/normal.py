@@ -36,7 +36,7 @@ def seconds(k, repeats=5, model=None, **sizes):
 
 def rows():
     kept = {k: seconds(k) for k in (100, 1_000)}
-    yield "normal, n = 100, p = 10,000, 1,000 test cases, k = 100", kept[100], 0.1
+    yield "normal, n = 100, p = 10,000, 1,000 test samples, k = 100", kept[100], 0.1
     yield "the same, k = 1,000", kept[1_000], 0.5
     for k, ours in kept.items():
         theirs = seconds(k, model=make_pipeline(SelectKBest(k=k), GaussianNB()))

@@ -94,10 +94,10 @@ def context_tree(
     from bayesml.contexttree import LearnModel
 
     model = LearnModel(c_k=symbols, c_d_max=max(train.shape[1], 1))
-    for case in np.column_stack([train, response]):
-        model.pred_and_update(case)
+    for sample in np.column_stack([train, response]):
+        model.pred_and_update(sample)
     dummy = np.column_stack([test, np.zeros(len(test), dtype=np.int64)])
-    return np.array([model.calc_pred_dist(case).make_prediction().copy() for case in dummy])
+    return np.array([model.calc_pred_dist(sample).make_prediction().copy() for sample in dummy])
 
 
 # ---- discrete features ----
@@ -108,7 +108,7 @@ def boost_pairs(planes: Planes, k: int, form: int = -1) -> tuple[np.ndarray, np.
 
     Wan et al. (2010, American Journal of Human Genetics 87, 325): twice the log likelihood ratio of
     the table of both features and the class to Kirkwood's superposition approximation of it, made
-    of its margins of two; over the cases where both features are known.
+    of its margins of two; over the samples where both features are known.
 
     Returns
     -------
@@ -188,16 +188,16 @@ def pairwise(
 
 def predictions(design: PatternDesign, division: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return P(class) of the test samples by method, (T, K) each, and their classes, (T,)."""
-    cases = design.cases(division)
-    train, response, test = cases.train, cases.train_response, cases.test
-    (*_, codes) = cases.patterns.names
-    if cases.patterns.kind == "features":
+    samples = design.samples(division)
+    train, response, test = samples.train, samples.train_response, samples.test
+    (*_, codes) = samples.patterns.names
+    if samples.patterns.kind == "features":
         n_values = [len(symbols) for symbols in codes]
         found = {
             method.__name__: method(train, response, test, n_values) for method in (boost, pairwise)
         }
-        return found, cases.test_response
-    classes, symbols = len(cases.classes), max(len(codes), len(cases.classes))
+        return found, samples.test_response
+    classes, symbols = len(samples.classes), max(len(codes), len(samples.classes))
     train, test = (np.where(table < len(codes), table, -1) for table in (train, test))
     found = {
         "vlmc": vlmc(train, response, test, symbols)[:, :classes],
@@ -205,7 +205,7 @@ def predictions(design: PatternDesign, division: int) -> tuple[dict[str, np.ndar
         "ppm": ppm(train, response, test, classes),
     }
     return {name: p / p.sum(axis=1, keepdims=True) for name, p in found.items()}, (
-        cases.test_response
+        samples.test_response
     )
 
 

@@ -17,7 +17,7 @@ from thesiskit.report.layout import INK, canvas
 ARROWS = ((2, 3), (3, 8), (8, 6), (6, 4), (4, 2), (1, 5), (5, 7), (7, 1))
 
 
-def hidden_markov(cases, history=20, seed=1, classes=2):
+def hidden_markov(samples, history=20, seed=1, classes=2):
     """The sequences of configs/chapter3/hmm.yaml, or with more observable states."""
     transition = np.full((8, 8), 0.05 / 7)
     for a, b in ARROWS:
@@ -26,14 +26,14 @@ def hidden_markov(cases, history=20, seed=1, classes=2):
     emission[np.arange(8), np.arange(1, 9) % classes] = 0.95
     rng = np.random.default_rng(seed)
     return draw_hidden_markov(
-        rng, transition=transition, emission=emission, length=history, cases=cases
+        rng, transition=transition, emission=emission, length=history, samples=samples
     )
 
 
-def model(drawn, order, cases=500, classes=2, **options):
-    groups = compress_sequences(drawn.histories[:cases], order)
+def model(drawn, order, samples=500, classes=2, **options):
+    groups = compress_sequences(drawn.histories[:samples], order)
     settings = logistic.Logistic(**options)
-    return logistic.LogisticTarget(groups, drawn.response[:cases], classes, settings)
+    return logistic.LogisticTarget(groups, drawn.response[:samples], classes, settings)
 
 
 def iteration_seconds(one, warm=200, iterations=400, repeats=5):
@@ -100,7 +100,7 @@ def prediction_rows():
             rng = np.random.default_rng(3)
             logistic.predict(coefficient, log_sigma, shared, 2, cauchy=True, rng=rng)
             times.append(time.perf_counter() - started)
-        yield f"sequences: prediction, 5,000 cases, 250 draws, order {order}", min(times), target
+        yield f"sequences: prediction, 5,000 samples, 250 draws, order {order}", min(times), target
 
 
 def effective(one, seed=4):
@@ -113,20 +113,20 @@ def effective(one, seed=4):
 
 
 def effective_rows():
-    """Effective draws a second, of 10,000 iterations (1,000 of 5,000 cases)."""
-    for cases, iterations in ((500, 10_000), (5_000, 1_000)):
-        drawn = hidden_markov(cases)
+    """Effective draws a second, of 10,000 iterations (1,000 of 5,000 samples)."""
+    for samples, iterations in ((500, 10_000), (5_000, 1_000)):
+        drawn = hidden_markov(samples)
         for prior in ("cauchy", "gaussian"):
             options = {"prior": prior, "iterations": iterations, "burn_in": iterations // 10}
             ess, without = (
-                effective(model(drawn, 20, cases, joint_updates=joint, **options))
+                effective(model(drawn, 20, samples, joint_updates=joint, **options))
                 for joint in (1, 0)
             )
-            words = f"sequences: HMM, N = {cases:,}, order 20, {prior}, effective draws a second"
+            words = f"sequences: HMM, N = {samples:,}, order 20, {prior}, effective draws a second"
             yield f"{words}, worst sigma", float(ess.min()), None
             yield "the same, median over sigmas", float(np.median(ess)), None
             yield "the worst without joint updates over it", float(without.min() / ess.min()), None
-            if cases == 500:
+            if samples == 500:
                 yield from nuts_rows(prior)
 
 
@@ -160,7 +160,7 @@ A = np.zeros((groups.n_rows, groups.n_groups))
 for g in range(groups.n_groups):
     A[groups.members[groups.begin[g] : groups.end[g]], g] = 1
 kinds, rate = groups.kinds[groups.kind].astype(float), one.settings.rates(groups.order)[1:]
-n, y = one.cases.sum(axis=1), one.cases[:, 1]
+n, y = one.samples.sum(axis=1), one.samples[:, 1]
 def density():
     x = numpyro.sample("x", dist.ImproperUniform(dist.constraints.real_vector, (), (groups.order,)))
     numpyro.factor("prior", jnp.sum(-0.25 * x - rate * jnp.exp(-x)))  # of x = log sigma
@@ -192,7 +192,7 @@ def rows():
 
 
 def growth():
-    """Milliseconds of an iteration, by cases, order and classes, and the size of expressions."""
+    """Milliseconds of an iteration, by samples, order and classes, and the size of expressions."""
     found = []
 
     def add(varied, value, one):
@@ -201,8 +201,8 @@ def growth():
                       "milliseconds": 1e3 * iteration_seconds(one, 20, 30, 3)})  # fmt: skip
 
     many = hidden_markov(64_000)
-    for cases in (125, 500, 2_000, 8_000, 32_000):
-        add("N, training cases (order 20)", cases, model(many, 20, cases, joint_updates=0))
+    for samples in (125, 500, 2_000, 8_000, 32_000):
+        add("N, training samples (order 20)", samples, model(many, 20, samples, joint_updates=0))
     long = hidden_markov(500, history=160)
     for order in (2, 5, 10, 20, 40, 80, 160):
         add("order (N = 500)", order, model(long, order, joint_updates=0))
@@ -233,21 +233,21 @@ def draw_growth(frame):
 
 
 def effective_growth():
-    """Effective draws a second of the worst sigma, by cases and by order."""
+    """Effective draws a second of the worst sigma, by samples and by order."""
     found = []
 
-    def add(varied, value, drawn, cases, order):
+    def add(varied, value, drawn, samples, order):
         for prior in ("gaussian", "cauchy"):
             for joint in (1, 0):
-                iterations = int(np.clip(3_000_000 / cases, 400, 4000))
-                one = model(drawn, order, cases, prior=prior, joint_updates=joint,
+                iterations = int(np.clip(3_000_000 / samples, 400, 4000))
+                one = model(drawn, order, samples, prior=prior, joint_updates=joint,
                             iterations=iterations, burn_in=iterations // 10)  # fmt: skip
                 found.append({"varied": varied, "value": value, "prior": prior, "joint": joint,
                               "effective": effective(one).min()})  # fmt: skip
 
     many = hidden_markov(8_000)
-    for cases in (125, 500, 2_000, 8_000):
-        add("N, training cases (order 20)", cases, many, cases, 20)
+    for samples in (125, 500, 2_000, 8_000):
+        add("N, training samples (order 20)", samples, many, samples, 20)
     long = hidden_markov(500, history=40)
     for order in (2, 5, 10, 20, 40):
         add("order (N = 500)", order, long, 500, order)

@@ -152,15 +152,15 @@ def signals() -> Iterator[pd.DataFrame]:
     third_party = (*BITS, "l2-logistic", "lasso")
     for number in range(100):
         rng = np.random.default_rng(number)
-        cases = {words_of(one): draw_signals(rng, **one, test=2000) for one in SIGNALS}
+        samples = {words_of(one): draw_signals(rng, **one, test=2000) for one in SIGNALS}
         thesis = draw_naive_bayes(
             rng, features=3000, alpha=300, train=(100, 100), test=(1000, 1000)
         )
-        cases["the thesis's model, alpha 300, 3,000 features, n = 200"] = Split(
+        samples["the thesis's model, alpha 300, n = 200"] = Split(
             thesis.train.features, thesis.train.response, thesis.test.features,
             thesis.test.response,
         )  # fmt: skip
-        for data, split in cases.items():
+        for data, split in samples.items():
             methods = naive_bayes(10)
             methods["normal features, corrected"] = NormalClassifier(10, temperature=None)
             about = {"data": data, "set": number, "kept": 10}

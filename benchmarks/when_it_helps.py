@@ -2,9 +2,10 @@
 
     python benchmarks/when_it_helps.py
 
-Drawn data have 2,000 test cases; of real tables each case is predicted by a model of nine tenths of
-the others.  Real features are made binary at their medians over the training cases, for naive
-Bayes; the logistic regression has all features as they are, its penalty chosen by cross-validation.
+Drawn data have 2,000 test samples; of real tables each sample is predicted by a model of nine
+tenths of the others.  Real features are made binary at their medians over the training samples, for
+naive Bayes; the logistic regression has all features as they are, its penalty chosen by
+cross-validation.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.estimators import MedianBinarizer, NaiveBayesClassifier
 from thesiskit.models.peers import REALS, Task, fit_predict
 
-Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # X, y, then those of test cases
+Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # X, y, then those of test samples
 
 
 def drawn(alpha: float) -> Iterator[Split]:
@@ -31,7 +32,7 @@ def drawn(alpha: float) -> Iterator[Split]:
 
 
 def few_strong() -> Iterator[Split]:
-    """Two thousand real features, of which five differ by 1.5 standard deviations; 60 cases."""
+    """Two thousand real features, of which five differ by 1.5 standard deviations; 60 samples."""
     rng = np.random.default_rng(2)
     for _ in range(10):
         y = np.arange(2060) % 2
@@ -59,7 +60,7 @@ def whole(X, y, new) -> np.ndarray:
 
 
 def scores(splits: Callable[[], Iterator[Split]], predict: Callable[..., np.ndarray]) -> str:
-    """Return error, predicted error and average minus log probability over all test cases."""
+    """Return error, predicted error and average minus log probability over all test samples."""
     found = [(test_y, predict(X, y, test_X)) for X, y, test_X, test_y in splits()]
     y, p = (np.concatenate(one) for one in zip(*found, strict=True))
     error, predicted = np.mean((p >= 0.5) != y), np.mean(np.minimum(p, 1 - p))
@@ -67,11 +68,11 @@ def scores(splits: Callable[[], Iterator[Split]], predict: Callable[..., np.ndar
 
 
 ROWS = [
-    ("10,000 useless features, 200 cases", 100, lambda: drawn(np.inf)),
-    ("10,000 weak independent features, 200 cases", 100, lambda: drawn(300.0)),
-    ("2,000 features, five of them strong, 60 cases", 10, few_strong),
-    ("gene expression (colon), 2,000 genes that go together, 62 cases", 10, lambda: folds(colon())),
-    ("breast cancer, 30 measurements that go together, 569 cases", 10,
+    ("10,000 useless features, 200 samples", 100, lambda: drawn(np.inf)),
+    ("10,000 weak independent features, 200 samples", 100, lambda: drawn(300.0)),
+    ("2,000 features, five of them strong, 60 samples", 10, few_strong),
+    ("gene expression (colon), 2,000 correlated genes, 62 samples", 10, lambda: folds(colon())),
+    ("breast cancer, 30 measurements that go together, 569 samples", 10,
      lambda: folds(breast_cancer())),
 ]  # fmt: skip
 

@@ -8,21 +8,29 @@ from itertools import pairwise
 import click
 import notebook
 import pytest
+import tables
 import yaml
 from code_blocks import PAGES, blocks, prepare, run_block, run_line
-from command_reference import commands, config_page, example, reference
+from command_reference import (
+    RARE_OPTIONS,
+    all_commands,
+    all_keys,
+    commands,
+    config_page,
+    example,
+    own_keys,
+    reference,
+)
 from commands import ROOT
 
+from thesiskit.config import keys
 from thesiskit.registry import shipped
 
 TEXTS = {page: (ROOT / page).read_text() for page in [*PAGES, "data/README.md", "SECURITY.md"]}
 NOT_YET = {"configs/studies/weak-features.yaml", "cython_ext/NAME.pyx"}  # what recipes add
 
 
-ELSEWHERE = ("docs/reference.md", "docs/tutorial.md")  # pages whose blocks another test runs
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "docs/tutorial.md"])
 def test_every_code_block_runs(page, tmp_path, monkeypatch):
     prepare(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -46,8 +54,24 @@ def test_the_notebook_of_the_tutorial_is_the_page_and_runs(tmp_path, monkeypatch
     assert {one["cell_type"] for one in made["cells"]} == {"code", "markdown"}
 
 
-def test_the_reference_is_what_the_commands_say():
+def test_the_reference_is_of_the_commands():
     assert (ROOT / "docs" / "reference.md").read_text() == reference(), "run `make docs`"
+    listed = all_commands()
+    for name, command in commands():
+        assert f"## {name}\n" in listed
+        for option in command.params:
+            assert not isinstance(option, click.Option) or option.opts[-1] in listed
+    assert all(f"`{option}" in listed or f", {option}`" in listed for option in RARE_OPTIONS)
+
+
+def test_the_tables_of_the_evidence_are_of_its_files():
+    page = (ROOT / "docs/evidence.md").read_text()
+    assert tables.filled(page) == page, "run `make docs`"
+    listed = set(tables.read("provenance")["file"])
+    files = {path.name for path in (ROOT / "docs/evidence").glob("*.csv")}
+    assert listed == files - {"provenance.csv"}
+    for claim in tables.read("claims")["claim"]:
+        assert claim in tables.claims_page()
 
 
 @pytest.mark.parametrize(("name", "command"), commands(), ids=lambda one: str(one))
@@ -86,8 +110,11 @@ def test_what_a_text_names_exists(page):
         }
 
 
-def test_the_page_of_keys_is_what_the_classes_say():
+def test_the_pages_of_keys_are_of_the_classes():
     assert (ROOT / "docs" / "config.md").read_text() == config_page(), "run `make docs`"
+    assert 40 <= len(own_keys()) <= 70
+    listed = all_keys()
+    assert all(f"`{key.name}`" in listed for key in keys() if key.default != "PydanticUndefined")
 
 
 def test_version_is_the_same_everywhere():

@@ -16,11 +16,11 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 37_850,
+    "lines": 37_720,
     "files": 93,
     "functions of at most 3 lines": 820,
-    "vague names": 460,
-    "Any": 390,
+    "vague names": 440,
+    "Any": 380,
     "fmt: skip": 50,
     "class names that stand for several": 0,
     "isinstance": 120,
@@ -29,17 +29,17 @@ MOST = {
     "most arguments": 10,
     "most arguments of a kernel function": 11,
     "files that name class_prior": 6,
-    "files that name screened": 13,
+    "files that name screened": 10,
     "files that name alpha_points": 7,
 }
 # each capability with the most lines that it may have, and its files below thesiskit/
 LEDGER = """
-chapter 2: naive Bayes and mixtures: 3650
+chapter 2: naive Bayes and mixtures: 3610
     models/naive_bayes models/mixture models/mixture_tables models/integrals datasets/synthetic
     datasets/published report/divisions study/without_data
-selection, its designs and stages: 2820
+selection, its designs and stages: 2800
     models/selection models/packed models/pipeline study/design study/selecting
-chapter 3: patterns, logistic models: 6190
+chapter 3: patterns, logistic models: 5940
     models/patterns models/logistic models/splitting models/chains datasets/sequences
     datasets/features study/patterns report/chains report/orders report/reduction
 normal model, transformations: 1360
@@ -49,36 +49,34 @@ pool: 560
 temperature, folds: 350
     models/temperature models/folds
 likeness, predict and export: 1660
-    models/likeness fitted/__init__ fitted/arms fitted/file fitted/inputs study/all_cases
+    models/likeness fitted/__init__ fitted/methods fitted/file fitted/inputs study/all_samples
 methods, third-party methods: 900
     models/peers models/lasso
 pairs, SNPs, covariates: 2370
     pairs/__init__ pairs/block pairs/covariates pairs/drafts pairs/fitted pairs/genotypes
     pairs/interactions pairs/planes pairs/plink pairs/report pairs/work
-predicted errors of filtered tables: 190
-    report/predicted
-claims and verify: 1240
+claims and verify: 1210
     report/claims report/verify
-records, pages, sentences: 4360
+records, pages, sentences: 4560
     report/record report/layout report/page report/parts report/metrics report/scores
-    report/posteriors report/stages report/summary report/__init__
-config, commands, contract of models: 3970
+    report/posteriors report/stages report/summary report/curves report/__init__
+config, commands, contract of models: 4110
     config blocks defaults errors registry yamlfile models/base models/__init__ cli/__init__
     cli/console cli/data __init__ __main__ _kernels/__init__ datasets/source datasets/__init__
     study/__init__
-engine: cells, workers, files: 1900
+engine: cells, workers, files: 1940
     study/cells study/experiment study/workers study/preload files
 Slurm: 750
     study/slurm study/batch cli/batch
-readers of tables, encoders: 2350
+readers of tables, encoders: 2340
     frame datasets/reading datasets/tables
-init and check: 1720
+init and check: 1740
     start datasets/checking
 estimators: 1600
     estimators/__init__ estimators/inputs estimators/patterns estimators/selecting
 """
 ROWS = re.findall(r"^(\S.*): (\d+)\n((?: .*\n)+)", LEDGER, re.MULTILINE)
-ENTERED = {"naive-simulation": 32, "tic-tac-toe": 30}
+ENTERED = {"naive-simulation": 33, "tic-tac-toe": 30}
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ ALLOWED = {
     "fitted": {"fitted", "models", "datasets", "__version__"},
     "models": {"_kernels", "models"},
     "datasets": {"datasets"},
-    "report": {"report", *(f"models.{name}" for name in FOR_REPORTS)},
+    "report": {"report", "datasets", *(f"models.{name}" for name in FOR_REPORTS)},
     "start": {"config", "datasets"},
     # thesiskit/registry.py names pairs; only NaiveBayesClassifier imports it, where it has an order
     "pairs": {

@@ -60,7 +60,7 @@ def test_a_table(experiment, tmp_path, monkeypatch):
     carry_out("thesiskit/report/scores.py", scope)
     monkeypatch.setattr(scores, "confidence_table", scope["confidence_table"], raising=False)
     carry_out("thesiskit/report/parts.py", vars(parts))
-    text = experiment.read_text().replace("[score-table,", "[confidence-table, score-table,")
+    text = experiment.read_text().replace("[methods,", "[confidence-table, methods,")
     experiment.write_text(text)
     run("run", experiment, "--results", tmp_path / "results")
     rows = (tmp_path / "results/weak-features/tables/confidence.csv").read_text().splitlines()
@@ -89,7 +89,7 @@ about: The response is a pattern of two bits.
 data: { source: parity, bits: 7 }
 evaluation: { folds: 2 }
 model: { kind: logistic, orders: [2], iterations: 300, burn_in: 100 }
-report: { parts: [model-table] }
+report: { parts: [methods] }
 """
 
 
@@ -118,12 +118,12 @@ def smoothed(monkeypatch):
 OWN_MODEL = """
 experiment: own
 title: A model of one's own
-about: It is fitted, exported, and predicts new cases.
+about: It is fitted, exported, and predicts new samples.
 data: { source: file, path: t.csv, response: y, positive: "yes" }
 selection: { features: [3, all] }
 model: { kind: smoothed, strength: 2.0, methods: [uncorrected] }
 evaluation: { folds: 4 }
-report: { parts: [score-table, performance, summary] }
+report: { parts: [methods, performance, summary] }
 """
 
 
@@ -150,7 +150,7 @@ def test_a_model_of_ones_own_is_everywhere(smoothed, tmp_path):
         tmp_path / "a.csv")  # fmt: skip
     run("predict", path, "--new", tmp_path / "t.csv", "--output", tmp_path / "b.csv", *results)
     assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
-    # the integral: P(x = 1) given n cases, s of them ones, with the prior Beta(2, 2)
+    # the integral: P(x = 1) given n samples, s of them ones, with the prior Beta(2, 2)
     model = smoothed(strength=2.0)
     table, y = np.array([[0], [1], [1], [1], [0]]), np.array([0, 0, 1, 1, 1])
     training = Training(None, y, lambda: table)

@@ -34,7 +34,7 @@ def test_the_list_for_reviewers_has_codechecks_form():
 
 def test_the_list_for_reviewers_has_all_tables_and_figures_that_are_remade():
     text = (ROOT / "thesiskit/report/thesis/exhibits.yaml").read_text()
-    remade = {one["label"]: one["experiment"] for one in yaml.safe_load(text) if one.get("part")}
+    remade = {one["name"]: one["experiment"] for one in yaml.safe_load(text) if one.get("part")}
     named = {}
     for entry in MANIFEST:
         label = entry["comment"].partition(":")[0]

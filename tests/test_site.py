@@ -59,7 +59,7 @@ def read(site):
 
 
 def test_every_page_of_the_repository_is_in_the_site(read, site):
-    for name in make_site.pages().values():
+    for name in [*make_site.pages().values(), *(f"{name}.md" for name in make_site.GENERATED)]:
         assert site / name.replace(".md", ".html") in read
 
 
@@ -168,10 +168,6 @@ def test_docstrings_cite_equations_that_are_listed():
         for path in (ROOT / folder).rglob("*.py"):
             for label in LOOKS_LIKE_A_LABEL.findall(path.read_text()):
                 assert label in equations.LABELS, f"{path}: {label} is not in equations.yaml"
-
-
-def test_the_page_of_equations_is_what_docstrings_cite():
-    assert (ROOT / "docs/equations.md").read_text() == equations.page(), "run `make docs`"
 
 
 def test_a_range_of_labels_is_all_between():

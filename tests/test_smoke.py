@@ -8,6 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from commands import ROOT
+from drawn import watched
 
 from thesiskit.cli import main
 
@@ -24,14 +25,18 @@ CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
 def test_config(config, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     arguments = ["run", config.stem, "--smoke", "--results", str(tmp_path)]
-    first = CliRunner().invoke(main, arguments)
+    with watched() as (defects, _):
+        first = CliRunner().invoke(main, arguments)
     assert first.exit_code == 0, first.output
+    assert defects == []
     folder = tmp_path / f"{config.stem}-smoke"
     html = (folder / "report.html").read_text()
     assert not re.search(r"""(src|href)=["']?https?://""", html)  # one self-contained page
     shown = re.sub(r"<script.*?</script>|data:image[^\"]*", "", html, flags=re.DOTALL)
     assert "nan" not in shown.lower().split()
     assert len(html) < 600_000
+    claimed = yaml.safe_load(config.read_text())["report"].get("thesis")
+    assert html.count("Not tested: this is the small form") == bool(claimed)
     ids = re.findall(r'\bid="([^"]+)"', re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL))
     assert len(ids) == len(set(ids))
     figures = list((folder / "figures").glob("*.png"))

@@ -8,13 +8,13 @@ from thesiskit.errors import INTERRUPTED
 
 FIRST: dict[int, str] = {
     signal.SIGINT: INTERRUPTED,
-    signal.SIGTERM: INTERRUPTED.replace("Interrupted", "Told to end"),
+    signal.SIGTERM: INTERRUPTED.replace("Interrupted", "Terminated"),
 }
-AGAIN = "Ended at once; what was being saved is made again."
+AGAIN = "Stopped at once; unsaved work will be computed again."
 
 
 def main() -> None:
-    """Run a command; a signal that ends it, even while it begins, is told in a line.
+    """Run a command; report a signal that stops it, even while it starts.
 
     The exit code is 130 of Ctrl-C, 143 of SIGTERM; at the second one nothing is waited for.
     """

@@ -22,25 +22,19 @@ AtLeastTwo = Annotated[int, Field(strict=True, ge=2, le=MOST)]
 Text = Annotated[str, Field(strict=True, min_length=1)]
 
 # keys of the user's own tables, of both kinds
-CaseGroups = Annotated[
+SampleGroups = Annotated[
     Text | None,
     Field(
-        description="A column that says which cases belong together, such as several samples of "
-        "one patient. It is no feature, and cases of one group are in the same fold, wherever "
-        "there are folds. A case without a value is alone."
+        description="A column of groups of samples, such as patients. It is not a feature, and "
+        "samples of one group are in the same fold. A sample without a value is a group by itself."
     ),
 ]
 Decimal = Annotated[
-    Literal[".", ","],
-    Field(
-        description="What stands before the decimals of numbers in text: `,` reads `1,5` as 1.5."
-    ),
+    Literal[".", ","], Field(description="Decimal separator in text: `,` reads `1,5` as 1.5.")
 ]
 Thousands = Annotated[
     Literal[".", ",", "'", "’", " ", "_"] | None,
-    Field(
-        description="What stands between thousands of numbers in text: with `'`, `1'000` is 1000."
-    ),
+    Field(description="Thousands separator in text: with `'`, `1'000` is 1000."),
 ]
 
 
@@ -85,8 +79,8 @@ Covariates = Annotated[
     list[Text],
     AfterValidator(distinct),
     Field(
-        description="Columns of numbers that are no features, such as age or principal components "
-        "(of `plink`, in a `.cov` beside the `.bed`, with lines of FID, IID and these): the log "
+        description="Numeric columns that are not features, such as age or principal components "
+        "(of `plink`, in a `.cov` next to the `.bed`, with lines of FID, IID and these): the log "
         "odds of a logistic regression on them are added to those of the features."
     ),
 ]
@@ -99,10 +93,10 @@ Probabilities = Annotated[list[Number], AfterValidator(probabilities)]
 Transforms = Annotated[
     Several[Literal[NO_TRANSFORM, LOG, SCORES]],  # type: ignore[valid-type]
     Field(
-        description="For `model.kind: normal` and `pool`: how real features are transformed before "
-        "all else, fitted in each training set. `log`: log2; of counts, log2 of counts per million "
-        "(whole numbers whose logs vary less once they are divided by library sizes, the sums of "
-        "samples). `normal-scores`: normal quantiles of ranks. A list, such as `[none, log]`, "
+        description="For `model.kind: normal` and `pool`: the first transformation of continuous "
+        "features, fitted in each training set. `log`: log2, or for counts log2 of counts per "
+        "million. (Counts are whole numbers whose logs vary less after division by the library "
+        "size.) `normal-scores`: normal quantiles of ranks. A list, such as `[none, log]`, "
         "compares them."
     ),
 ]

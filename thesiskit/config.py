@@ -50,7 +50,7 @@ from thesiskit.blocks import (
     distinct,
 )
 from thesiskit.datasets import SOURCES
-from thesiskit.datasets.source import Cases, Source, WrongKeyError
+from thesiskit.datasets.source import SampleData, Source, WrongKeyError
 from thesiskit.defaults import MOST_VALUES, NO_TRANSFORM
 from thesiskit.errors import (
     MOST_CHARACTERS,
@@ -84,80 +84,72 @@ SBATCH_OURS += "signal wrap"
 
 
 # keys, and values of keys, of earlier versions, and what to do in their place
-LEAVE_OUT = "leave it out"
 REMOVED_PARTS = (
     "board-losses board-predicted board-scores board-table ecdf-figure group-scores log-ratio "
-    "pattern-explorer quadrature-table rank-figure rank-table screened-figure screened-table "
-    "signals-figure signals-maps signals-table"
+    "pattern-explorer quadrature-table rank-figure rank-table relevance sampler-figure "
+    "screened-figure screened-table signals-figure signals-maps signals-table"
 )
 MERGED_PARTS = {  # a table and its figure are one part
     "coefficients": ("coefficient-table", "coefficient-traces"),
     "diagnostics": ("diagnostics-table", "trace-figure"),
     "divisions": ("division-table", "division-figure"),
     "group-scatters": ("probability-scatter", "error-scatter", "performance-scatter"),
-    "model-table": ("peer-table",),
+    "methods": (
+        "classifier-table",
+        "differences-table",
+        "model-table",
+        "peer-table",
+        "score-table",
+    ),
+    "methods and summary": ("response-figure", "response-table", "responses"),
     "orders": ("order-table", "order-figure"),
-    "pairs": ("pair-table", "pair-figure"),
     "parameters": ("parameter-table", "parameter-figure"),
     "performance": ("error-rates",),
     "reduction": ("reduction-table", "reduction-figure"),
     "reliability": ("reliability-table", "reliability-figure"),
-    "responses": ("response-table", "response-figure"),
 }
+RENAMED = {  # read for one version, with a note
+    "data.case_groups": "sample_groups",
+    "data.cases": "samples",
+    "evaluation.groups": "feature_groups",
+    "model.min_cases": "min_samples",
+    "reduction.cases": "samples",
+}
+REMOVED_KEYS = (
+    "cluster.cells cluster.requeues data.classes data.correlation data.frequency data.heritability "
+    "data.penetrance data.prevalence data.prior evaluation.ranks evaluation.test_fraction "
+    "model.alpha_quadrature model.collapsed.replicas "
+    "model.effect_shapes model.engine model.most_steps model.noise model.noise_mode "
+    "model.noise_shape model.original model.original_orders model.sigma_0 model.sigma_step "
+    "model.sigma_updates model.split_draws model.standardise model.step model.thesis.alpha_points "
+    "model.until.least model.until.of"
+)
 REMOVED = {
-    "data.correlation": LEAVE_OUT,
-    "data.frequency": "leave it out; it is [0.4, 0.4]",
-    "data.haplotype": LEAVE_OUT,
-    "data.heritability": "leave it out; it is 0.4",
-    "data.penetrance": "leave it out; it is exclusive-or",
-    "data.prevalence": "leave it out; it is 0.5",
+    **dict.fromkeys(REMOVED_KEYS.split(), "remove it"),
+    "data.orientation: cases-in-rows": "use samples-in-rows",
     "cluster.account": "add --account=NAME to cluster.options",
-    "cluster.cells": "set cluster.array, the number of jobs",
-    "cluster.requeues": "leave it out; it is 10",
     "cluster.qos": "add --qos=NAME to cluster.options",
-    "data.arrow_probability": "leave it out; it is 0.95",
-    "data.classes": "leave it out; it is 2",
-    "data.prior": "leave it out; it is cauchy",
-    "data.sets": "give one table, such as data.table: alon",
-    "data.settings": "give the keys of one setting to data itself",
+    "data.pad": "fill short histories in the file with a separate symbol",
+    "data.sets": "name one table, such as data.table: alon",
+    "data.settings": "move the keys of one setting to data",
     "data.source: normal": "write the samples to a file, and use source: file",
     "data.source: signals": "use interactions, for discrete features",
-    "evaluation.test_fraction": "leave it out; it is 0.3",
-    "evaluation.ranks": "leave it out; `make test-slow` ranks the parameters of every model",
-    "data.pad": "fill short histories before, with a symbol of their own",
-    "model.alpha_quadrature": "leave it out, and raise model.alpha_points for a finer rule",
-    "model.collapsed.replicas": LEAVE_OUT,
-    "model.effect_shapes": "leave it out; it is [3, 10, null]",
-    "model.engine": "leave it out; the sampler is slice",
-    "model.most_steps": LEAVE_OUT,
-    "model.noise": "leave it out; the noise is sampled",
-    "model.noise_mode": "leave it out; it is 0.5",
-    "model.noise_shape": "leave it out; it is 0.25",
-    "model.original": "leave it out; estimators have original_coefficients",
-    "model.original_orders": "leave it out; compress: false is for all orders",
-    "model.sigma_0": "leave it out; it is 5 for Cauchy and 10 for Gaussian priors",
-    "model.sigma_step": LEAVE_OUT,
-    "model.sigma_updates": LEAVE_OUT,
-    "model.split_draws": "leave it out; each draw is split once",
-    "model.standardise": "leave it out; responses are standardised",
-    "model.step": LEAVE_OUT,
-    "model.temperature": "leave it out; naive-bayes and normal have temperature: residual",
+    "model.temperature": "remove it; naive-bayes and normal have temperature: residual",
     "model.temperature: cv": "use residual",
-    "model.thesis.alpha_points": "leave it out; it is 10",
-    "model.until.least": LEAVE_OUT,
-    "model.until.of": "leave it out; all that is compared has to reach the targets",
-    "selection.screened.keep": "give `of`, or filter the table in Python",
-    **{f"report.parts: {name}": LEAVE_OUT for name in REMOVED_PARTS.split()},
+    "selection.screened.keep": "use `of`, or filter the table in Python",
+    **{f"report.parts: {name}": "remove it" for name in REMOVED_PARTS.split()},
     **{
         f"report.parts: {old}": f"use {new}" for new, names in MERGED_PARTS.items() for old in names
     },
-    **dict.fromkeys(("model.methods: boost", "model.peers: boost"), "use random-forest"),
     "model.methods: nearest-centroids": "use lasso or pool",
     "model.peers: pairwise-logistic-regression": "use logistic-regression",
     "model.peers: pairwise-ridge": "use ridge",
     **{f"model.peers: {name}": "use n-gram" for name in ("vlmc", "ppm", "context-tree")},
 }
-REQUIRED = "is required; add it"
+REQUIRED = "is required. Fix: add it"
+# a quick run: folds, methods (the first ones of a config, these before others), and iterations
+QUICK_FOLDS, QUICK_ITERATIONS = 5, 1000
+QUICK_METHODS = ("corrected", "pool", "l2-logistic")
 
 
 # ---- the blocks ----
@@ -167,112 +159,86 @@ Correlation = Annotated[float, Field(strict=True, ge=0, lt=1)]
 
 
 class Evaluation(Block):
-    """How cases and features are divided."""
+    """How samples and features are divided."""
 
     scheme: Literal["test-set", "leave-one-out", "k-fold", "holdout"] | None = None
-    """How cases are divided: `test-set` where the data have one, else `k-fold`; or `leave-one-out`;
-    or `holdout`, which tests 30% of the cases, drawn at random."""
+    """How samples are divided: `k-fold`, `leave-one-out`, `test-set`, or `holdout` (30% of the
+    samples, at random). Default: `test-set` if there are test samples, else `k-fold`."""
     folds: AtLeastTwo = 10
-    """Number of folds of `k-fold`. Each class is divided separately, so that at most as many folds
-    can be made as the larger class has cases; for discrete features, as there are distinct cases.
-    """
+    """Number of folds of `k-fold`. Folds are stratified by class. The largest number is the size of
+    the largest class, or for discrete features the number of distinct samples."""
     feature_groups: Positive = 1
-    """Number of random groups of features; each group is analysed separately. Groups of cases are
-    `data.case_groups`."""
+    """Number of random groups of features; each group is analysed separately. Groups of samples are
+    `data.sample_groups`."""
     choose: StrictBool = False
-    """Whether to choose the best arm inside the training cases of each fold, by the log loss of
-    cases that are left out; a quarter of its standard error is added. Where no arm is clearly
-    better than the frequencies of the classes, these are taken. The report then begins with the log
-    loss of what was chosen, which no choice among the arms has made too good. Models that follow a
-    selection are fitted ten times more for all folds together, models of patterns three times more
-    in each."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _older_name(cls, value: Any) -> Any:
-        """Read `groups`, as configs before version 0.3 call it."""
-        if "groups" not in getattr(value, "keys", tuple)():  # also of what is no mapping
-            return value
-        if "feature_groups" in value:
-            raise ValueError("groups is the old name of feature_groups; leave out groups")
-        return {"feature_groups" if key == "groups" else key: entry for key, entry in value.items()}
+    """Nested cross-validation: select the method in the training samples of each fold, by its log
+    loss plus a quarter of the standard error. If no method is clearly better than the class
+    frequencies, these are used. The report then begins with the log loss of the selected methods,
+    which is not biased by the choice. Ten more fits are needed for all folds together; models of
+    patterns need three more in each fold."""
 
     @model_serializer(mode="wrap")
     def _as_results_have_it(self, handler: Any) -> dict[str, Any]:
         """Results keep the old name, by which they are found and compared."""
         dumped = handler(self)
-        return {
-            "groups" if key == "feature_groups" else key: entry for key, entry in dumped.items()
-        }
+        return {"groups" if key == "feature_groups" else key: dumped[key] for key in dumped}
 
     def incompatibilities(self, config: Any) -> Iterator[str]:
-        """Yield a choice that has no outcomes to compare, and schemes without their test cases."""
+        """Yield a choice without outcomes to compare, and schemes without their test samples."""
         data = config.data
         real = getattr(config.model, "continuous", False)
         if self.choose and (data is None or data.drawn or real):
-            yield "evaluation.choose: is for tables and texts of one's own with classes"
+            yield "evaluation.choose: is for your own tables, with classes. Fix: set it to false"
         if not config.selects:
             return
         if data is not None and data.drawn:
             if self.scheme not in (None, "test-set"):
-                yield "simulated data come with a test set; leave out evaluation.scheme"
+                yield "simulated data come with a test set. Fix: remove evaluation.scheme"
         elif self.scheme == "test-set" and not (data and data.has_test_set):
-            yield "evaluation.scheme: a test-set needs data.test_path"
+            yield "evaluation.scheme: a test-set needs test samples. Fix: set data.test_path"
 
 
 class ScreenedBlock(Block):
     """How the table was screened before anything else saw it."""
 
     of: Each[Positive]
-    """How many features there were before, of which the table has the best ones. A list, such as
-    `[5000, 10000]`, gives an arm for each: how much the answer depends on it."""
+    """Number of features before the filtering, of which the table has the best. A list, such as
+    `[5000, 10000]`, gives a method for each number and shows how much the predictions depend on
+    it."""
     threshold: Correlation | None = None
-    """The absolute correlation above which features were kept; the smallest one in the table unless
-    given. More is known, and the answer is a little better, if it is given. With more than two
-    classes it is the correlation ratio."""
+    """The absolute correlation above which features were selected. Default: the smallest one in the
+    table, which is slightly less accurate. With more than two classes, the correlation ratio."""
     f: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] | None = None
-    """With `model.kind: normal`, in place of `threshold`: the F statistic of the analysis of
-    variance above which features were kept."""
-
-    @model_validator(mode="after")
-    def _single_criterion(self):
-        if self.f is not None and self.threshold is not None:
-            raise ValueError("`f` and `threshold` are two ways to say the same; leave out one")
-        return self
-
-    def check_before(self, columns: int) -> None:
-        """Raise ValueError where fewer features are claimed before a screening than it left."""
-        if min(self.of) < columns:
-            raise ValueError(
-                f"`of` is {min(self.of):,}, but {columns:,} features are left; it is the number "
-                f"before the screening, so at least {columns:,}"
-            )
+    """With `model.kind: normal`, in place of `threshold`: the F statistic (analysis of variance)
+    above which features were selected."""
 
     def incompatibilities(self, config: Any) -> Iterator[str]:
         """Yield what cannot be done with a table that was screened before."""
         evaluation = config.evaluation
+        if self.f is not None and self.threshold is not None:
+            yield "selection.screened: `f` and `threshold` are both given. Fix: remove one"
         if self.f is not None and not config.takes_reals:
-            yield "selection.screened.f: is for model.kind: normal; give `threshold`"
+            yield "selection.screened.f: is for model.kind: normal. Fix: give `threshold`"
         if evaluation.feature_groups != 1:
             yield (
-                "evaluation.feature_groups: it is not known to which group features belong that "
-                "were screened away; leave it out"
+                "evaluation.feature_groups: the groups of filtered features are unknown"
+                ". Fix: remove it"
             )
         if not config.drawn:
             divides = {"scheme", "folds"} & evaluation.model_fields_set
             if divides and evaluation.scheme != "test-set":
                 key = "scheme" if "scheme" in divides else min(divides)
                 yield (
-                    f"evaluation.{key}: all cases took part in the screening of the table, so a "
-                    "test on some of them predicts too few errors; give data.test_path with cases "
-                    "that it did not see, or leave out `evaluation`: then nothing is tested"
+                    f"evaluation.{key}: all samples were used in the filtering, so tests are "
+                    "biased. Fix: set data.test_path to other samples, or remove `evaluation` for "
+                    "a report without tests"
                 )
             if config.scheme == "none" and config.replicates > 1:
-                yield "replicates: nothing is divided at random here; leave it out"
+                yield "replicates: there is no random division to repeat. Fix: remove it"
 
 
 class SelectionBlock(Block):
-    """How many features to keep.
+    """How many features to select.
 
     Candidates other than the columns of a table have a block derived from this one (registry.py).
     forms : in how many ways they are selected, in words, "" where there is one.
@@ -283,40 +249,42 @@ class SelectionBlock(Block):
     more_classes: ClassVar = "normal"
 
     features: Once[Positive | Literal["all"]] | None = None
-    """Numbers of features to keep, or `all`."""
+    """Numbers of features to select, or `all`."""
     thresholds: Once[Correlation] | None = None
-    """In place of `features`: keep the features with an absolute correlation above the threshold.
-    With more than two classes it is the correlation ratio, which is the root of the share of the
-    variance that lies between the classes."""
+    """In place of `features`: select the features with an absolute correlation above the threshold.
+    With more than two classes the correlation ratio is used, the root of the share of variance
+    between classes."""
     ties: Literal["exact", "as-printed"] = "exact"
-    """How the correction counts features that tie at the cut when a number of features is kept.
-    `exact` counts those left out as tied; `as-printed` is the thesis's formula, which does not.
-    With thresholds both are the same, and real features hardly tie: `model.kind: normal` has no
-    such choice."""
+    """How the correction treats features tied with the weakest selected feature. `exact` counts the
+    dropped ones as tied; `as-printed`, the formula of the thesis, does not. With thresholds both
+    are equal, and continuous features are rarely tied, so `model.kind: normal` has no such
+    choice."""
     screened: ScreenedBlock | None = None
     """For a table that has only the best features of a larger one, chosen by their correlations
-    with the response in the same cases. The correction then counts the features that are not there.
-    """
+    with the response in the same samples. The correction then accounts for the removed features."""
 
     @model_validator(mode="after")
     def _one_of_two(self):
         if bool(self.features) == bool(self.thresholds):
-            raise ValueError("give either `features: [10, 100]` or `thresholds: [0.2]`")
+            raise ValueError(
+                "features or thresholds are missing. Fix: set features: [10, 100] or "
+                "thresholds: [0.2]"
+            )
         return self
 
     def incompatibilities(self, config: Any) -> Iterator[str]:
         """Yield keys that are for other candidates, or for other models."""
         if not config.selects:
-            yield "selection: is for discrete features and classes; leave it out"
+            yield "selection: is for discrete features and classes. Fix: remove it"
             return
         for method in config.model.methods:
             if method in PEERS and method not in (*models.OWN, *names(BITS, REALS)):
                 yield (
-                    f"model.methods: {method} takes no such features; choose from "
+                    f"model.methods: {method} does not accept these features. Fix: choose from "
                     f"{', '.join(names(BITS, REALS))}"
                 )
         if config.takes_reals and "ties" in self.model_fields_set:
-            yield "selection.ties: real features hardly tie; leave it out"
+            yield "selection.ties: real features rarely tie. Fix: remove it"
         if self.screened is not None:
             yield from self.screened.incompatibilities(config)
 
@@ -325,7 +293,7 @@ class SelectionBlock(Block):
         for k in self.features or []:
             if k != "all" and k > p // groups:
                 place = " in a group" if groups > 1 else ""
-                return f"selection.features: cannot keep {k} of {p // groups} features{place}"
+                return f"selection.features: cannot select {k} of {p // groups} features{place}"
         return ""
 
 
@@ -367,7 +335,7 @@ class Lattice(Block):
     """The display of Cor(I0, I1)."""
 
     class_counts: Counts
-    """Numbers of cases in class 0 and class 1."""
+    """Numbers of samples in class 0 and class 1."""
     gamma: Correlation
     """The bound that is drawn."""
 
@@ -401,7 +369,9 @@ class Sweep(Block):
             )
         for p, _, order in self.settings:
             if order > p:
-                raise ValueError(f"order {order} is above the number of features, {p}; lower it")
+                raise ValueError(
+                    f"order {order} is above the number of features, {p}. Fix: lower it"
+                )
         return self
 
     @property
@@ -413,8 +383,8 @@ class Sweep(Block):
 class Reduction(Block):
     """Numbers of original and compressed parameters of uniform features."""
 
-    cases: Positive
-    """Number of training cases in which patterns and groups are counted."""
+    samples: Positive
+    """Number of training samples in which patterns and groups are counted."""
     sweeps: Annotated[list[Sweep], Field(min_length=1)]
     """The settings of which one is varied. `replicates` is the number of data sets."""
 
@@ -435,10 +405,10 @@ class ReportBlock(Block):
         return value
 
     thesis: Text | None = None
-    """The experiment of the thesis whose numbers are shown beside ours."""
+    """The experiment of the thesis to compare with."""
     order: Count | None = None
-    """Which of `model.orders` the tables and figures of coefficients show; the largest unless
-    given."""
+    """Order of the coefficients in tables and figures, from `model.orders`. Default: the
+    largest."""
     traced: list[Text] = []
     """Coefficients whose traces are shown, such as `CC:V` or `size=small, form=round:yes` (pattern,
     then class); for real responses the pattern alone."""
@@ -453,17 +423,17 @@ class ClusterBlock(Block):
     """What a job asks for; what is not given is for the cluster to decide."""
 
     partition: Text | None = None
-    """Partition of jobs; the cluster's own unless given."""
+    """Partition of jobs; default: that of the cluster."""
     time: Annotated[Text, BeforeValidator(lambda v: str(v) if type(v) is int else v)] = "1:00:00"
     """Time limit of each job: hours:minutes:seconds, days-hours:minutes:seconds, or minutes. A job
     stops two minutes before its limit (or after half of it, if that is later), stores its chains,
     and is queued again, up to ten times."""
     memory: Text | None = None
-    """Memory of each job, such as `4G` or `500M`; the cluster's own unless given."""
+    """Memory of each job, such as `4G` or `500M`; default: that of the cluster."""
     cpus: Annotated[Positive, Field(le=MOST_CORES)] = 1
     """Number of cores of each job."""
     array: Positive = 100
-    """Largest number of jobs, which share the chains, and the arms without chains, evenly."""
+    """Largest number of jobs; chains and methods are divided evenly between jobs."""
     options: list[Annotated[str, Field(strict=True)]] = []
     """Further options of sbatch, such as `--account=mine`; each may be given once."""
     setup: list[Text] = []
@@ -476,7 +446,7 @@ class ClusterBlock(Block):
             character = control_character(str(text))
             if character is not None:
                 raise ValueError(
-                    f"the character {quoted(character)} would leave its line; remove it"
+                    f"the character {quoted(character)} breaks the line. Fix: remove it"
                 )
         return value
 
@@ -512,10 +482,10 @@ class ClusterBlock(Block):
             if match[1] in SBATCH_KEYS:
                 raise ValueError(f"{text}: use `cluster.{SBATCH_KEYS[match[1]]}`")
             if match[1] in SBATCH_OURS.split():
-                raise ValueError(f"{text}: is set by thesiskit; leave it out")
+                raise ValueError(f"{text}: is reserved for thesiskit. Fix: remove it")
             if match[1] in option_of:
                 raise ValueError(
-                    f"{option_of[match[1]]} and {text} are one option; keep one of them"
+                    f"{option_of[match[1]]} and {text} are the same option. Fix: keep one of them"
                 )
             option_of[match[1]] = text
         return value
@@ -555,7 +525,7 @@ def _own_folder(name: str) -> str:
     if len(name) > MOST_NAME:
         raise ValueError(f"use at most {MOST_NAME} characters, not {len(name):,}")
     if name == "verify" or name.endswith((".html", ".")) or DEVICES.fullmatch(name):
-        raise ValueError(f"{quoted(name)} is the name of something else; choose another")
+        raise ValueError(f"{quoted(name)} is a reserved name. Fix: choose another")
     return name
 
 
@@ -571,7 +541,7 @@ class Config(Block):
 
     experiment: Name
     """Name of the folder with the results: at most 100 lower-case letters, digits, `-`, `_`, `.`;
-    not what has a meaning there, such as `verify` or `index.html`."""
+    not a reserved name such as `verify` or `index.html`."""
     title: Text
     """The title of the page."""
     about: Text
@@ -586,25 +556,37 @@ class Config(Block):
     block: Positive = 1
     """Number of replicates that share a result file."""
     data: Data | None = None
-    """The cases. Its key `source` says where they come from."""
+    """The samples. Its key `source` names their origin."""
     evaluation: Evaluation = Evaluation()
-    """How cases and features are divided."""
+    """How samples and features are divided."""
     selection: Annotated[SerializeAsAny[SelectionBlock] | None, ByData()] = None
-    """How many features to keep."""
+    """How many features to select."""
     model: ModelBlock = Field(default_factory=lambda: MODELS["naive-bayes"].block()())
-    """The model. Its key `kind` says which."""
+    """The model, named by its key `kind`."""
     lattice: Lattice | None = None
     """In place of `data` and `selection`: the display of Cor(I0, I1)."""
     reduction: Reduction | None = None
     """In place of `data` and `model`: numbers of parameters of uniform features."""
     report: ReportBlock
-    """What the page shows."""
+    """Content of the page."""
     cluster: ClusterBlock = ClusterBlock()
-    """What a job on a cluster asks for. Nothing in this block changes a result."""
+    """Resources of jobs on a cluster. This block does not change results."""
     smoke: dict[str, Any] = {}
-    """Values of dotted keys for the small form of the experiment, which `--smoke` runs."""
+    """Values of dotted keys for the reduced experiment of `--smoke`."""
     _places: Places = PrivateAttr(default_factory=lambda: Places(Path("config"), {}, {}))
+    _notes: list[str] = PrivateAttr(default_factory=list)  # of keys that were renamed
     _all_train: bool = PrivateAttr(default=False)
+    _quick: bool = PrivateAttr(default=False)
+
+    @property
+    def quick(self) -> bool:
+        """Whether this is a first look: see `quick_settings`."""
+        return self._quick
+
+    @property
+    def notes(self) -> list[str]:
+        """A note for each key that was renamed."""
+        return self._notes
 
     def wrong(self, key: str, text: str) -> ConfigError:
         """Return the error that says what is wrong with a key, and where it was given."""
@@ -636,14 +618,17 @@ class Config(Block):
             needless = {"data", "evaluation", "selection", "model", "lattice"}
             needless &= self.model_fields_set
             if needless:
-                yield f"{min(needless)}: an experiment with `reduction` has none; leave it out"
+                yield f"{min(needless)}: not allowed together with `reduction`. Fix: remove it"
             return
         yield from self._unfit_data()
         if self.selects:
             if (data is None) != (selection is None):
-                yield "`data` and `selection` go together"
+                yield "`data` and `selection` belong together. Fix: give both"
             if data is None and self.lattice is None:
-                yield "give `data` and `selection`, or `lattice`, or `reduction`"
+                yield (
+                    "`data` is missing. Fix: give `data` and `selection`, or `lattice`, or "
+                    "`reduction`"
+                )
         for block in (self.model, selection, data, self.evaluation):
             if block is not None:
                 yield from block.incompatibilities(self)
@@ -658,7 +643,10 @@ class Config(Block):
         if self.selects:
             candidates = candidates_of(None if data is None else data.family)
             if data is not None and data.family != "table" and candidates is None:
-                yield f"data.source: {data.family} need model.kind: logistic"
+                yield (
+                    f"data.source: {data.family} need a logistic model. Fix: set model.kind: "
+                    f"logistic"
+                )
             if candidates is not None and self.selection is None:
                 yield f"selection: {candidates.needed}"
             return
@@ -676,15 +664,15 @@ class Config(Block):
             if peer not in names(kind):
                 yield _removed("model.peers", peer)
                 yield (
-                    f"model.peers: there is no peer {peer!r} for {kind}; choose from "
-                    f"{', '.join(names(kind))}"
+                    f"model.peers: unknown third-party method {peer!r} for {kind}. Fix: choose "
+                    f"from {', '.join(names(kind))}"
                 )
 
     def training_with_all(self) -> "Config":
-        """Return this config as it is fitted for new cases: all cases train.
+        """Return this config as it is fitted for new samples: all samples train.
 
-        Of a table that was screened before these are the cases that took part in the screening.
-        Of methods of others those are left that can be exported.  How cases are divided and the
+        Of a table that was screened before these are the samples that took part in the screening.
+        Of methods of others those are left that can be exported.  How samples are divided and the
         report do not matter then, and have their defaults.
         """
         fitted = {*models.OWN, *(name for name, peer in PEERS.items() if peer.exported)}
@@ -695,7 +683,7 @@ class Config(Block):
         screened = self.screened
         files = self.data if hasattr(self.data, "test_path") else None
         if files and screened:
-            # cases that the screening did not see would need another correction
+            # samples that the screening did not see would need another correction
             changes["data"] = files.model_copy(update={"test_path": None})
         whole = self.model_copy(update={"replicates": 1, "block": 1, **changes})
         whole._all_train = True
@@ -703,7 +691,7 @@ class Config(Block):
 
     @property
     def first_model(self) -> models.SelectingModel:
-        """The model of the first arm, where features are selected."""
+        """The model of the first method, where features are selected."""
         block = self.model
         return MODELS[block.kind].of(block, block.variants[0], block.relevances[0])
 
@@ -723,38 +711,41 @@ class Config(Block):
         return getattr(self.model, "takes", "") == "reals"
 
     @property
-    def for_new_cases(self) -> bool:
-        """Whether it is fitted to predict new cases: see `training_with_all`."""
+    def for_new_samples(self) -> bool:
+        """Whether it is fitted to predict new samples: see `training_with_all`."""
         return self._all_train
 
     @property
     def scheme(self) -> str:
-        """How cases are divided, "none" where all train; data decide where the config does not."""
+        """How samples are divided, "none" where all train; data decide where a config does not."""
         return "none" if self._all_train else self.evaluation.scheme or self.usual_scheme
 
     @property
     def usual_scheme(self) -> str:
         """A test set where the data come with one, else folds.
 
-        In folds of a table that was screened with all its cases there is nothing to learn: none.
+        In folds of a table that was screened with all its samples there is nothing to learn: none.
         """
         if self.data and self.data.has_test_set:
             return "test-set"
         return "k-fold" if self.screened is None else "none"
 
-    def check_tables(self, tables: Sequence[Cases]) -> list[str]:
-        """Return what a check of the tables of the data finds, a line each."""
+    def check_tables(self, tables: Sequence[SampleData]) -> list[tuple[str, str, str]]:
+        """Return code, status and a line of each check of the tables of the data."""
         if not tables or self.data is None or not self.data.apart:
             return []
-        from thesiskit.datasets.checking import findings  # pandas: only where tables are read
+        from thesiskit.datasets import checking  # pandas: only where tables are read
 
-        return findings(
+        transformed = bool({*getattr(self.data, "transform", ())} - {NO_TRANSFORM})
+        lines = checking.findings(
             tables,
             folds=self.evaluation.folds if self.scheme == "k-fold" else 0,
             first=self.data.divided_at is not None,
-            grouped=getattr(self.data, "case_groups", None),
-            transformed=bool({*getattr(self.data, "transform", ())} - {NO_TRANSFORM}),
+            grouped=getattr(self.data, "sample_groups", None),
+            transformed=transformed,
         )
+        accepted = getattr(self.data, "accept", ())
+        return checking.summarise_checks(lines, tables[0].family, accepted, transformed)
 
     @property
     def drawn(self) -> bool:
@@ -763,7 +754,7 @@ class Config(Block):
 
     @property
     def divisions(self) -> int:
-        """How often cases are drawn or divided: replicates of each model that data are drawn from.
+        """How often samples are drawn or divided: replicates of each simulation model.
 
         Of a logistic model each fold counts.
         """
@@ -780,19 +771,21 @@ def two_classes(config: Config, count: int) -> str:
     if count <= 2:
         return ""
     kind, fix = config.model.kind, (config.selection or SelectionBlock).more_classes
-    return f"model.kind: {kind} takes two classes, and there are {count}; use model.kind: {fix}"
+    return f"model.kind: {kind} takes two classes, not {count}. Fix: use model.kind: {fix}"
 
 
 def too_many(config: Config, p: int) -> str:
     """Say which key asks for more of p features or groups than there are; nothing if none does."""
     groups, screened = config.evaluation.feature_groups, config.screened
-    if screened is not None:
-        try:
-            screened.check_before(p)
-        except ValueError as error:
-            return f"selection.screened.of: {error}"
+    if screened is not None and (of := min(screened.of)) < p:
+        return (
+            f"selection.screened.of: `of` is {of:,}, but {p:,} features are left; it is the number "
+            f"before the filtering, so at least {p:,}"
+        )
     if groups > p:
-        return f"evaluation.feature_groups: cannot make {groups} groups of {p} features"
+        return (
+            f"evaluation.feature_groups: cannot form {groups} groups of {p} features. Fix: lower it"
+        )
     return config.selection.too_large(p, groups) if config.selection else ""
 
 
@@ -806,6 +799,7 @@ def load_config(
     seed: int | None = None,
     name: str | None = None,
     smoke: bool = False,
+    quick: bool = False,
 ) -> Config:
     """Read, override and validate a config.
 
@@ -814,7 +808,8 @@ def load_config(
     path : the YAML file.
     settings : "dotted.key=value" overrides; values are YAML.
     seed, name : replace `seed` and `experiment` of the config.
-    smoke : apply the config's own `smoke:` overrides first, for a quick run.
+    smoke : apply the config's own `smoke:` overrides first.
+    quick : apply `quick_settings`, but for keys in `settings`.
 
     Raises
     ------
@@ -837,13 +832,81 @@ def load_config(
         if argument is not None:
             tree[key] = argument
             places.given[key] = f"{option} {shorten(argument)}"
+    notes = _rename(tree, places)
+    config = _validated(tree, places, notes)
+    if quick:
+        if config.data is None or not config.data.own:
+            raise ConfigError(
+                f"{shorten(path)}: --quick is for tables of your own. Fix: use --smoke"
+            )
+        changes = quick_settings(config)
+        for key in changes.keys() - places.given.keys():
+            places.given[key] = "--quick"
+            places.override(tree, key, changes[key])
+        config = _validated(tree, places, notes)
+        config._quick = True
+    endings = "-smoke" * smoke + "-quick" * quick  # results of the whole experiment stay
+    return config.model_copy(update={"experiment": config.experiment + endings})
+
+
+def _validated(tree: dict[str, Any], places: Places, notes: list[str]) -> Config:
+    """Return the config of a tree; raise ConfigError with its first problems."""
     try:
         config = Config.model_validate(tree)
     except ValidationError as error:
         raise ConfigError(_first_problems(_explained(error, places))) from None
-    config._places = places
-    # its results are beside those of the whole experiment
-    return config.model_copy(update={"experiment": f"{config.experiment}-smoke"} if smoke else {})
+    config._places, config._notes = places, notes
+    return config
+
+
+def quick_settings(config: Config) -> dict[str, Any]:
+    """Return the settings of a quick run by key: five folds, three methods, nothing nested.
+
+    A user first wants to know whether the correction holds against the pool and ridge regression;
+    of sizes the middle one is typical, and a temperature is what log odds of tables need.
+    """
+    model, selection, folds = config.model, config.selection, config.evaluation.folds
+    settings: dict[str, Any] = {"replicates": 1, "evaluation.choose": False}
+    if config.scheme in ("k-fold", "leave-one-out"):
+        settings |= {"evaluation.scheme": "k-fold", "evaluation.folds": min(QUICK_FOLDS, folds)}
+    if selection is not None and config.selects:
+        key = "features" if selection.features else "thresholds"
+        sizes = sorted(size for size in getattr(selection, key) if size != "all") or ["all"]
+        ranks = [*QUICK_METHODS, *model.methods]
+        settings[f"selection.{key}"] = [sizes[len(sizes) // 2]]
+        settings["model.methods"] = sorted(model.methods, key=ranks.index)[: len(QUICK_METHODS)]
+        if hasattr(selection, "disjoint"):
+            settings["selection.disjoint"] = selection.disjoint[:1]
+    if transforms := getattr(config.data, "transform", []):
+        settings["data.transform"] = transforms[:1]
+    first = ["priors", "compress", "sigma_scale", "joint_updates", "peers"]
+    for key in (*first, getattr(model, "variant", "")):
+        if getattr(model, key, None):
+            settings[f"model.{key}"] = getattr(model, key)[:1]
+    for key in ("temperature", "relevant"):
+        if hasattr(model, key):
+            settings[f"model.{key}"] = getattr(model, key)[-1:]
+    if hasattr(model, "orders"):
+        alone = config.data is not None and config.data.family == "sequences"  # each has peers
+        ends = model.orders[-1:] if alone else dict.fromkeys((model.orders[0], model.orders[-1]))
+        settings["model.orders"] = [*ends]
+        settings["model.iterations"] = min(model.iterations, QUICK_ITERATIONS)
+        if model.until is None:
+            settings["model.burn_in"] = min(model.burn_in, settings["model.iterations"] // 2)
+    return settings
+
+
+def _rename(tree: dict[str, Any], places: Places) -> list[str]:
+    """Give keys of an earlier version their names of today, and return a note for each."""
+    notes = []
+    for old, new in RENAMED.items():
+        name, _, key = old.partition(".")
+        block, dotted = tree.get(name), f"{name}.{new}"
+        if isinstance(block, dict) and key in block and new not in block:
+            block[new] = block.pop(key)
+            places.given[dotted] = places.of(old)
+            notes.append(f"{places.of(old)}: {old} is now {dotted}. Fix: rename the key.")
+    return notes
 
 
 def _first_problems(problems: list[str]) -> str:
@@ -948,15 +1011,15 @@ def message_for(problem: Any, dotted: str, block: type[BaseModel]) -> str:
     kind, value, context = problem["type"], problem.get("input"), problem.get("ctx", {})
     name = dotted.rpartition(".")[2]
     if kind == "extra_forbidden":
-        unknown = f"{dotted}: unknown key; {_suggest(name, sorted(block.model_fields))}"
+        unknown = f"{dotted}: unknown key{_suggest(name, sorted(block.model_fields))}"
         return _removed(dotted) or unknown
     if kind.startswith("union_tag"):
         key, members = _inner(block.model_fields[name])
         tags = re.findall(r"'([^']+)'", context.get("expected_tags", "")) or sorted(members)
         if kind == "union_tag_not_found":
-            return f"{dotted}.{key}: is required; use one of {', '.join(tags)}"
+            return f"{dotted}.{key}: is required. Fix: use one of {', '.join(tags)}"
         tag = str(context.get("tag"))
-        unknown = f"{dotted}.{key}: unknown {key} {quoted(tag)}; {_suggest(tag, tags)}"
+        unknown = f"{dotted}.{key}: unknown {key} {quoted(tag)}{_suggest(tag, tags)}"
         return _removed(f"{dotted}.{key}", tag) or unknown
     if kind == "value_error":
         text = str(context.get("error", problem["msg"]))
@@ -965,7 +1028,7 @@ def message_for(problem: Any, dotted: str, block: type[BaseModel]) -> str:
         return f"{dotted}: use lower-case letters, digits, '.', '_' and '-', not {quoted(value)}"
     if kind == "literal_error":
         allowed = re.findall(r"'([^']+)'", problem["msg"])
-        unknown = f"{dotted}: cannot be {quoted(value)}; {_suggest(shorten(value), allowed)}"
+        unknown = f"{dotted}: cannot be {quoted(value)}{_suggest(shorten(value), allowed)}"
         return _removed(dotted, value) or unknown
     for stem, words in WANTED.items():
         if kind.startswith(stem):
@@ -997,10 +1060,10 @@ def _removed(dotted: str, value: Any = None) -> str:
 
 def _suggest(name: str, allowed: list[str]) -> str:
     near = difflib.get_close_matches(name, allowed, 1)
-    return f"did you mean {near[0]!r}?" if near else f"use one of {list_some(allowed, 25)}"
+    return f"; did you mean {near[0]!r}?" if near else f". Fix: use one of {list_some(allowed, 25)}"
 
 
-# ---- what keys mean: for `thesiskit docs`, docs/config.md and editors ----
+# ---- what keys mean: for `thesiskit docs`, the docs and editors ----
 
 
 class Key(NamedTuple):
@@ -1079,12 +1142,9 @@ def described(name: str | None) -> list[str]:
     if not exact and name is not None:
         all_names = list(dict.fromkeys(key.name for key in keys()))
         near = difflib.get_close_matches(shorten(name), all_names, 1)
-        near = (
-            near
-            or [candidate for candidate in all_names if candidate.rpartition(".")[2] == name][:1]
-        )
+        near = near or [key for key in all_names if key.rpartition(".")[2] == name][:1]
         hint = f"did you mean {near[0]}?" if near else "`thesiskit docs` lists all keys"
-        raise ConfigError(f"{quoted(name)} is no key of a config; {hint}")
+        raise ConfigError(f"{quoted(name)} is not a key; {hint}")
     lines = []
     for key in exact:
         about = [f"({key.block})"] if key.block else []

@@ -18,7 +18,7 @@ NOISE_SHAPE, NOISE_MODE = 0.25, 0.5  # of the prior of the standard deviation of
 ITERATIONS, BURN_IN, THIN = 2000, 750, 5
 LEARNING = 100  # first iterations of a chain in which its sampler may be tuned, if not kept
 CHAINS = 1
-MIN_CASES = 1
+MIN_SAMPLES = 1
 LEAST_SHAPE = 0.2  # the kernel looks at sigmas up to e^80: 1e-7 of that prior is beyond
 LEAST_WIDTH, MOST_WIDTH = 1e-20, 1e20
 RELIABLE_RHAT, RELIABLE_ESS = 1.1, 40.0  # of the log likelihood: chains that support predictions
@@ -44,7 +44,7 @@ UNSEEN = -2  # the code of a value that no training sample has
 # names of samplers up to version 0.2; random streams keep them, so that no number moves
 OLD_SAMPLERS = {"thesis": "gibbs", "as-printed": "approximate"}
 
-TABLE_CASES = 600  # cases up to which counts are tabulated: beyond, the recurrences underflow
+TABLE_SAMPLES = 600  # samples up to which counts are tabulated: beyond, the recurrences underflow
 MOST_POINTS = 10_000  # for alpha
 
 CLASS_PRIOR = (1.0, 1.0)  # f_0, f_1
@@ -58,9 +58,9 @@ PATTERN_PI = tuple(float(f"{10 ** (-9 + 9 * i / 36):.6g}") for i in range(37))
 # shapes c of the scale of effects, None where it is 1
 LOG_RATIO = -11.5, 4.5
 EFFECT_SHAPES = (3.0, 10.0, None)
-LEAST_CHOSEN = 4  # folds, inside each of which an arm is chosen
+LEAST_CHOSEN = 4  # folds, inside each of which a method is chosen
 THESIS_GRID_POINTS = 10  # of the grids of alpha of the thesis's samplers of mixtures
-# the two temperatures of a config, and what arms are called that have the second
+# the two temperatures of a config, and what methods are called that have the second
 NO_TEMPERATURE, RESIDUAL = "none", "residual"
 TEMPERED = "residual-tempered"
 # of real features, before all else

@@ -41,7 +41,7 @@ class UnreliableWarning(UserWarning):
     """Markov chains disagree, or have too few effective draws."""
 
 
-INTERRUPTED = "Interrupted. Finished cells are kept; the same command continues from there."
+INTERRUPTED = "Interrupted. Completed work is saved; run the same command to continue."
 MOST_LINES, MOST_CHARACTERS = 3, 400  # the longest message
 
 

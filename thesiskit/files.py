@@ -46,16 +46,13 @@ from thesiskit.errors import ResultsError, list_some
 
 # what reading a damaged .npz may raise; OSError is for the caller to tell apart
 DAMAGES = (KeyError, ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
-HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 BOMB_BYTES, BOMB_TIMES = 2**28, 200  # what unpacks to so much, and so many times its size
 FORMAT = 2  # of the files; another version's are refused, not misread
 NEVER_THE_SAME = ("seconds", "table")  # of arrays: times, and what a thread found in its tables
 CHECK = "crc32"  # the key of a record's checksum
 MARK = ".thesiskit"
-MARKED = "thesiskit made this folder: it writes, rewrites and removes its own files in it.\n"
+MARKED = "thesiskit created this folder: it writes, rewrites and removes its own files in it.\n"
 INDEX_TITLE = "<title>Reports · thesiskit</title>"  # our index.html is recognised by this
 ELSEWHERE = "choose another folder with --results"
 NUMERIC = ("numpy", "scipy", "scikit-learn", "pandas")  # packages that numbers may depend on
@@ -130,14 +127,14 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     name = info.filename
     if info.file_size > max(BOMB_BYTES, BOMB_TIMES * info.compress_size):
         raise ValueError(
-            f"{name} unpacks to {info.file_size / max(1, info.compress_size):.0f} times its size; "
-            "save it with numpy.savez"
+            f"{name} unpacks to {info.file_size / max(1, info.compress_size):.0f} times its size. "
+            "Fix: save it with numpy.savez"
         )
     with archive.open(info) as member:
         shape, fortran, dtype = _read_header(member, name)
         count = math.prod(shape)
         if member.tell() + count * dtype.itemsize != info.file_size:
-            raise ValueError(f"{name} says that it has shape {shape}, which is not what it holds")
+            raise ValueError(f"{name} declares shape {shape}, which its content does not have")
         array = np.empty(count, dtype=dtype)
         content = array.view(np.uint8).data if array.nbytes else bytearray()
         if cast(io.BufferedIOBase, member).readinto(content) < array.nbytes:
@@ -150,13 +147,13 @@ def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.
     """Return shape, whether the order is Fortran's, and type, as the head of an .npy file says."""
     version = np.lib.format.read_magic(file)
     if version not in HEADERS:
-        raise ValueError(f"{name} is of version {version} of the format")
+        raise ValueError(f"{name} has version {version} of the format")
     try:
         shape, fortran, dtype = HEADERS[version](file)
     except (tokenize.TokenError, SyntaxError) as error:  # numpy's, of what is no Python literal
         raise ValueError(f"{name} has a damaged header") from error
     if dtype.hasobject:
-        raise ValueError(f"{name} holds Python objects, which are never read")
+        raise ValueError(f"{name} has Python objects, which are never read")
     return shape, fortran, dtype
 
 
@@ -185,7 +182,7 @@ def replacing(path: Path) -> Iterator[Path]:
         with suppress(FileNotFoundError):
             kind = os.lstat(path).st_mode
             if not (stat.S_ISREG(kind) or stat.S_ISLNK(kind) or stat.S_ISDIR(kind)):
-                raise ResultsError(f"{path}: is a pipe or a device where a file belongs; remove it")
+                raise ResultsError(f"{path}: is a pipe or a device, not a file. Fix: remove it")
         with _uninterrupted():
             path.parent.mkdir(parents=True, exist_ok=True)
             with create(temporary) as held:
@@ -286,14 +283,14 @@ def _checked_arrays(path: Path, names: Collection[str] | None) -> dict[str, np.n
     arrays, _ = read_npz(path, None if names is None else {*names, "format"})
     if int(arrays["format"]) != FORMAT:
         raise ResultsError(
-            f"{path}: written by another version of thesiskit; {ELSEWHERE}, or delete this one"
+            f"{path}: written by another version of thesiskit. Fix: {ELSEWHERE}, or delete this one"
         )
     return arrays
 
 
 def damaged(path: Path) -> str:
     """Return the message that a file cannot be used, with what to do."""
-    return f"{path}: missing or damaged; `thesiskit run CONFIG` makes it again"
+    return f"{path}: missing or damaged. Fix: run `thesiskit run CONFIG`"
 
 
 # ---- records ----
@@ -449,20 +446,12 @@ def _seal(path: Path) -> Path:
     return path.with_name(f"{path.stem}.key")
 
 
-def read_draws(
-    path: Path, key: str | None = None, *, command: str = "run"
-) -> dict[str, np.ndarray]:
-    """Return all arrays of a file by name; raise if the file has another key than the one given.
-
-    command : the command that writes such a file, for the error message.
-    """
+def read_draws(path: Path, key: str | None = None) -> dict[str, np.ndarray]:
+    """Return all arrays of a file by name; raise if the file has another key than the one given."""
     import h5py
 
     if not sealed(path, key, thorough=True):
-        raise ResultsError(
-            f"{path}: missing, damaged or of other settings; `thesiskit {command} CONFIG` makes "
-            "it again"
-        )
+        raise ResultsError(damaged(path))
     found: dict[str, np.ndarray] = {}
     with h5py.File(path) as file:
         for name, node in chain.from_iterable(group.items() for group in file.values()):
@@ -501,7 +490,7 @@ class Results:
                 write_text(self.folder / MARK, MARKED)
         except OSError as error:
             raise ResultsError(
-                f"{self.folder}: cannot write results there ({error.strerror}); {ELSEWHERE}"
+                f"{self.folder}: cannot write results there ({error.strerror}). Fix: {ELSEWHERE}"
             ) from None
 
     def _check_ours(self) -> None:
@@ -509,12 +498,9 @@ class Results:
         held = {entry.name: entry for entry in os.scandir(self.folder)}
         others = sorted(name for name in held if not name.startswith("."))
         ours = MARK in held
-        with suppress(OSError, ValueError, AttributeError, RecursionError):
-            record = json.loads(read_text(self.folder / "provenance.json"))
-            ours |= {"experiment", "code", "config"} <= record.keys()  # of a version without marks
         if others and not ours:
             raise ResultsError(
-                f"{self.folder}: has files that thesiskit did not make ({list_some(others, 3)}); "
+                f"{self.folder}: has files that thesiskit did not create ({list_some(others, 3)}); "
                 f"{ELSEWHERE}"
             )
         deep = [entry for name in ("cells", "batch") if name in held and held[name].is_dir()
@@ -522,13 +508,13 @@ class Results:
         for entry in [*held.values(), *deep]:
             if entry.is_symlink() and entry.is_dir():
                 raise ResultsError(
-                    f"{entry.path}: is a link to another folder, in which nothing is written; "
-                    f"remove the link, or {ELSEWHERE}"
+                    f"{entry.path}: is a link to another folder, and thesiskit does not write "
+                    f"there. Fix: remove the link, or {ELSEWHERE}"
                 )
         if not is_our_index(self.root / "index.html"):
             raise ResultsError(
-                f"{self.root / 'index.html'}: thesiskit did not make it and would write over it; "
-                f"remove it, or {ELSEWHERE}"
+                f"{self.root / 'index.html'}: was not created by thesiskit and will not be "
+                f"overwritten. Fix: remove it, or {ELSEWHERE}"
             )
 
     @contextmanager
@@ -542,17 +528,18 @@ class Results:
             descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
         except OSError as error:
             why = "it is a link" if error.errno == errno.ELOOP else error.strerror
-            raise ResultsError(f"{path}: cannot be locked: {why}; remove it") from None
+            raise ResultsError(f"{path}: cannot be locked: {why}. Fix: remove it") from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise ResultsError(f"{path}: cannot be locked: it is not a file; remove it")
+            raise ResultsError(f"{path}: cannot be locked: it is not a file. Fix: remove it")
         with open(descriptor, "r+", encoding="utf-8", errors="replace") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 who = file.read().strip() or "another process"
                 raise ResultsError(
-                    f"{self.folder}: {who} is at work there; wait until it is done, or {ELSEWHERE}"
+                    f"{self.folder}: {who} is running there. Fix: wait until it is done, or "
+                    f"{ELSEWHERE}"
                 ) from None
             except OSError:
                 pass  # a file system without locks: files are whole or absent all the same

@@ -71,11 +71,14 @@ def missing_codes(missing: Collection[str]) -> tuple[frozenset[str], set[float]]
 def check_text(text: str, what: str, remedy: str) -> None:
     """Raise DataError for a name or value that no page could show."""
     if len(text) > LONGEST:
-        raise DataError(f"{what} has {len(text):,} characters; {remedy}, with {LONGEST:,} at most")
+        raise DataError(
+            f"{what} has {len(text):,} characters. Fix: {remedy}, with {LONGEST:,} at most"
+        )
     for character in () if text.isprintable() else text:
         if unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs"):
             raise DataError(
-                f"{what} holds the control character {character!r} ({quoted(text)}); {remedy}"
+                f"{what} contains the control character {character!r} ({quoted(text)}). Fix: "
+                f"{remedy}"
             )
 
 
@@ -308,7 +311,7 @@ class Frame:
 
     columns: list[Column]
     where: str = "the table"
-    unit: str = "case"
+    unit: str = "sample"
     lines: Callable[[], Sequence[int | str]] | None = None
     matrix: np.ndarray | None = None
     in_matrix: tuple[str, ...] = ()
@@ -377,7 +380,7 @@ class Frame:
 
     @classmethod
     def of_pandas(
-        cls, frame: pd.DataFrame, where: str, unit: str = "case", missing: Collection[str] = ()
+        cls, frame: pd.DataFrame, where: str, unit: str = "sample", missing: Collection[str] = ()
     ) -> Frame:
         """Return a DataFrame of pandas as a table."""
         names = [str(name) for name in frame.columns]
@@ -428,7 +431,8 @@ def _of_anndata(X: Any) -> pd.DataFrame:
     if not names.is_unique:
         twice = list(dict.fromkeys(names[names.duplicated()]))
         raise DataError(
-            f"var_names has {list_some(twice)} more than once; call var_names_make_unique() first"
+            f"var_names has {list_some(twice)} more than once. Fix: call "
+            f"var_names_make_unique() first"
         )
     if hasattr(values, "toarray"):
         check_dense(values.shape, 8)
@@ -537,17 +541,16 @@ class NumberEncoder:
                 others = f", as in {others}" if others else ""
                 raise DataError(
                     f"{frame.where}: {frame.place(row)}: {quoted(text)} in column "
-                    f"{quoted(column.name)} is no number{there}{others}; mend it, name it in "
-                    "data.missing (init --missing) if it stands for a missing value, or "
-                    "data.ignore the column"
+                    f"{quoted(column.name)} is not a number{there}{others}. Fix: correct it, "
+                    "declare it missing (data.missing, init --missing), or data.ignore the column"
                 )
         if odd:
             words = list(odd[0].words.values())
             raise DataError(
                 f"{frame.where}: {pluralise(len(odd), 'column is', 'columns are')} categorical: "
                 f"{list_some([column.name for column in odd], MOST_NAMED)} (for example "
-                f"{quoted(words[0])} in {frame.place(next(iter(odd[0].words)))}); "
-                f"{_remedy(odd[0].name, words, len(frame), new=new)}"
+                f"{quoted(words[0])} in {frame.place(next(iter(odd[0].words)))}). "
+                f"Fix: {_remedy(odd[0].name, words, len(frame), new=new)}"
             )
 
 
@@ -556,9 +559,9 @@ def check_plain(column: Column, frame: Frame) -> None:
     if column.alien is not None:
         row, value = column.alien
         raise DataError(
-            f"{frame.where}: column {quoted(column.name)} holds {quoted(value)} in "
-            f"{frame.place(row)}, which is neither a number nor a text; make it one, or leave the "
-            "column out (in a config: data.ignore)"
+            f"{frame.where}: column {quoted(column.name)} contains {quoted(value)} in "
+            f"{frame.place(row)}, which is neither numeric nor text. Fix: convert it, or drop "
+            "the column (data.ignore)"
         )
 
 
@@ -583,16 +586,17 @@ def _remedy(name: str, words: list[str], n_samples: int, *, new: bool) -> str:
     """Say what to do about a column of words."""
     first, unquoted = words[0], words[0].strip("'")
     remedies = (
-        (GROUPED.fullmatch(unquoted), "write numbers with a decimal point, and nothing between "
-         "thousands, or say how they are written: data.decimal, data.thousands (init --decimal)"),
-        (DATE.match(first), "a date is no feature: data.ignore it, or make it a number, such as "
-         "days"),
-        (WITH_UNIT.fullmatch(first), "write the numbers alone, without units or signs"),
-        (new, "the training table has numbers there: mend it"),
-        (len(set(words)) == n_samples > 2, "it differs in all cases, as names do: write data.id: "
-         f"{shorten(name)}, or data.ignore it"),
-        (True, f"words are coded where a column has {MOST_WORDS} of them at most, {EACH} cases "
-         "each, and no numbers; make them so, or data.ignore it"),
+        (GROUPED.fullmatch(unquoted), "write numbers with a decimal point and no thousands "
+         "separator, or set data.decimal and data.thousands (init --decimal)"),
+        (DATE.match(first), "add the dates to data.ignore, or convert them to numbers, such as "
+                            "days"),
+        (WITH_UNIT.fullmatch(first), "write numbers without units or signs"),
+        (new, "write numbers, as in the training table"),
+        (len(set(words)) == n_samples > 2, f"use it as sample ID (data.id: {shorten(name)}), or "
+                                           f"add it to "
+         "data.ignore"),
+        (True, f"reduce it to at most {MOST_WORDS} categories of {EACH} samples each, or add it to "
+         "data.ignore"),
     )  # fmt: skip
     return next(remedy for applies, remedy in remedies if applies)
 
@@ -670,10 +674,10 @@ def describe_unseen(
         values = list(dict.fromkeys(map(frame[name].text, rows[name].tolist())))
         training = list_some(known[name], 3)
         examples.append(f"{quoted(name, 30)} is {list_some(values, 3)} (in training {training})")
-    more = f", and so in {len(names) - 3:,} other features" if len(names) > 3 else ""
+    more = f", and likewise in {len(names) - 3:,} other features" if len(names) > 3 else ""
     n_samples = len(set().union(*(rows[name].tolist() for name in names)))
     return [
-        f"values that no training case has, in {pluralise(n_samples, 'case')}: "
+        f"values that no training sample has, in {pluralise(n_samples, 'sample')}: "
         f"{'; '.join(examples)}{more}"
     ]
 
@@ -690,11 +694,11 @@ def find_symbols(column: Column, what: str, most: int = MOST_VALUES, hint: str =
     symbols = sorted_symbols(column)
     check_discrete(symbols, what, hint)
     for symbol in symbols:
-        check_text(symbol, f"{what}: a value", "write it in other words")
+        check_text(symbol, f"{what}: a value", "rename it")
     if len(symbols) > most:
         raise DataError(
-            f"{what} has {len(symbols)} values, at most {most} are possible; join some, or leave "
-            f"it out{hint}"
+            f"{what} has {len(symbols)} values, at most {most} are possible. Fix: merge values, or "
+            f"drop the feature{hint}"
         )
     return symbols
 
@@ -703,22 +707,22 @@ def check_discrete(symbols: list[str], what: str, hint: str = "") -> None:
     """Raise DataError for values that are real numbers, or infinite."""
     for symbol in symbols:
         if INFINITY.fullmatch(symbol):
-            raise DataError(f"{what} holds {symbol}; infinity is no value of a feature")
+            raise DataError(f"{what} contains {symbol}. Fix: replace infinity by a finite value")
     odd = [symbol for symbol in symbols if not WHOLE.fullmatch(symbol)]
     if odd and all(number(symbol) is not None for symbol in symbols):
         if odd[0].lstrip("+-").isdigit():
             raise DataError(
                 f"{what} has a whole number of {len(odd[0])} digits ({shorten(odd[0])}), more "
-                "than 18; if it names something, put a letter before it"
+                "than 18. Fix: if it is an ID, put a letter before it"
             )
         raise DataError(
-            f"{what} has real values ({shorten(odd[0])}); cut it into intervals, for example "
+            f"{what} has real values ({shorten(odd[0])}). Fix: cut it into intervals, for example "
             f"with scikit-learn's KBinsDiscretizer{hint}"
         )
     if symbols and all(DECIMAL_COMMA.fullmatch(symbol) for symbol in symbols):
         raise DataError(
-            f"{what} has numbers with a decimal comma ({symbols[0]}); write them with a decimal "
-            f"point{hint}"
+            f"{what} has numbers with a decimal comma ({symbols[0]}). Fix: write them with a "
+            f"decimal point{hint}"
         )
 
 
@@ -751,7 +755,7 @@ def encode_classes(column: Column, classes: Sequence[str], frame: Frame) -> np.n
         row = int((codes == UNSEEN).argmax())
         raise DataError(
             f"{frame.where}: the response {quoted(column.name)} is {quoted(column.text(row))} in "
-            f"{frame.place(row)}, which no training case has ({list_some(classes)})\nFix: leave "
-            "such cases out, or train with some"
+            f"{frame.place(row)}, which no training sample has ({list_some(classes)})\nFix: drop "
+            "these samples, or include such samples in training"
         )
     return codes

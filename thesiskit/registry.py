@@ -64,9 +64,8 @@ class Candidates:
     block : the class of the config block `selection`.
     work : the class of experiments that select.
     draft : a function that returns the blocks of a config for a file, "" where they do not suit.
-    arm, model, covariates : of models for new samples: the class of a fitted method, the function
-        that returns the model of all methods, and the class of a model of covariates.
-    question : a function that returns what is selected, in the words of the report.
+    method, model, covariates : of models for new samples: the class of a fitted method, the
+        function that returns the model of all methods, and the class of a model of covariates.
     """
 
     unit: str
@@ -77,10 +76,9 @@ class Candidates:
     block: str
     work: str
     draft: str
-    arm: str
+    method: str
     model: str
     covariates: str
-    question: str
 
     def load(self, name: str) -> Any:
         """Return the class or function of a field."""
@@ -125,6 +123,18 @@ def folders() -> dict[str, list[Path]]:
     return found
 
 
+def exhibits() -> dict[str, list[str]]:
+    """Return the tables and figures of the thesis that each config reproduces."""
+    import yaml  # only where they are asked for
+
+    reproduced: dict[str, list[str]] = {}
+    path = Path(__file__).parent / "report/thesis/exhibits.yaml"
+    for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+        if "experiment" in entry:
+            reproduced.setdefault(entry["experiment"], []).append(entry["name"])
+    return reproduced
+
+
 def find(text: str) -> list[Path]:
     """Return the configs that a path, a name, or a folder or its name stands for.
 
@@ -148,7 +158,7 @@ def find(text: str) -> list[Path]:
     names = [*shipped(), *folders()]
     near = difflib.get_close_matches(shorten(text), names, 1)
     hint = f"did you mean {near[0]}?" if near else "`thesiskit list` shows all names"
-    raise ConfigError(f"{quoted(text)} is no file, and no config of that name is shipped; {hint}")
+    raise ConfigError(f"{quoted(text)} not found; {hint}")
 
 
 def name_of(path: Path) -> str:

@@ -1,7 +1,7 @@
-"""A config to start from: a file of the user's is looked at, and commented YAML is written for it.
+"""Draft a config for a user's file: commented YAML that runs as it is.
 
-What a file seems to hold are guesses, from names and values of columns.  Each is said, in a comment
-of the config and in a note.
+What a file holds is guessed from names and values of columns.  Each guess is a comment of the
+config and a note.
 """
 
 import json
@@ -22,31 +22,22 @@ import numpy as np
 from thesiskit import defaults
 from thesiskit.config import Config, load_config
 from thesiskit.datasets import reading, sequences, tables
-from thesiskit.datasets.checking import LEVEL, follows_order, likely_transform, suspects
+from thesiskit.datasets.checking import likely_transform, suspects
 from thesiskit.datasets.reading import Wanted, shown
 from thesiskit.datasets.tables import MOST_CLASSES
 from thesiskit.errors import DataError, UserError, list_some, quoted, shorten
-from thesiskit.frame import (
-    DATE,
-    GROUPED,
-    INFINITY,
-    MOST_NAMED,
-    REAL,
-    Column,
-    Frame,
-    categories,
-)
+from thesiskit.frame import DATE, GROUPED, INFINITY, MOST_NAMED, REAL, Column, Frame, categories
 from thesiskit.registry import all_candidates, candidates_of
 
 PATTERNS, NAIVE, NORMAL = "patterns", "naive-bayes", "normal"  # models
 ABOUT = {  # what features are, by model
     PATTERNS: "discrete features",
-    NAIVE: "numbers; above or below the median counts",
-    NORMAL: "numbers, as they are",
+    NAIVE: "numeric table, cut at the medians",
+    NORMAL: "numeric table",
 }
-UNFIT = {  # why a column is left out, where the model takes discrete features, and where numbers
-    True: "a real number: cut it into intervals to use it",
-    False: "words of too many kinds, or beside numbers",
+UNFIT = {  # why a column is ignored, where the model takes discrete features, and where numbers
+    True: "continuous; cut it into intervals to use it",
+    False: "mixes numbers and text, or has too many categories",
 }
 
 # columns of a table
@@ -81,10 +72,11 @@ NEGATIVE = (
 )  # fmt: skip
 INITIALS = ("yn", "tf", "tn", "mb", "pn")  # the first is class 1: yes and no, tumour and normal
 
-MOST_FLAT = 500  # columns of one number that a config names, to leave them out
+MOST_FLAT = 500  # columns of one number that a config names, to remove them
 MOST_PATTERNED = 30  # features: of more numbers, pairs are too many
-TURNED = "each line a feature, each column a case"
+TURNED = "each line a feature, each column a sample"
 RAW = ["FID", "IID", "PAT", "MAT", "SEX", "PHENOTYPE"]  # first columns of plink --recode A
+Checks = list[tuple[str, str, str]]  # code, status and a line of each
 Keys = dict[str, tuple[Any, str]]  # of the block `data`: the value of each, and why it has this one
 # a decimal comma, not one between thousands; a decimal point; both marks, as in 1.234,5
 COMMA = re.compile(r"[+-]?([0-9]*,([0-9]{1,2}|[0-9]{4,})|(0|[0-9]{4,}),[0-9]+)([eE][+-]?[0-9]+)?")
@@ -95,7 +87,6 @@ BOTH = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+")
 LEAST_WORD = 4  # letters of a line that is a sequence of one-letter states
 MOST_LETTERS = 64
 MOST_STATES = 20  # of lines with something between states
-SHARE = 0.7  # of the cases train
 LINES = 1000  # that are looked at
 
 # what a config says
@@ -104,20 +95,20 @@ RESERVED = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", 
 SELECTED = "selected-features"
 MOST_FOLDS = 10
 LEAST_OF_CLASS, LEAST_SHARE = 20, 0.1  # samples of a class that is not rare, and of all samples
-LEAST_TEMPERED = 3  # cases of each class, of which most are in a training set
+LEAST_TEMPERED = 3  # samples of each class, of which most are in a training set
 SIZES = (10, 100)  # of selections
 MANY_FEATURES = 100  # up to so many, all are kept too
 WIDE = 1000  # values of all features, above which fits take long
 PAIRS = 20_000  # of values of two features, up to which their patterns are listed
-LEAK = " # tells the response alone: to be left out if it is known only after it"
+LEAK = " # a leak? ignore it if it was copied from the response or recorded after it"
 LISTED = 20  # columns to ignore, of which each has a line of its own
-CLASS_PARTS = ["classifier-table", "differences-table", "reliability"]
+OWN_PARTS = ["summary", "methods", "reliability", "predictions"]
 CHAIN_PARTS = ["reached-table", "chain-table"]
-PARTS = {  # after the summary and the data card
-    "table": [*CLASS_PARTS, "score-table", SELECTED, "predictions"],
-    "classes": [*CLASS_PARTS, "model-table", "coefficients", "predictions", *CHAIN_PARTS],
-    "numbers": ["responses", "coefficients", "predictions", *CHAIN_PARTS],
-    "sequences": [*CLASS_PARTS, "orders", "predictions", *CHAIN_PARTS],
+PARTS = {
+    "table": [*OWN_PARTS, SELECTED],
+    "classes": [*OWN_PARTS, "coefficients", *CHAIN_PARTS],
+    "numbers": ["summary", "methods", "predictions", "coefficients", *CHAIN_PARTS],
+    "sequences": [*OWN_PARTS, "orders", *CHAIN_PARTS],
 }
 
 
@@ -128,10 +119,10 @@ class FileGuess:
     family: str  # of the source
     data: Keys  # `source` first; without `path`
     notes: list[str]  # what was guessed, a line each
-    cases: int
+    samples: int
     width: int  # features, or states of a history
     values: int  # that a discrete feature, or a state, has at most
-    smallest: int  # cases of the rarest class, or all of real responses
+    smallest: int  # samples of the rarest class, or all of real responses
     response: str  # what is predicted, in a few words
     classes: int = 2
     continuous: bool = False  # whether responses are real numbers
@@ -157,13 +148,13 @@ class Hints:
     def numbers(self) -> Keys:
         """The keys of `data` that say how numbers are written."""
         marks = {"decimal": self.decimal, "thousands": self.thousands}
-        return {key: (value, "asked for") for key, value in marks.items() if value}
+        return {key: (value, "given") for key, value in marks.items() if value}
 
 
-def draft_config(path: Path, hints: Hints, folder: Path) -> tuple[str, list[str], list[str]]:
-    """Return a config for a file, as YAML that runs as it stands, with findings and guesses.
+def draft_config(path: Path, hints: Hints, folder: Path) -> tuple[str, Checks, list[str]]:
+    """Return a config for a file, as YAML that runs as it stands, with checks and guesses.
 
-    Findings are those of a check of the table, a line each, and so are guesses and remarks.
+    Guesses and remarks are a line each.
 
     hints : what the user says.
     folder : where the config will be saved, from which its path is written.
@@ -173,25 +164,25 @@ def draft_config(path: Path, hints: Hints, folder: Path) -> tuple[str, list[str]
     guess = inspect_file(path, hints)
     # what the reader of the table refuses or remarks is said now, not when the config is run
     config = _load(starting_config(path, guess, folder))
-    cases = config.data.read(folder, continuous=guess.continuous)  # type: ignore[union-attr]
+    samples = config.data.read(folder, continuous=guess.continuous)  # type: ignore[union-attr]
     if guess.family != "sequences":
-        groups, leaks = suspects(cases[0])
+        groups, leaks = suspects(samples[0])
         if hasattr(config.data, "ignore"):
             columns = [name for name in leaks if "=" not in name]  # not a word of one
             guess = replace(guess, leaks=columns)
-        if groups and hasattr(config.data, "case_groups") and "orientation" not in guess.data:
-            guess = with_case_groups(guess, groups[0], cases[0])
+        if groups and hasattr(config.data, "sample_groups") and "orientation" not in guess.data:
+            guess = with_sample_groups(guess, groups[0], samples[0])
             config = _load(starting_config(path, guess, folder))
-            cases = config.data.read(folder, continuous=guess.continuous)  # type: ignore[union-attr]
-    form, reason = likely_transform(cases[0]) if guess.real else ("", "")
+            samples = config.data.read(folder, continuous=guess.continuous)  # type: ignore[union-attr]
+    form, reason = likely_transform(samples[0]) if guess.real else ("", "")
     if form:
-        note = f"features are transformed (data.transform: {form}), as they are {reason}"
+        note = f"Features are transformed (data.transform: {form}), because values are {reason}"
         data = guess.data | {"transform": (form, reason)}
         guess = replace(guess, data=data, notes=[*guess.notes, note])
     text = starting_config(path, guess, folder)
-    notes = [*guess.notes, *_left_out(guess), *(note for table in cases for note in table.notes)]
-    notes += _class_sizes(guess, cases[0].classes, cases[0].response)
-    return text, _load(text).check_tables(cases), notes
+    notes = [*guess.notes, *_left_out(guess), *(note for table in samples for note in table.notes)]
+    notes += _class_sizes(guess, samples[0].classes, samples[0].response)
+    return text, _load(text).check_tables(samples), notes
 
 
 def _load(text: str) -> Config:
@@ -202,21 +193,21 @@ def _load(text: str) -> Config:
         return load_config(draft)
 
 
-def check(path: Path) -> list[str]:
-    """Return what a check of the tables of a config finds, a line each."""
+def check(path: Path) -> tuple[Checks, list[str]]:
+    """Return the checks of the tables of a config, and notes on how the tables were read."""
     config = load_config(path)
     data = config.data
     if data is None or data.drawn or not data.apart:
-        raise UserError(f"{shown(path)}: no table to check: its data are drawn, or overlap")
+        raise UserError(f"{shown(path)}: no table to check. Fix: choose a config with a table")
     with config.wrong_data():
         tables = data.read(path.parent, continuous=getattr(config.model, "continuous", False))
-    return config.check_tables(tables)
+    return config.check_tables(tables), [note for table in tables for note in table.notes]
 
 
-def with_case_groups(guess: FileGuess, name: str, table: Any) -> FileGuess:
-    """Return what a file holds where cases of one group stay together.
+def with_sample_groups(guess: FileGuess, name: str, table: Any) -> FileGuess:
+    """Return the guess about a file where samples of one group stay together.
 
-    If a class has one group alone, which cannot train and be tested, it is left as it was.
+    The guess is unchanged if a class has only one group, which cannot both train and be tested.
     """
     if name in table.aside:
         groups = np.array(table.aside[name])
@@ -231,25 +222,25 @@ def with_case_groups(guess: FileGuess, name: str, table: Any) -> FileGuess:
         del data["ignore"]
     elif ignored:
         data["ignore"] = (list(ignored.items()), "")
-    description = f"{len({*groups} - {'', 'nan'}):,} groups of cases, such as patients"
-    data["case_groups"] = (name, f"{description}: each is in one fold")
-    note = f"{quoted(name)} has {description}: each stays in one fold (case_groups)"
+    description = f"{len({*groups} - {'', 'nan'}):,} groups of samples, such as patients"
+    data["sample_groups"] = (name, f"{description}; each stays in one fold")
+    note = f"Groups: {quoted(name)}, {description}; each stays in one fold (data.sample_groups)"
     width = max(1, guess.width - len({*table.encoder.features_of(name)} & {*table.columns}))
     guess = replace(guess, data=data, notes=[*guess.notes, note])
     return replace(guess, smallest=smallest, width=width)
 
 
 def _left_out(guess: FileGuess) -> list[str]:
-    """Say which columns are left out, by the reason."""
+    """Return a line for the columns that are ignored for each reason."""
     lines = []
     for reason, names in _by_reason(guess.data.get("ignore", ([], ""))[0]).items():
         columns = list_some([quoted(name, 30) for name in names], MOST_NAMED)
-        lines.append(f"left out: {columns} ({reason})")
+        lines.append(f"Ignored: {columns} ({reason})")
     return lines
 
 
 def _class_sizes(guess: FileGuess, names: Sequence[str], y: np.ndarray) -> list[str]:
-    """Say which class is rare, and what few samples, or groups of samples, leave out."""
+    """Report a rare class, and what few samples, or groups of samples, rule out."""
     if guess.continuous:
         return []
     counts = np.bincount(y, minlength=len(names))
@@ -257,20 +248,20 @@ def _class_sizes(guess: FileGuess, names: Sequence[str], y: np.ndarray) -> list[
     notes = []
     if n_rarest < LEAST_SHARE * len(y):
         notes.append(
-            f"class {rarest} is rare, {n_rarest:,} of {len(y):,} samples: look at the log loss and "
-            "the AUC, as always predicting the other classes makes few errors"
+            f"Class {rarest} is rare: {n_rarest:,} of {len(y):,} samples. Use the log loss and the "
+            "AUC, because always predicting the other classes makes few errors"
         )
     elif n_rarest < LEAST_OF_CLASS:
-        notes.append(f"class {rarest} has {n_rarest} samples: its error rates are uncertain")
+        notes.append(f"Class {rarest} has only {n_rarest} samples; its error rates are uncertain")
     if guess.family != "sequences" and guess.smallest < defaults.LEAST_CHOSEN:
-        unit = "groups of cases" if "case_groups" in guess.data else "cases"
+        unit = "groups of samples" if "sample_groups" in guess.data else "samples"
         without = [f"{max(2, guess.smallest)} folds"]
         if guess.family == "table":
-            without.append("no choice of an arm inside folds")
+            without.append("no nested cross-validation")
             untempered = guess.real and guess.smallest < LEAST_TEMPERED
             without += ["no temperatures"] if untempered else []
-        few = f"class {rarest} has {guess.smallest} {unit} only"
-        notes.append(f"{few}, so that there are {', '.join(without)}")
+        few = f"Class {rarest} has only {guess.smallest} {unit}"
+        notes.append(f"{few}, which allows {', '.join(without)}")
     return notes
 
 
@@ -282,24 +273,24 @@ def inspect_file(path: Path, hints: Hints) -> FileGuess:
     fasta, of_text = sequences.is_fasta(path), bool(hints.numbers or hints.missing)
     if of_text and (suffix in (*others, ".h5ad") or fasta):
         raise DataError(
-            f"{file_name}: --missing, --decimal and --thousands are for text tables and Parquet; "
-            "leave them out"
+            f"{file_name}: --missing, --decimal and --thousands are for text tables and "
+            f"Parquet. Fix: "
+            "remove them"
         )
     if suffix in others:
         return others[suffix](path, response)
     if suffix in (".parquet", ".h5ad"):
         return _inspect_table(path, hints)
     kinds = ", ".join((*tables.KINDS, *sequences.FASTA[:2]))
-    fault = ""
-    if suffix in tables.ARRAYS:
-        fault = tables.REMOVED
-    elif suffix in tables.SPREADSHEETS:
-        fault = "an Excel file, or alike; save its sheet as .csv (in Excel: Save As, CSV UTF-8)"
-    elif not (reading.text_suffix(path) or fasta):
-        fault = f"cannot read {shorten(suffix) or 'a file without a suffix'}; use {kinds}; text "
-        fault += "also packed as .gz"
-    if fault:
-        raise DataError(f"{file_name}: {fault}")
+    if suffix in tables.SPREADSHEETS:
+        raise DataError(
+            f"{file_name}: an Excel file. Fix: save it as .csv (in Excel: Save As, CSV UTF-8)"
+        )
+    if not (reading.text_suffix(path) or fasta):
+        raise DataError(
+            f"{file_name}: cannot read {shorten(suffix) or 'a file without a suffix'}. Fix: use "
+            f"{kinds}; text also packed as .gz"
+        )
     if response is None and not of_text and (fasta or _holds_states(path)):
         return _inspect_sequences(path)
     return _inspect_table(path, hints)
@@ -333,6 +324,8 @@ class ColumnGuess:
         whole = self.numeric and (kind == "truth" or self.of_numbers)  # no words among numbers
         # text, of which most cells have words of their own
         self.wordy = kind == "text" and self.n_values > max(FEW_VALUES, self.n_present // 2)
+        n_words = sum(len(text.split()) for text in column.counts)
+        self.prose = self.wordy and n_words >= PROSE * self.n_values
         # few values, as a discrete feature has
         few = self.n_values <= min(FEW_VALUES, max(2, self.n_present // 2))
         self.coarse = kind == "whole" and whole and few
@@ -352,6 +345,7 @@ class ColumnGuess:
         )
         self.names_samples = (  # as texts that all differ do, or numbers in a column called so
             unique
+            and not self.prose
             and (kind == "text" or (nameless and kind != "date") or (kind == "whole" and is_id))
             and all(len(text) <= LONGEST_ID and text.isprintable() for text in column.counts)
         )
@@ -391,20 +385,20 @@ class ColumnGuess:
     def left_out(self) -> str:
         """Why it is no feature; empty if it is one."""
         if self.kind == "constant":
-            return f"{quoted(next(iter(self.counts)), 30)} in all cases"
+            return f"{quoted(next(iter(self.counts)), 30)} in all samples"
         if self.kind in ("empty", "date"):
-            return "dates" if self.kind == "date" else "no value at all"
+            return "dates" if self.kind == "date" else "empty"
         if self.counter:
-            return "numbers the cases"
+            return "sample numbers"
         if self.names_samples or reading.NAMELESS.fullmatch(self.name):
-            return "names the cases"
-        if self.wordy and sum(map(len, map(str.split, self.counts))) >= PROSE * len(self.counts):
-            return "prose: in Python scikit-learn's CountVectorizer makes features of it"
-        return "other words in most cases" if self.wordy else ""
+            return "sample IDs"
+        if self.prose:
+            return "free text; for word counts, see scikit-learn's CountVectorizer (Python)"
+        return "a different text in most samples" if self.wordy else ""
 
     @property
     def value_counts(self) -> str:
-        """Its values, with how many cases have each; the range of many numbers."""
+        """Its values, with how many samples have each; the range of many numbers."""
         if self.numeric and self.n_values > MOST_CLASSES:
             values = self.column.values
             return f"{np.nanmin(values):.4g} to {np.nanmax(values):.4g}"
@@ -426,7 +420,7 @@ def find_response(
     """Return the column of the response, and why it is this one."""
     if column_name is not None:
         reading.check_column(column_name, [column.name for column in columns], file_name)
-        return next(column for column in columns if column.name == column_name), "asked for"
+        return next(column for column in columns if column.name == column_name), "given"
     by_name = {_last_words(column.name): column for column in reversed(columns)}
     for whole_name, names in ((True, RESPONSES), (False, RESPONSES[1:])):
         for name, (words, column) in product(names, by_name.items()):
@@ -436,9 +430,7 @@ def find_response(
     candidates = (column for column in columns if not (column.names_samples or column.counter))
     free = [column for column in candidates if column.kind not in ("empty", "constant", "date")]
     if not free:
-        raise DataError(
-            f"{file_name}: no column could be a response; say which is with --response COLUMN"
-        )
+        raise DataError(f"{file_name}: no column looks like a response. Fix: use --response COLUMN")
     few_valued = [column for column in free if column.class_like]
     pairs = [column for column in few_valued if column.kind == "text" and len(column.counts) == 2]
     last = free[-1]
@@ -453,11 +445,11 @@ def find_positive(response: ColumnGuess) -> tuple[object, str]:
     """Return the value that is class 1, and why; None where the values are 0 and 1."""
     values = list(response.counts)
     if response.kind == "truth":
-        return None, "true is class 1"
+        return None, "Positive class: true"
     if response.numeric and response.of_numbers:
         numbers = sorted({float(value) for value in values})
         if numbers == [0, 1]:
-            return None, "1 is class 1"
+            return None, "Positive class: 1"
         largest = numbers[-1]
         return (int(largest) if largest.is_integer() else largest), "the larger value"
     casefolded = {value: value.casefold() for value in values}
@@ -470,30 +462,30 @@ def find_positive(response: ColumnGuess) -> tuple[object, str]:
         return sure[0], "by its name"
     if len(negative) == 1:
         (positive,) = set(values) - set(negative)
-        return positive, f"because {negative[0]} is not"
+        return positive, f"because {negative[0]} is negative"
     rarest = min(sorted(values, reverse=True), key=response.counts.__getitem__)
     equal = len(set(response.counts.values())) == 1
-    return rarest, "the last by alphabet" if equal else "the rarer class"
+    reason = "alphabetically last" if equal else "the rarer class"
+    return rarest, f"{reason}; change `positive` if wrong"
 
 
 def _classes(response: ColumnGuess, file_name: str) -> tuple[Keys, str]:
     """Return the key that names class 1, if one is needed, and what to say about the classes.
 
-    Raises DataError for a class of more than two that has one case, which no model can test.
+    Raises DataError for a class of more than two that has one sample, which no model can test.
     """
     if response.n_values > 2:
-        rare = [value for value, cases in response.counts.items() if cases == 1]
+        rare = [value for value, samples in response.counts.items() if samples == 1]
         if rare:
             raise DataError(
-                f"{file_name}: the response {quoted(response.name)} is {list_some(rare)} in one "
-                "case only; give two cases of each class at least, or leave such cases out"
+                f"{file_name}: the response {quoted(response.name)} is {list_some(rare)} in only "
+                "one sample. Fix: add samples or drop the class; each needs two"
             )
-        return {}, f"it has {response.n_values} classes"
+        return {}, ""
     value, reason = find_positive(response)
     if value is None:
         return {}, reason
-    reason = f"class 1 is {quoted(value)}: {reason}"
-    return {"positive": (value, reason)}, reason
+    return {"positive": (value, reason)}, f"Positive class: {value} ({reason})"
 
 
 # ---- tables: text between delimiters, Parquet and AnnData ----
@@ -547,15 +539,15 @@ def _open_text(path: Path, hints: Hints) -> _Opened:
         if names != frame.names:
             frame = frame.renamed(names)
     else:
-        form["header"] = (False, "the first line is a case")
-        notes.append("the first line is a case, so that columns are called x1, x2, ...")
+        form["header"] = (False, "the first line is a sample")
+        notes.append("The first line is a sample; columns are named x1, x2, ...")
         frame = reading.frame_of_text(reading.open_table(path, header=False), wanted)
         return _Opened(frame, frame, form, notes, missing)
     turned = _turned(path, frame, wanted, hints.response)
     if turned is None:
         return _Opened(frame, frame, form, notes, missing)
     form["orientation"] = ("genes-in-rows", TURNED)
-    notes.append(f"features are in rows ({TURNED})")
+    notes.append(f"Features are in rows ({TURNED})")
     return _Opened(turned, turned, form, notes, missing, marked=True)
 
 
@@ -587,7 +579,7 @@ def _marks(table: reading.TextTable, frame: Frame) -> tuple[Keys, list[str]]:
     large = next((text for text in commas if BOTH.fullmatch(text)), "")
     if large:
         keys["thousands"] = (".", f"numbers such as {large}")
-    return keys, [f"numbers have a decimal comma, such as {large or example}"]
+    return keys, [f"Numbers have a decimal comma, such as {large or example}"]
 
 
 def _names_columns(first: list[str], frame: Frame, wanted: Wanted) -> bool:
@@ -624,9 +616,10 @@ def _inspect_table(path: Path, hints: Hints) -> FileGuess:
     features = [column for column in candidates if not reasons[column.name]]
     _check_response(y, file_name)
     if not features:
+        dropped = [f"{quoted(name)} is {reasons[name]}" for name in reasons if reasons[name]]
         raise DataError(
             f"{file_name}: no features besides the response {quoted(y.name)} ({reason}); "
-            "choose another response with --response COLUMN, or add features"
+            f"{'; '.join(dropped[:3])}. Fix: use --response COLUMN, or add features"
         )
     numbers = y.kind in ("whole", "real") and y.n_values > 2 and not y.class_like
     model = _choose_model(y, features, numbers, opened.marked, file_name)
@@ -640,24 +633,25 @@ def _inspect_table(path: Path, hints: Hints) -> FileGuess:
     reasons |= dict.fromkeys([column.name for column in unfit], UNFIT[patterned])
     features = [column for column in features if not reasons[column.name]]
     description = f"{reason}: {y.value_counts}"
-    notes.append(f"the response is {quoted(y.name)}, {description}")
+    n_classes = "" if numbers else f"{y.n_values} classes: "
+    notes.append(f"Response: {y.name} ({reason}; {n_classes}{y.value_counts})")
     source = ("table" if patterned else "file", ABOUT[model])
     data: Keys = {"source": source, **form, "response": (y.name, description)}
     if not patterned:
         keys, reason = _classes(y, file_name)
-        data, notes = data | keys, [*notes, reason]
+        data, notes = data | keys, [*notes, *filter(None, [reason])]
     for column in ids:
-        data["id"] = (column.name, "names the cases")
-        notes.append(f"{quoted(column.name)} names the cases")
+        data["id"] = (column.name, "sample IDs")
+        notes.append(f"Sample IDs: column {quoted(column.name)}")
     if ignored:
         data["ignore"] = ([(column.name, reasons[column.name]) for column in ignored], "")
     if opened.missing:
-        data["missing"] = ([*opened.missing], "what stands for a missing value")
+        data["missing"] = ([*opened.missing], "codes of missing values")
     guess = FileGuess(
         "features" if patterned else "table",
         data,
         notes,
-        cases=y.n_present,
+        samples=y.n_present,
         width=sum(
             1 if patterned or len(column.words) < 3 else len(column.words)
             for column in features
@@ -689,10 +683,11 @@ def _with_names_of_plink(guess: FileGuess, frame: Frame) -> FileGuess:
     """Return what a table of plink --recode A holds: families, names and phenotypes come first."""
     data, families, names = dict(guess.data), ColumnGuess(frame["FID"]), ColumnGuess(frame["IID"])
     ignored = dict(data.pop("ignore", ([], ""))[0])
-    ignored |= {name: "of plink, no genotype" for name in RAW if name != guess.response}
+    ignored |= {name: "of PLINK, not a genotype" for name in RAW if name != guess.response}
+    grouped, stay = families.n_values < len(frame), "families; each stays in one fold"
     for key, name, reason, holds in (
-        ("id", "IID", "names the samples", names.n_values == len(frame)),
-        ("case_groups", "FID", "families: each is in one fold", families.n_values < len(frame)),
+        ("id", "IID", "sample IDs", names.n_values == len(frame)),
+        ("sample_groups", "FID", stay, grouped),
     ):
         data.pop(key, None)
         if holds and ignored.pop(name, ""):
@@ -702,17 +697,15 @@ def _with_names_of_plink(guess: FileGuess, frame: Frame) -> FileGuess:
 
 
 def _check_classes(columns: list[ColumnGuess], file_name: str) -> None:
-    """Say so where a table of measurements has no classes, as one with genes in rows often has."""
+    """Raise DataError for measurements without classes, as tables with genes in rows often are."""
     first, *columns_after = columns
     measured = all(
         column.kind == "real" or (column.numeric and not column.coarse) for column in columns_after
     )
     if first.names_samples and len(columns_after) > 2 and measured:
         raise DataError(
-            f"{file_name}: names and numbers, and no classes. If each line is a gene, write a "
-            "config "
-            "with data.orientation: genes-in-rows and the classes in data.labels (thesiskit docs "
-            "data); else add a column of classes, or name it with --response"
+            f"{file_name}: no column of classes. Fix: name it with --response; if each line is a "
+            "gene, write a config with data.orientation: genes-in-rows and data.labels"
         )
 
 
@@ -720,23 +713,23 @@ def _check_response(y: ColumnGuess, file_name: str) -> None:
     """Raise DataError for a response from which nothing can be learned."""
     fault = ""
     if y.wordy or y.kind == "date":
-        fault = "holds dates" if y.kind == "date" else "holds other words in most cases"
+        fault = "contains dates" if y.kind == "date" else "has a different text in most samples"
     elif any(map(INFINITY.fullmatch, y.counts)):
-        fault = "holds infinity"
+        fault = "contains infinity"
     elif not y.counts:
-        fault = "is missing in all cases"
+        fault = "is missing in all samples"
     elif len(y.counts) == 1:
-        fault = f"is {quoted(next(iter(y.counts)))} in all cases"
+        fault = f"is {quoted(next(iter(y.counts)))} in all samples"
     elif len(y.counts) == 2 and min(y.counts.values()) == 1:
         rare = min(y.counts, key=y.counts.__getitem__)
-        fault = f"is {quoted(rare)} in one case only, and none is left to predict"
+        fault = f"is {quoted(rare)} in only one sample"
     if fault and y.column.gaps:
         gaps = [f"{quoted(text)} ({n:,})" for text, n in y.column.gaps.items()]
-        fault += f", and what stands for a missing value in others: {list_some(gaps, 3)}"
+        fault += f", and missing in others: {list_some(gaps, 3)}"
     if fault:
         raise DataError(
-            f"{file_name}: the response {quoted(y.name)} {fault}; give two cases of each class at "
-            "least, or name another column with --response COLUMN"
+            f"{file_name}: the response {quoted(y.name)} {fault}. Fix: give two samples of each "
+            "class, or use --response COLUMN"
         )
 
 
@@ -754,15 +747,14 @@ def _choose_model(
     if numbers or classes > MOST_CLASSES:
         if coarse:
             return PATTERNS
-        fault, remedy = "is a real number", "Make"
+        fault, remedy = "is continuous", ""
         if not numbers:
             fault = f"has {classes:,} classes ({y.value_counts})"
-            remedy = f"Put classes together ({MOST_CLASSES} at most), or make"
+            remedy = f"merge classes ({MOST_CLASSES} at most), "
         raise DataError(
-            f"{file_name}: the response {quoted(y.name)} {fault}, and the features are real "
-            "numbers: "
-            f"the normal model takes classes, other models take discrete features. {remedy} the "
-            "features discrete (scikit-learn's KBinsDiscretizer), or name another --response"
+            f"{file_name}: the response {quoted(y.name)} {fault}, but continuous features need "
+            f"classes. Fix: {remedy}cut features into intervals (KBinsDiscretizer), or use another "
+            "--response"
         )
     measured = any(column.measured for column in features)
     by_numbers = NORMAL if classes > 2 or measured else NAIVE
@@ -789,12 +781,12 @@ def _holds_states(path: Path) -> bool:
         for line in reading.LINE_END.split(reading.utf8(path)[: reading.HEAD])[:LINES]
         if line.strip() and not line.lstrip().startswith("#")
     ]
-    cases = [sequences.BETWEEN.split(line) for line in lines]
-    if len(cases) < 3:
+    samples = [sequences.BETWEEN.split(line) for line in lines]
+    if len(samples) < 3:
         return False
     table = path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab"))
-    if all(len(states) == 1 for states in cases):
-        words = [states[0] for states in cases]
+    if all(len(states) == 1 for states in samples):
+        words = [states[0] for states in samples]
         letters = set("".join(words[1:]))
         return (
             min(map(len, words)) >= LEAST_WORD
@@ -802,21 +794,21 @@ def _holds_states(path: Path) -> bool:
             and letters >= set(words[0])
             and (len(set(map(len, words))) == 1 or not table)
         )
-    states_after = {state for states in cases[1:] for state in states}
+    states_after = {state for states in samples[1:] for state in states}
     numbers = all(re.fullmatch(r"[-+.0-9eE]+", state) for state in states_after)
-    few_states = len(states_after) <= MOST_STATES and states_after >= set(cases[0])
-    return few_states and len({len(states) for states in cases}) == 1 and not (numbers and table)
+    few_states = len(states_after) <= MOST_STATES and states_after >= set(samples[0])
+    return few_states and len({len(states) for states in samples}) == 1 and not (numbers and table)
 
 
 def _inspect_sequences(path: Path) -> FileGuess:
     """Return what a file of sequences holds, and the lengths and numbers that these have."""
     file_name = shown(path)
     predict, predicted = "last-state", "the last state"
-    keys: Keys = {"source": ("sequences", "each line a history; its last state is to be predicted")}
-    notes = ["each line is a sequence, whose last state is predicted from those before it"]
+    keys: Keys = {"source": ("sequences", "each line is a sequence; its last state is predicted")}
+    notes = ["Each line is a sequence; its last state is predicted from the states before"]
     if sequences.is_fasta(path):
-        keys["source"], predicted = ("sequences", "each record a sequence"), "the last letter"
-        notes = ["no labels in the header lines; the last letter is predicted from those before it"]
+        keys["source"], predicted = ("sequences", "each record is a sequence"), "the last letter"
+        notes = ["No labels in the header lines; the last letter is predicted from those before"]
         labels = Counter(sequences.read_states(path).labels)
         if len(labels) == 1 and "" not in labels:
             notes[0] += f" (the last word of each header line is {quoted(next(iter(labels)), 30)})"
@@ -824,28 +816,21 @@ def _inspect_sequences(path: Path) -> FileGuess:
             counts = ", ".join(f"{label} ({n:,})" for label, n in labels.most_common(4))
             predict, predicted = "label", "the label"
             keys["predict"] = (predict, f"the last word of each header line: {counts}")
-            notes = [f"the response is the last word of each header line: {counts}"]
+            notes = [f"Response: the last word of each header line ({counts})"]
     length = _common_length(path, predict)
     if length is not None:
-        keys["history"] = (length, "the most recent states, as many as all lines have")
-        notes.append(f"the lines are of unequal length; the last {length:,} states count")
-    cases = sequences.read_sequences(path, predict=predict, length=length)
-    classes = Counter(cases.response.tolist())
+        keys["history"] = (length, "the most recent states, as many as the shortest line has")
+        notes.append(f"Lines have unequal lengths; the last {length:,} states are used")
+    samples = sequences.read_sequences(path, predict=predict, length=length)
+    classes = Counter(samples.response.tolist())
     if len(classes) < 2:
         raise DataError(
-            f"{file_name}: {predicted} is {quoted(cases.classes[0])} in all cases; there is "
+            f"{file_name}: {predicted} is {quoted(samples.classes[0])} in all samples; there is "
             "nothing to predict"
         )
-    n, width = cases.histories.shape
-    train = min(max(2, round(SHARE * n)), n - 1)
-    present = len(set(cases.response[:train].tolist()))
-    histories = cases.histories.tolist()
-    ordered = histories in (sorted(histories), sorted(histories, reverse=True))
-    shuffled = not ordered and follows_order(cases.response) >= LEVEL
-    if present == len(classes) and shuffled:
-        keys["train"] = (train, "the first cases train, the others are predicted")
+    n, width = samples.histories.shape
     smallest = min(classes.values())
-    return FileGuess("sequences", keys, notes, n, width, len(cases.states), smallest, predicted)
+    return FileGuess("sequences", keys, notes, n, width, len(samples.states), smallest, predicted)
 
 
 def _common_length(path: Path, predict: str) -> int | None:
@@ -891,11 +876,11 @@ def starting_config(path: Path, guess: FileGuess, folder: Path) -> str:
         lines.append(f"  # ignore: [{', '.join(leaks)}]{LEAK}")
     data = "\n".join(lines)
     return f"""\
-# Written by `thesiskit init` from a look at {shorten(path.name)}. What it guessed is said
-# beside each key: change what is wrong. Results: thesiskit run THIS-FILE
-experiment: {f"my-{name}" if name else "my-table"} # the name of the folder with the results
+# Written by `thesiskit init` for {shorten(path.name)}. Guesses are marked in comments; edit them
+# if wrong. Run: thesiskit run THIS-FILE (first look: add --quick)
+experiment: {f"my-{name}" if name else "my-table"} # name of the results folder
 title: {yaml_value(title)}
-about: {yaml_value(f"{guess.cases:,} cases with {guess.width:,} {unit} each.")}
+about: {yaml_value(f"{guess.samples:,} samples with {guess.width:,} {unit} each.")}
 data:
 {data}
 {_selection(guess) if guess.family == "table" else _patterns(guess)}"""
@@ -918,7 +903,7 @@ def _by_reason(columns: list[tuple[str, str]]) -> dict[str, list[str]]:
     """Return the names of columns that are left out, by the reason."""
     reasons: dict[str, list[str]] = {}
     for name, reason in columns:
-        heading = "the same in all cases" if "in all cases" in reason else reason
+        heading = "the same in all samples" if "in all samples" in reason else reason
         reasons.setdefault(heading, []).append(name)
     return reasons
 
@@ -933,29 +918,28 @@ def _selection(guess: FileGuess) -> str:
     parts = [part for part in PARTS["table"] if sizes != ["all"] or part != SELECTED]
     choose = ""
     if guess.smallest >= defaults.LEAST_CHOSEN:
-        choose = "\n  choose: true # the best arm, inside the training cases of each fold"
-    measure, kind, rival, pool = "correlation with the response", "", "another model", ""
+        choose = "\n  choose: true # nested cross-validation"
+    measure, kind, rival, pool = "correlation with the response", "", "ridge", ""
     if guess.real:
-        measure, rival, pool = "the F statistic", "models of all features", ", pool"
-        temperature = "[none] # residual needs more cases of each class"
+        measure, rival, pool = "the F statistic", "two models of all features", ", pool"
+        temperature = "[none] # residual needs more samples of each class"
         if guess.smallest >= LEAST_TEMPERED:
             temperature = (
-                "# residual: how far features say the same, by the residuals within classes\n"
-                "    [none, residual]"
+                "# temperature scaling, estimated from within-class residuals\n    [none, residual]"
             )
         kind = f"""
-  kind: normal # features are normal in each class; naive-bayes cuts them at medians
+  kind: normal # features are normally distributed within each class
   temperature: {temperature}"""
     return f"""\
 {folds_block(guess, MOST_FOLDS)}{choose}
 selection:
-  features: {yaml_value(sizes)} # how many to keep, by {measure}
+  features: {yaml_value(sizes)} # numbers of features to select, by {measure}
 model:{kind}
-  methods: # with the correction for the selection, without, and {rival}
+  methods: # corrected for the selection, uncorrected, and {rival}
     [corrected, uncorrected, l2-logistic{pool}]
-  relevant: [some] # some features matter, not all alike; how many, is estimated
+  relevant: [some] # the share of relevant features is estimated
 report:
-  parts: {yaml_value(["summary", "data-card", *parts])}
+  parts: {yaml_value(parts)}
 """
 
 
@@ -965,24 +949,26 @@ def _patterns(guess: FileGuess) -> str:
     candidates = candidates_of(guess.family)
     if candidates is not None and (draft := candidates.load("draft")(guess)):
         return draft
-    wide, folds, few_folds = False, "", ""
+    wide = False
     orders = [1, 2] if width > 1 and values**2 / 2 <= PAIRS else [1]
-    meaning, peer, parts = "patterns of so many features at most", "logistic-regression", "classes"
+    meaning, peer, parts = (
+        "largest number of features in a pattern",
+        "logistic-regression",
+        "classes",
+    )
     if guess.family == "sequences":
         orders, parts = sorted({min(2, width), min(5, width)}), "sequences"
-        if "train" not in guess.data:  # the first cases are others than the last
-            folds, few_folds = folds_block(guess, MOST_FOLDS // 2) + "\n", "  evaluation.folds: 2\n"
-        meaning = "patterns of so many of the last states at most"
+        folds = folds_block(guess, MOST_FOLDS // 2) + "\n"
+        meaning = "largest number of last states in a pattern"
     else:
         wide = values > WIDE
         folds = folds_block(guess, MOST_FOLDS // 2 if wide else MOST_FOLDS) + "\n"
         if not guess.continuous:
-            folds += "  # choose: true # an arm inside each training set; takes 4 times as long\n"
-        few_folds = "  evaluation.folds: 2\n"
+            folds += "  # choose: true # nested cross-validation; takes four times as long\n"
     response = ""
     if guess.continuous:
         peer, parts = "ridge", "numbers"
-        response = "\n  response: gaussian # a real number, with normal noise"
+        response = "\n  response: gaussian # continuous, with normal noise"
     most = defaults.UNTIL_FEWER_ITERATIONS if wide else defaults.UNTIL_ITERATIONS
     until = f"rhat: {defaults.UNTIL_RHAT:g}, ess: {defaults.UNTIL_ESS:g}"
     return f"""\
@@ -990,20 +976,20 @@ def _patterns(guess: FileGuess) -> str:
   kind: logistic{response}
   orders: {yaml_value(orders)} # {meaning}
   chains: {defaults.UNTIL_CHAINS}
-  until: {{ {until} }} # chains stop when they agree
-  iterations: {most} # at most; more go on from there
-  peers: [{peer}] # to compare with
+  until: {{ {until} }} # chains stop when they have converged
+  iterations: {most} # limit; raise it to continue stored chains
+  peers: [{peer}] # third-party methods
 report:
-  parts: {yaml_value(["summary", "data-card", *PARTS[parts]])}
-smoke: # what `thesiskit run --smoke` changes, for a quick look
+  parts: {yaml_value(PARTS[parts])}
+smoke: # settings of `thesiskit run --smoke`, a demo with few iterations
   model.iterations: 200
-{few_folds}"""
+  evaluation.folds: 2
+"""
 
 
 def folds_block(guess: FileGuess, most: int) -> str:
     """Return the block `evaluation` with at most so many folds."""
-    folds = max(2, min(most, guess.smallest))
-    return f"evaluation:\n  folds: {folds} # each is predicted from the others"
+    return f"evaluation:\n  folds: {max(2, min(most, guess.smallest))} # of cross-validation"
 
 
 def yaml_value(value: Any) -> str:

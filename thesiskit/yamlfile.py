@@ -45,16 +45,19 @@ class _Loader(yaml.SafeLoader):
         mark = event.start_mark
         if self.check_event(yaml.AliasEvent):
             raise _Refused(
-                f"the alias *{shorten(event.anchor)}: write out what it stands for", mark
+                f"the alias *{shorten(event.anchor)} is not supported. Fix: write out the value",
+                mark,
             )
         if event.tag is not None:
             said = quoted(event.tag.replace(_TAG, "!!"))
-            raise _Refused(f"the tag {said} has no use here; leave it out", mark)
+            raise _Refused(f"YAML tags ({said}) are not supported. Fix: remove it", mark)
         self._count, self._depth = self._count + 1, self._depth + 1
         if self._depth > MOST_DEPTH:
-            raise _Refused(f"more than {MOST_DEPTH} levels, one within the other", mark)
+            raise _Refused(f"more than {MOST_DEPTH} nested levels. Fix: flatten it", mark)
         if self._count > MOST_NODES:
-            raise _Refused(f"more than {MOST_NODES:,} values; a config has fewer", mark)
+            raise _Refused(
+                f"more than {MOST_NODES:,} values, the limit for a config. Fix: shorten it", mark
+            )
         node: Any = super().compose_node(parent, index)
         self._depth -= 1
         problem = _wrong_number(node)
@@ -67,7 +70,7 @@ class _Loader(yaml.SafeLoader):
         for key, _ in node.value:
             if key.tag != _TAG + "str":
                 what = quoted(key.value) if key.id == "scalar" else f"a {key.id}"
-                raise _Refused(f"a key is text, not {what}; put it in quotes", key.start_mark)
+                raise _Refused(f"a key is text, not {what}. Fix: put it in quotes", key.start_mark)
             if key.value in seen:
                 raise _Refused(f"the key {quoted(key.value)} is given twice", key.start_mark)
             seen.add(key.value)
@@ -79,11 +82,11 @@ def _wrong_number(node: yaml.Node) -> str | None:
     text = node.value
     if node.tag == _ZEROS:
         said = re.sub("^([-+]?)0[0_]*(?=[0-9])", "\\1", text)
-        zeros = f"{shorten(text)} has leading zeros, which some read as octal"
-        return f"{zeros}; write {shorten(said)}, or '{shorten(text)}' as text"
+        zeros = f"{shorten(text)} has leading zeros, which some programs read as octal"
+        return f"{zeros}. Fix: write {shorten(said)}, or '{shorten(text)}' as text"
     long = node.tag == _TAG + "int" and len(text) > MOST_DIGITS
     if long or (node.tag == _TAG + "float" and "n" not in text.lower() and math.isinf(float(text))):
-        return f"the number {shorten(text)} is too large; put it in quotes if it is text"
+        return f"the number {shorten(text)} is too large. Fix: put it in quotes if it is text"
     return None
 
 
@@ -111,28 +114,26 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], dict[tuple, int]]:
     """Return the mapping in a file, and the line of every key in it."""
     where = shorten(path, 200)
     if TABLES & {suffix.lower() for suffix in path.suffixes}:
-        raise ConfigError(
-            f"{where}: is a table, and no config; `thesiskit init` writes a config for it"
-        )
+        raise ConfigError(f"{where}: is a table, not a config. Fix: run `thesiskit init`")
     try:
         with open_regular(path) as file:
             content = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(
-            f"{where}: there is no such config; `thesiskit list` shows those that are shipped"
+            f"{where}: not found. Fix: choose a built-in experiment of `thesiskit list`"
         ) from None
     except IsADirectoryError:
-        raise ConfigError(f"{where}: is a folder; give the configs in it") from None
+        raise ConfigError(f"{where}: is a folder. Fix: give the configs in it") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"{where}: cannot be read: {why}") from None
     if len(content) > MOST_BYTES:
-        raise ConfigError(f"{where}: has more than 1 MB, which no config has; give another file")
+        raise ConfigError(f"{where}: larger than 1 MB. Fix: give another file")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{where}:{line}: is not UTF-8 text; save it as UTF-8") from None
+        raise ConfigError(f"{where}:{line}: is not UTF-8 text. Fix: save it as UTF-8") from None
     node, tree = _read(text, where)
     if not isinstance(tree, dict):
         raise ConfigError(f"{where}:1: a config is a mapping of keys; this is {kind_of(tree)}")
@@ -155,12 +156,12 @@ def _read(text: str, where: str | None) -> tuple[yaml.Node | None, Any]:
         line = mark.line + 1 if mark else 1
         problem = str(error.problem or error.context)
         if "another document" in problem:
-            problem = "a second document begins (---); give it a file of its own"
+            problem = "a second YAML document begins (---). Fix: move it to another file"
         problem = shorten(problem, 200)
         refused = isinstance(error, _Refused)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        problem = f"the character {quoted(chr(error.character))} cannot stand there; remove it"
+        problem = f"the character {quoted(chr(error.character))} is not allowed. Fix: remove it"
         refused = True
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
         line, problem, refused = 1, shorten(error, 200), False
@@ -205,9 +206,9 @@ class Places:
         *parents, last = key.split(".")
         try:
             if not all((*parents, last)):
-                raise ConfigError(f"{quoted(key)} is no key; write one such as data.alpha")
+                raise ConfigError(f"{quoted(key)} is not a key. Fix: write one such as data.alpha")
             if key.split(".")[0] == "smoke":
-                raise ConfigError("smoke: is what --smoke changes; set the keys themselves")
+                raise ConfigError("smoke: cannot be overridden. Fix: set the keys themselves")
             value = _read(value, None)[1] if parse else value
             for name in parents:
                 if tree.get(name) is None:  # absent, or a key with nothing after it

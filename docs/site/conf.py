@@ -1,4 +1,4 @@
-"""How Sphinx makes the site; docs/site/make_site.py puts the pages together and calls it."""
+"""The configuration of Sphinx; docs/site/make_site.py collects the pages and calls Sphinx."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-nitpicky = True  # a name in a reference that leads nowhere is a warning, and so an error
+nitpicky = True  # a reference to an unknown name is a warning, and so an error
 default_role = "code"
 
 html_theme = "furo"
@@ -31,14 +31,14 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 
 autosummary_generate = False
-autodoc_typehints = "none"  # docstrings say what arguments are
+autodoc_typehints = "none"  # docstrings describe arguments
 autodoc_member_order = "bysource"
 linkcheck_anchors = False
 linkcheck_timeout = 20
 
 
 def visit_math(self, node):
-    """Write a formula as MathML, which browsers show without scripts and without a network."""
+    """Write a formula as MathML, which browsers show without scripts or a network."""
     display = "block" if node.tagname == "math_block" else "inline"
     formula = convert(node.astext(), display=display)
     if display == "block":
@@ -47,7 +47,7 @@ def visit_math(self, node):
     raise nodes.SkipNode
 
 
-# what the theme leaves out for readers who use a keyboard or a screen reader
+# attributes for keyboards and screen readers that the theme lacks
 ACCESSIBLE = {
     'role="heading">': 'role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
@@ -60,7 +60,7 @@ ACCESSIBLE = {
 
 
 def make_accessible(app, error):
-    """Change finished pages, which the templates of the theme have no blocks for."""
+    """Change finished pages in places for which the theme has no template blocks."""
     for page in Path(app.outdir).rglob("*.html") if not error else ():
         if page.parent.name != "reports":
             text = page.read_text(encoding="utf-8")
@@ -70,7 +70,7 @@ def make_accessible(app, error):
 
 
 def docstring(app, what, name, obj, options, lines):  # noqa: ARG001
-    """Make reStructuredText of a docstring."""
+    """Convert a docstring to reStructuredText."""
     lines[:] = as_rst(name, obj, lines)
 
 
@@ -85,7 +85,7 @@ def signature(app, what, name, obj, options, args, back):  # noqa: ARG001
 
 
 def setup(app):
-    """Add what Sphinx does not know."""
+    """Register the functions of this file with Sphinx."""
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
     app.connect("build-finished", make_accessible)
     app.connect("autodoc-process-docstring", docstring)

@@ -1,4 +1,4 @@
-"""Writes docs/equations.md: each equation of the thesis, what computes it, and what tests it.
+"""The site's page of equations of the thesis: what computes and what tests each.
 
 Functions and tests cite equations in their docstrings by the labels of the thesis.  equations.yaml
 has the labels, in the order of the thesis.
@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 import yaml
+from tables import TEXTS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -20,14 +21,6 @@ CHAPTERS: dict[str, dict[str, dict[str, str]]] = yaml.safe_load(
 LABELS = list(chain.from_iterable(CHAPTERS.values()))
 ONE = "|".join(sorted(map(re.escape, LABELS), key=len, reverse=True))
 CITED = re.compile(rf"(?<![\w-])({ONE})(?![\w-])(?:\s+to\s+({ONE})(?![\w-]))?")
-INTRODUCTION = """# Equations of the thesis, and what computes them
-
-`make docs` writes this page. It lists the equations of the thesis that thesiskit computes, by
-their labels in the thesis's LaTeX source. The docstring of each function cites the equations that
-it computes, and the docstring of each test those that it proves. Many tests compare with exact
-rational arithmetic, an enumeration of all cases, or a quadrature of another kind. Proofs, and
-steps between two equations, are not listed.
-"""
 
 
 def cited(text: str) -> set[str]:
@@ -68,19 +61,15 @@ def found(folder: str, *, tests: bool = False) -> dict[str, list[tuple[str, str]
     return everything
 
 
-def page() -> str:
-    """Return the whole page."""
+def equations_page() -> str:
+    """Return the page of equations as Markdown."""
     functions, tests = found("thesiskit"), found("tests", tests=True)
-    text = INTRODUCTION
+    text = TEXTS["equations"]
     for chapter, equations in CHAPTERS.items():
         text += f"\n## {chapter}\n"
         for label, equation in equations.items():
-            says = equation["says"][0].upper() + equation["says"][1:]
-            text += f"\n### {label}\n\n{says}.\n\n$$\n{equation['tex']}\n$$\n\n"
+            meaning = equation["meaning"][0].upper() + equation["meaning"][1:]
+            text += f"\n### {label}\n\n{meaning}.\n\n$$\n{equation['tex']}\n$$\n\n"
             for kind, several in (("computed", functions[label]), ("tested", tests[label])):
                 text += "".join(f"- {kind} by `{name}` in `{path}`\n" for path, name in several)
     return text
-
-
-if __name__ == "__main__":
-    (ROOT / "docs" / "equations.md").write_text(page(), encoding="utf-8")

@@ -77,7 +77,7 @@ rng = np.random.default_rng(0)
 X = rng.choice(["AA", "Aa", "aa"], (200, 4))
 y = np.where(X[:, 0] == X[:, 1], "case", "control")  # the first two matter together
 model = InteractionClassifier(2, iterations=300, burn_in=100, random_state=0).fit(X, y)
-print(model.largest(3)[["pattern", "cases", "class", "median"]])
+print(model.largest(3)[["pattern", "samples", "class", "median"]])
 
 # %% thesiskit.estimators InteractionRegressor
 import numpy as np
@@ -110,10 +110,10 @@ from thesiskit.cli import main
 
 with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
     file = Path(folder) / "tumours.model"
-    command = ["export", "breast-cancer", str(file), "--arm", "3 corrected exact"]
+    command = ["export", "breast-cancer", str(file), "--method", "3 corrected exact"]
     main([*command, "--results", folder, "--jobs", "0"], standalone_mode=False)
     model = thesiskit.load_model(file)
-print(model.classes, list(model.arms))
+print(model.classes, list(model.methods))
 
 # %% thesiskit.models.selection select_features Selection Screened
 import numpy as np

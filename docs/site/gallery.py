@@ -1,7 +1,7 @@
 """Writes the gallery: every experiment that comes with thesiskit, with its figures.
 
-The figures are those of the whole experiment, where it is among the results, or else of its small
-form, which `make_small` makes.
+The figures are those of the full experiment if it is among the results, and otherwise of a quick
+demo, which `make_small` runs.
 """
 
 import os
@@ -12,40 +12,35 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
+from tables import TEXTS
 
 from thesiskit.registry import folders
 
 PAGES = {
-    "chapter2": "Chapter 2: many features, of which some are selected",
+    "chapter2": "Chapter 2: selected features",
     "chapter3": "Chapter 3: interactions of any order",
     "examples": "Examples of other data",
-    "studies": "Studies: what is not in the thesis, and many data sets of what is",
+    "studies": "Studies: replicates, and experiments that are not in the thesis",
 }
-INTRODUCTION = """# Gallery
-
-These are all experiments that come with thesiskit. `thesiskit run NAME` makes one. Figures of a
-small form were made with `--smoke`, in seconds, from little data and short chains: they show what
-comes out, not what was found. [What is remade](../thesis.md) has the findings.
-"""
 
 
 class Made:
-    """What there is of experiments: whole ones in `results`, small forms in `small`."""
+    """Finished experiments: full runs in `results`, quick demos in `small`."""
 
     def __init__(self, results: Path, small: Path):
         self.results, self.small = results, small
 
     def of(self, name: str) -> Path | None:
-        """Return the folder of an experiment, of the whole one if that is there."""
+        """Return the results folder of an experiment, of the full run if it exists."""
         both = (self.results / name, self.small / f"{name}-smoke")
         return next((one for one in both if (one / "report.html").is_file()), None)
 
     def is_small(self, name: str) -> bool:
-        """Whether there is the small form alone."""
+        """Return whether only the quick demo exists."""
         return self.of(name) == self.small / f"{name}-smoke"
 
     def make_small(self, names: Iterable[str]) -> None:
-        """Make the small form of those of some experiments that are not there, in two processes.
+        """Run quick demos of experiments that have no results, in two processes.
 
         Cells are so small that a process for each would take longer than the cell.
         """
@@ -58,7 +53,7 @@ class Made:
         ]
         codes = [one.wait() for one in started]
         if any(codes):
-            sys.exit("not all small forms were made: see above")
+            sys.exit("A quick demo failed; its messages are above.")
 
 
 def write_gallery(folder: Path, made: Made, reports: Path) -> None:
@@ -68,7 +63,7 @@ def write_gallery(folder: Path, made: Made, reports: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     reports.mkdir(parents=True, exist_ok=True)
-    start = INTRODUCTION
+    start = TEXTS["gallery"]
     for page, title in PAGES.items():
         text = f"# {title}\n"
         start += f"\n## [{title}]({page}.md)\n\n"
@@ -97,18 +92,18 @@ def _copy(name: str, made: Made, reports: Path) -> list[Path]:
 
 
 def _section(path: Path, figures: list[Path], made: Made) -> str:
-    """Return what a page of the gallery says of an experiment."""
+    """Return the section of an experiment."""
     name, config = path.stem, yaml.safe_load(path.read_text(encoding="utf-8"))
     minutes = config.get("minutes")
     takes = f", which takes about {minutes:g} minutes on two cores" if minutes else ""
     text = f"\n({name})=\n\n## {config['title']}\n\n{' '.join(config['about'].split())}\n\n"
     text += f"`thesiskit run {name}`{takes}."
     if made.of(name) is not None:
-        form = " What follows is of the small form." if made.is_small(name) else ""
-        text += f"{form} <a href='../reports/{name}.html'>Its whole page</a>"
+        form = " These are figures of a quick demo." if made.is_small(name) else ""
+        text += f"{form} <a href='../reports/{name}.html'>The report</a>"
         text += " has all tables and figures.\n\n"
     else:
-        text += " It was not run for this site.\n\n"
+        text += " It was not run for this website.\n\n"
     for figure in figures:
         source = f"../reports/{name}/{figure.name}"
         words = f"{config['title']}: {figure.stem.replace('-', ' ')}"
@@ -118,7 +113,7 @@ def _section(path: Path, figures: list[Path], made: Made) -> str:
 
 
 def _card(name: str, page: str, figures: list[Path]) -> str:
-    """Return the picture of an experiment that leads to its place, or its name alone."""
+    """Return a linked picture of an experiment, or its linked name."""
     picture = ""
     if figures:
         source = f"../reports/{name}/{figures[0].name}"

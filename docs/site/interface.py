@@ -1,7 +1,6 @@
-"""Writes the pages of the Python interface: its classes and functions, and what each parameter is.
+"""Writes the pages of the Python interface: classes, functions and parameters.
 
-Names and what they do are told in docstrings, types and defaults in signatures; examples.py has the
-examples.
+Descriptions come from docstrings, types and defaults from signatures, examples from examples.py.
 """
 
 import contextlib
@@ -15,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from sklearn.base import BaseEstimator
+from tables import TEXTS
 
 from thesiskit.errors import UnreliableWarning
 from thesiskit.models.logistic import Logistic
@@ -23,7 +23,7 @@ EXAMPLES = Path(__file__).with_name("examples.py")
 # what each page is about, and its names; those of the package's __all__ unless given
 PACKAGES = {
     "thesiskit.estimators": ("Estimators, with the interface of scikit-learn.", ""),
-    "thesiskit.fitted": ("Models that were exported, and predict new cases.", ""),
+    "thesiskit.fitted": ("Exported models, which predict new samples.", ""),
     "thesiskit.models.selection": (
         "Selection of features by their correlation with the response.",
         "Screened Selection FSelection select_features select_by_f squared_correlation "
@@ -39,11 +39,11 @@ PACKAGES = {
         "Mixture MixtureTarget MixtureDraws sample diagnose as_arviz enumerate_posterior",
     ),
     "thesiskit.models.normal": (
-        "Real features and any number of classes.",
+        "Continuous features and any number of classes.",
         "Normal NormalPosterior fit predict predict_log predictive_probabilities_of_new_samples",
     ),
     "thesiskit.models.patterns": (
-        "Groups of patterns of sequences and of discrete features.",
+        "Groups of patterns of sequences and of categorical features.",
         "FeatureGroups SequenceGroups compress_features compress_sequences",
     ),
     "thesiskit.models.logistic": (
@@ -55,7 +55,7 @@ PACKAGES = {
         "draw_naive_bayes draw_mixture",
     ),
     "thesiskit.errors": (
-        "What is raised.",
+        "Exceptions and warnings.",
         "ThesiskitError UserError ConfigError DataError ResultsError UnreliableWarning",
     ),
 }
@@ -77,8 +77,8 @@ TYPES = {
     "random_state": "int | RandomState | None",
     "split_draws": "int",
     "k": "int",
-    "cases": "slice | ndarray",
-    "case": "int",
+    "samples": "slice | ndarray",
+    "sample": "int",
     "training": "Training",
     "truth": "dict[str, ndarray]",
     "arrays": "dict[str, ndarray]",
@@ -89,16 +89,6 @@ TYPES = {
 }
 LONG = 60  # letters of a default
 ENTRY = re.compile(r"(\w+(?:, \w+)*(?: \([\w, +]*\))?) : (.*)")
-INTRODUCTION = """Python interface
-================
-
-The estimators are what most programs need. The packages below them are the statistics that the
-estimators and the commands use: they take arrays and settings, and a random generator where they
-draw.
-
-.. toctree::
-
-"""
 
 
 def public(package: str) -> tuple[list[str], list[str]]:
@@ -114,7 +104,7 @@ def write_interface(folder: Path) -> None:
     """Write a page for each package, with a table of what is in it, and a page that lists them."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "index.rst").write_text(
-        INTRODUCTION + "".join(f"   {package}\n" for package in PACKAGES)
+        TEXTS["interface"] + "\n" + "".join(f"   {package}\n" for package in PACKAGES)
     )
     for package, (about, _) in PACKAGES.items():
         classes, functions = public(package)

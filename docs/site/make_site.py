@@ -1,8 +1,8 @@
-"""Makes the site of the documentation: `make docs`, or `python docs/site/make_site.py`.
+"""Builds the website of the documentation: `make docs`, or `python docs/site/make_site.py`.
 
-The pages are the Markdown files of the repository, which stay readable where they are.  They are
-copied to build/site/source, where links among them are changed to their places in the site.  Pages
-of the Python interface and a gallery of experiments are added; Sphinx makes build/site/html.
+The Markdown files of the repository are copied to build/site/source, with links changed to their
+places on the website.  Generated pages, the Python interface and a gallery of experiments are
+added; Sphinx builds build/site/html.
 """
 
 import argparse
@@ -20,61 +20,74 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 
+from command_reference import all_commands, all_keys  # noqa: E402
+from equations import equations_page  # noqa: E402
 from gallery import Made, write_gallery  # noqa: E402
 from interface import write_interface  # noqa: E402
 from notebook import as_text  # noqa: E402
+from tables import claims_page  # noqa: E402
 
-# what is not in docs/, and what it is called in the site
+# pages outside docs/, and their names on the website
 ELSEWHERE = {
-    "README.md": "examples.md",
+    "README.md": "overview.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changes.md",
     "data/README.md": "data.md",
 }
 NAVIGATION = {
-    "Start": ["which-model", "tutorial", "reading", "examples", "gallery/index"],
-    "How to": [
+    "Start": ["install", "tutorial", "which-model", "overview", "gallery/index"],
+    "Your data": [
         f"how-to/{page}"
         for page in (
-            "tables", "screened", "interactions", "snps", "sequences", "new-cases",
-            "chains", "experiments", "studies",
+            "tables", "repeated-samples", "screened", "snps", "interactions", "sequences",
+            "real-responses", "new-samples", "python", "many-data-sets", "chains",
         )
-    ] + ["cluster"] + [f"how-to/{page}" for page in ("scikit-learn", "anndata", "r")],
-    "Explanation": ["how-it-works", "evidence", "limits", "faq", "thesis", "equations"],
-    "Reference": ["reference", "config", "interface/index", "results", "data", "security"],
-    "Project": ["benchmarks", "architecture", "contributing", "changes"],
+    ],
+    "Understand": ["how-it-works", "reading", "evidence", "thesis", "claims", "equations"],
+    "Reference": [
+        "results", "config", "keys", "reference", "commands", "interface/index", "data", "security",
+    ],
+    "For developers": ["developers", "contributing", "changes"],
 }  # fmt: skip
+GENERATED = {  # pages that only the website has
+    "claims": claims_page,
+    "commands": all_commands,
+    "equations": equations_page,
+    "keys": all_keys,
+}
 NOTEBOOK = "{download}`This page as a notebook <tutorial.ipynb>`"
 LINK = re.compile(r"(\]\()([^):#\s]+)(#[^)\s]*)?(\))")
 
 
 def pages() -> dict[Path, str]:
-    """Return the Markdown files that are pages, each with its name in the site."""
+    """Return the Markdown files that are pages, each with its name on the website."""
     found = {ROOT / path: name for path, name in ELSEWHERE.items()}
     docs = ROOT / "docs"
     return found | {path: path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
 
 
 def assemble(source: Path) -> None:
-    """Copy the pages to a folder, with their links changed, and what they link to."""
+    """Copy pages, with changed links, and the files that they link to; write generated pages."""
     named = pages()
     for path, name in named.items():
         text = LINK.sub(lambda link, at=path: _moved(link, at, named, source), path.read_text())
         if name == "index.md":
             text += _navigation()
-        elif name == "examples.md":
-            text = text.replace("# thesiskit\n", "# thesiskit by examples\n", 1)
+        elif name == "overview.md":
+            text = text.replace("# thesiskit\n", "# Overview\n", 1)
         elif name == "tutorial.md":
             (source / "tutorial.ipynb").write_text(as_text(text), encoding="utf-8")
             text = text.replace("\n\n", f"\n\n{NOTEBOOK}\n\n", 1)
         page = source / name
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(text, encoding="utf-8")
+    for name, content in GENERATED.items():
+        (source / f"{name}.md").write_text(content(), encoding="utf-8")
 
 
 def _moved(link: re.Match, page: Path, named: dict[Path, str], source: Path) -> str:
-    """Return a link of a page as it is in the site; a file that is no page is copied there."""
+    """Return a link as it is on the website; copy its target if it is no page."""
     target = (page.parent / link[2]).resolve()
     if not target.is_file():
         return link[0]  # a word of code that looks like a link, or a mistake, which Sphinx reports
@@ -87,7 +100,7 @@ def _moved(link: re.Match, page: Path, named: dict[Path, str], source: Path) -> 
 
 
 def _navigation() -> str:
-    """Return the tables of contents that stand in the margin of every page."""
+    """Return the tables of contents in the margin of every page."""
     return "".join(
         f"\n```{{toctree}}\n:caption: {title}\n:hidden:\n\n" + "\n".join(listed) + "\n```\n"
         for title, listed in NAVIGATION.items()
@@ -95,10 +108,10 @@ def _navigation() -> str:
 
 
 def build(folder: Path, results: Path, names: list[str], builder: str = "html") -> int:
-    """Make the site in a folder, from pages and results; return Sphinx's exit code.
+    """Build the website in a folder, from pages and results; return Sphinx's exit code.
 
-    The small forms of the experiments `names` are made where results lack them.  Pages that did not
-    change are not made again.  Warnings are errors.
+    Experiments in `names` without results run as quick demos.  Unchanged pages are not rebuilt.
+    Warnings are errors.
     """
     source, extra = folder / "source", folder / "extra"
     for old in (source, extra):

@@ -1,4 +1,4 @@
-"""Makes a Jupyter notebook of a page: its text, and a cell for each block of code."""
+"""Converts a page to a Jupyter notebook, with a cell for each block of code."""
 
 import json
 import re

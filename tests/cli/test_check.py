@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from commands import arrays
 
 from thesiskit.cli import main
-from thesiskit.config import load_config
 
 
 def command(*arguments):
@@ -32,29 +32,70 @@ def test_findings_are_advice(table):
     done = command("check", "t.csv")
     assert done.exit_code == 0
     (line,) = done.stdout.splitlines()
-    assert line.startswith("the response goes with 'site' (p = ")
-    assert done.stderr.splitlines()[-1] == "t.csv: 1 finding"
+    assert line.startswith("D03 Batch: the response is associated with 'site' (p < 0.001); ")
+    assert done.stderr.splitlines()[-1].startswith("t.csv: 1 warning; passed: D01, D02, D04, D05, ")
     table.drop(columns="site").to_csv("t.csv", index=False)
     done = command("check", "t.csv")
     assert (done.exit_code, done.stdout) == (0, "")
-    assert done.stderr.splitlines()[-1] == "t.csv: no findings"
+    assert done.stderr.splitlines()[-1].startswith("t.csv: 0 warnings; passed: D01, D02, D03, D04")
 
 
-def test_the_same_lines_come_first_in_init_in_run_and_on_the_page(table):
+def test_a_warning_is_accepted_by_its_code(table):
+    command("init", "t.csv", "--output", "mine.yaml")
+    text = Path("mine.yaml").read_text()
+    Path("mine.yaml").write_text(text.replace("data:", "data:\n  accept: [D03]"))
+    done = command("check", "mine.yaml")
+    assert done.stdout == "D03 Batch: accepted (data.accept)\n"
+    assert "0 warnings; passed: D01, D02, D04" in done.stderr
+    assert "accepted: D03" in done.stderr
+    done = command("run", "mine.yaml", "--dry-run", "--set", "data.accept=[D3]")
+    assert done.exit_code == 2
+    assert "no check has the code 'D3'. Fix: choose D01 (Duplicate samples), D02" in done.stderr
+
+
+def test_no_note_is_printed_twice_in_init_run_and_predict(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(62, 6)).round(3), columns=list("abcdef"))
+    frame["twin"], frame["flat"] = frame["a"], 7
+    frame["sex"] = rng.choice(["F", "M"], 62)
+    frame["stage"] = rng.choice(["I", "II", "III"], 62)
+    frame["day"] = [f"2024-03-{1 + j % 28:02d}" for j in range(62)]
+    frame["status"] = np.repeat(["sick", "well"], 31)
+    frame["leak"] = np.where(frame["status"] == "sick", 3, 5)
+    frame.loc[[7, 40], "status"] = ""
+    frame.to_csv("t.csv", index=False)
+    fewer = ("--set", "model.methods=[corrected,l2-logistic]", "--set", "selection.features=[2]")
+    fewer += ("--set", "evaluation.choose=false", "--jobs", "0")
+    printed = [command("init", "t.csv", "--output", "mine.yaml")]
+    printed.append(command("run", "mine.yaml", *fewer))
+    for names in ((), ("--all-methods",)):
+        printed.append(command("predict", "mine.yaml", "--new", "t.csv", *names, *fewer))
+    assert [done.exit_code for done in printed] == [0] * 4, printed[-1].output
+    first, second, third, _ = (
+        [line for line in done.stderr.splitlines() if line.startswith("Note: ")] for done in printed
+    )
+    assert {line[6:9] for line in first} >= {"D02", "D04", "D09"}
+    assert any("without a response" in line for line in first)
+    assert len(second) == 1
+    assert "checks with warnings: D02, D04, D09; notes on the table: " in second[0]
+    lines = [*first, *second, *third]
+    assert len(lines) == len(set(lines)), lines
+
+
+def test_a_warning_is_printed_by_check_and_init_and_counted_by_run(table):
     (line,) = command("check", "t.csv").stdout.splitlines()
     looked = command("init", "t.csv", "--output", "mine.yaml")
     assert looked.stderr.splitlines()[0] == f"Note: {line}"
-    assert looked.stderr.count("goes with") == 1
+    assert looked.stderr.count("is associated with") == 1
     assert command("check", "mine.yaml").stdout.splitlines() == [line]
     fewer = ("--set", "model.methods=[uncorrected]", "--set", "selection.features=[2]")
     done = command("run", "mine.yaml", "--jobs", "0", "--set", "model.temperature=none", *fewer)
     assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[0] == f"Note: {line}"
-    page = Path("results/my-t/report.html").read_text()
-    told = line.replace("'", "&#39;")
-    assert page.count(f"<li>{told}</li>") == 1
-    assert page.index(told) < page.index("<nav>")
-    assert "goes with" not in Path("results/my-t/tables/data-card.csv").read_text()
+    note = "Note: checks with warnings: D03; notes on the table: 1. Details: the report, or "
+    assert done.output.splitlines()[0] == f"{note}`thesiskit check CONFIG`"
+    (stored,) = Path("results/my-t/simulate").glob("*.npz")
+    assert ["D03", "warning", line.partition(": ")[2]] in arrays(stored)["checks"].tolist()
 
 
 def test_shipped_tables_are_checked(monkeypatch):
@@ -63,21 +104,21 @@ def test_shipped_tables_are_checked(monkeypatch):
     assert "values are missing more often in some classes, by their number" in done.stdout
     done = command("check", "colon")
     assert done.stdout.count("\n") == 1
-    assert "9 features have the values of another one" in done.stdout
+    assert "D09 Equal features: 9 features equal another one" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nothing.csv"], "nothing.csv: there is no such file"),
-        (["there/nothing.csv"], "there/nothing.csv: there is no such file"),
+        (["nothing.csv"], "nothing.csv: no such file"),
+        (["there/nothing.csv"], "there/nothing.csv: no such file"),
         (["none.yaml"], "none.yaml"),
         (["null"], "no table to check"),
         (["text"], "no table to check"),
         (["t.csv", "--response", "z"], "'z'"),
         (["bad.csv"], "bad.csv"),
-        (["sheet.xlsx"], "save its sheet as .csv"),
-        (["colon", "--response", "y"], "a config says what its table holds"),
+        (["sheet.xlsx"], "save it as .csv"),
+        (["colon", "--response", "y"], "--response is for tables, not for a config"),
     ],
 )
 def test_what_cannot_be_checked(table, arguments, words):
@@ -96,17 +137,14 @@ def test_sequences_sorted_by_class_are_divided_into_folds(tmp_path, monkeypatch)
     lines = [f">s{i} {kind}\n{''.join(rng.choice(list('ACGT'), 9))}{'CG'[kind == 'exon']}\n"
              for i, kind in enumerate(kinds)]  # fmt: skip
     Path("sorted.fa").write_text("".join(lines))
-    Path("mixed.fa").write_text("".join(rng.permutation(lines)))
     looked = command("init", "sorted.fa", "--output", "sorted.yaml")
-    assert looked.stderr.startswith("Note: the cases are sorted by the response; folds are drawn")
-    assert command("init", "mixed.fa", "--output", "mixed.yaml").exit_code == 0
-    divided = {name: load_config(Path(f"{name}.yaml")) for name in ("sorted", "mixed")}
-    assert [one.scheme for one in divided.values()] == ["k-fold", "test-set"]
-    assert (divided["sorted"].data.train, divided["mixed"].data.train) == (None, 42)
+    assert looked.stderr.startswith(
+        "Note: D04 Sample order: the samples are sorted by the response"
+    )
     fewer = ("--set", "model.orders=[2]", "--set", "model.chains=2", "--set", "model.peers=[]")
     done = command("run", "sorted.yaml", "--jobs", "0", "--smoke", *fewer)
     assert done.exit_code == 0, done.output
     scores = pd.read_csv("results/my-sorted-smoke/tables/predictions.csv")
-    assert len(scores) == 60  # each case is predicted once
+    assert len(scores) == 60  # each sample is predicted once
     page = Path("results/my-sorted-smoke/report.html").read_text()
-    assert "2 folds" in page
+    assert "2-fold cross-validation" in page

@@ -23,7 +23,7 @@ replicates: 4
 block: 2
 data: {source: naive-bayes, features: 40, alpha: 5, train: [10, 10], test: [10, 10]}
 selection: {features: [2, all]}
-report: {parts: [score-table, timing-table]}
+report: {parts: [methods, timing-table]}
 """
 STAGES = ("simulate", "select", "fit-naive", "predict", "report")
 
@@ -73,8 +73,8 @@ def test_stages_write_what_they_selected_and_predicted(small, tmp_path, monkeypa
     invoke("predict", small, *where)
     predicted = pd.read_csv(folder / "predictions.csv")
     blocks = [Results(tmp_path / "r", "small").load("predict", n) for n in range(2)]
-    arms = len(blocks[0]["probability"])
-    assert len(predicted) == arms * 4 * 20
+    methods = len(blocks[0]["probability"])
+    assert len(predicted) == methods * 4 * 20
     assert predicted["data set"].unique().tolist() == [1, 2, 3, 4]
     of_first = predicted[: 4 * 20]["probability: 1"]
     assert of_first.to_numpy() == pytest.approx(
@@ -84,14 +84,14 @@ def test_stages_write_what_they_selected_and_predicted(small, tmp_path, monkeypa
     (folder / "predictions.csv").unlink()
     assert "already done" in invoke("predict", small, *where).output
     assert (folder / "predictions.csv").read_bytes() == written
-    monkeypatch.setattr("thesiskit.report.parts.MOST_ROWS", arms * 20 * 3)
+    monkeypatch.setattr("thesiskit.report.parts.MOST_ROWS", methods * 20 * 3)
     invoke("predict", small, *where, "--force")
     first = pd.read_csv(folder / "predictions.csv")
     assert first["data set, 1 to 3 of 4"].unique().tolist() == [1, 2, 3]
     assert first["probability: 1"].isin(predicted["probability: 1"]).all()
     monkeypatch.setattr("thesiskit.report.parts.MOST_ROWS", 1)
     invoke("predict", small, *where, "--force")
-    assert len(pd.read_csv(folder / "predictions.csv")) == arms * 20  # at least a data set
+    assert len(pd.read_csv(folder / "predictions.csv")) == methods * 20  # at least a data set
 
 
 def test_logistic_experiments_write_predictions(tmp_path):
@@ -151,11 +151,11 @@ def test_a_stage_makes_those_before_that_are_missing(small, tmp_path):
 
 def test_a_report_makes_no_stage(small, tmp_path):
     where = ("--results", tmp_path / "r")
-    must_fail(invoke("report", small, *where), "is not there", "thesiskit run CONFIG")
+    must_fail(invoke("report", small, *where), "is missing", "thesiskit run CONFIG")
     invoke("run", small, *where)
     must_fail(
         invoke("report", small, *where, "--set", "selection.features=[3]"),
-        "was made with other settings",
+        "was computed with other settings",
         "thesiskit select",
     )
 
@@ -177,10 +177,10 @@ def test_a_results_folder_that_cannot_be_written(small, tmp_path):
 
 
 def test_config_mistakes(tmp_path, small):
-    must_fail(invoke("run", tmp_path / "none.yaml"), "no such config")
-    must_fail(invoke("run", small, "--set", "selection.features=[50]"), "cannot keep 50 of 40")
+    must_fail(invoke("run", tmp_path / "none.yaml"), "not found")
+    must_fail(invoke("run", small, "--set", "selection.features=[50]"), "cannot select 50 of 40")
     must_fail(invoke("run", small, "--set", "model.alpha_points=x"), "model.alpha_points: needs a")
-    must_fail(invoke("run", small, "--set", "report.parts=[score-tabel]"), "'score-table'?")
+    must_fail(invoke("run", small, "--set", "report.parts=[methodes]"), "'methods'?")
     must_fail(invoke("run", small, "--seed", "-1"), "--seed")
     must_fail(invoke("runn", small), "No such command")
     small.write_text(SMALL.replace("train", "trian"))
@@ -189,7 +189,7 @@ def test_config_mistakes(tmp_path, small):
 
 def test_keeping_everything_is_said_and_needs_no_correction(small, tmp_path):
     result = invoke("run", small, "--results", tmp_path, "--set", "selection.features=[40]")
-    assert "40 (nothing to correct)" in result.output
+    assert "40 (no correction needed)" in result.output
     found = Results(tmp_path, "small").load("predict", 0)
     assert (found["probability"][0] == found["probability"][1]).all()
 
@@ -207,7 +207,7 @@ def own(tmp_path, frame, extra="", name="t.csv", test=None):
         "experiment: own\ntitle: Own\nabout: Own.\n"
         f"data: {{source: file, path: {name}, response: y{extra}}}\n"
         "selection: {features: [1, 2]}\nevaluation: {folds: 3}\n"
-        "report: {parts: [score-table, selection-table, reliability]}\n"
+        "report: {parts: [methods, selection-table, reliability]}\n"
     )
     return path
 
@@ -225,7 +225,7 @@ def test_a_test_table_with_another_class_0(tmp_path):
     path = own(tmp_path, words, ", positive: sick", test=other)
     must_fail(
         invoke("run", path, "--results", tmp_path, "--set", "evaluation.scheme=test-set"),
-        "the response 'y' is 'dead' in line 2, which no training case has (well, sick)",
+        "the response 'y' is 'dead' in line 2, which no training sample has (well, sick)",
     )
 
 
@@ -238,13 +238,13 @@ def test_own_table(tmp_path):
         assert result.exit_code == 0, result.output
         found = Results(tmp_path / scheme, "own").load("predict", 0)
         assert len(found["case"]) == {"k-fold": 30, "leave-one-out": 30, "holdout": 8}[scheme]
-        # every case is predicted at most once, from models that did not see it
+        # every sample is predicted at most once, from models that did not see it
         assert len(set(found["case"])) == len(found["case"])
         assert ((found["probability"][0] >= 0.5) == found["response"]).mean() > 0.6
 
 
-def test_medians_come_from_the_training_cases_alone(tmp_path):
-    # move the test case far up: its own bits change, the thresholds do not
+def test_medians_come_from_the_training_samples_alone(tmp_path):
+    # move the test sample far up: its own bits change, the thresholds do not
     base = frame(1, 21)
     test = frame(2, 6)
     far = test.copy()
@@ -281,10 +281,10 @@ def test_training_and_test_columns(tmp_path):
         (lambda f: f.assign(y=[1, 2] * 15), "must be 0 and 1"),
         (
             lambda f: f.assign(b=[np.inf] + [1.0] * 29),
-            "a value is infinite in case 1, feature b",
+            "a value is infinite in sample 1, feature b",
         ),
         (lambda f: f.assign(b=[f"w{i}" for i in range(30)]), "categorical"),
-        (lambda f: f[["a", "y"]], "cannot keep 2 of 1 features"),
+        (lambda f: f[["a", "y"]], "cannot select 2 of 1 features"),
     ],
 )
 def test_mistakes_in_the_table(tmp_path, change, words):
@@ -387,7 +387,7 @@ def test_a_signal_that_ends_a_command_is_told_in_a_line(how, when, small, tmp_pa
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 128 + how
     (line,) = stderr.splitlines()
-    assert "Finished cells are kept" in line
+    assert "Completed work is saved" in line
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -404,8 +404,8 @@ def test_a_second_signal_waits_for_nothing_and_says_so(how, tmp_path, click_is):
     process.send_signal(how)
     said += process.communicate(timeout=30)[1].splitlines()
     assert process.returncode == 128 + how
-    assert "Finished cells are kept" in said[0]
-    assert said[1:] == ["Ended at once; what was being saved is made again."]
+    assert "Completed work is saved" in said[0]
+    assert said[1:] == ["Stopped at once; unsaved work will be computed again."]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -440,13 +440,13 @@ def test_report_refuses_stages_that_do_not_belong_together(small, tmp_path):
     where = ("--results", tmp_path)
     invoke("run", small, *where)
     invoke("select", small, *where, "--set", "selection.features=[1, all]")
-    must_fail(invoke("report", small, *where), "select", "was made with other settings")
+    must_fail(invoke("report", small, *where), "select", "was computed with other settings")
 
 
 def test_report_is_made_again_when_a_file_of_it_is_gone(small, tmp_path):
     where = ("--results", tmp_path)
     invoke("run", small, *where)
-    gone = tmp_path / "small" / "tables" / "scores.md"
+    gone = tmp_path / "small" / "tables" / "methods.md"
     gone.unlink()
     assert "already done" not in invoke("report", small, *where).output
     assert gone.exists()
@@ -497,7 +497,7 @@ def test_errors_found_late_name_their_place_too(tmp_path):
     where = ("--results", tmp_path / "r")
     must_fail(
         invoke("run", path, *where, "--set", "selection.features=[9]"),
-        "--set selection.features=[9]: selection.features: cannot keep 9 of 4 features",
+        "--set selection.features=[9]: selection.features: cannot select 9 of 4 features",
     )
     must_fail(
         invoke("run", path, *where, "--set", "report.parts=[log-alpha, nul-figure]"),
@@ -529,7 +529,7 @@ def test_a_terminal_shows_progress_after_a_while_on_a_line_that_is_erased(monkey
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert list(cli.watch(slow(), 3, "work")) == [0, 1, 2]
     lines = capsys.readouterr().err
-    assert "\rwork: 2 of 3 after 0 min" in lines
+    assert "\rwork: 2 of 3 tasks done (0 min)" in lines
     assert "\n" not in lines
     assert lines.endswith("\r\033[K")
     monkeypatch.setattr(cli, "UPDATE_SECONDS", 60.0)

@@ -21,7 +21,7 @@ title: Mine
 about: Of mine.
 data: { source: naive-bayes, features: 20, alpha: 3, train: [10, 10], test: [5, 5] }
 selection: { features: [2] }
-report: { parts: [score-table] }
+report: { parts: [methods] }
 """
 
 
@@ -60,10 +60,10 @@ def test_what_stands_for_a_config(mine):
     assert registry.name_of(mine) == str(mine)
     shutil.copy(mine, "null")  # a file is what it is
     assert registry.find("null")[0].samefile("null")
-    must_fail(invoke("run", "nul2"), "'nul2' is no file", "did you mean null?")
+    must_fail(invoke("run", "nul2"), "'nul2' not found", "did you mean null?")
     must_fail(invoke("run", "zzz"), "`thesiskit list` shows all names")
-    must_fail(invoke("show", "chapter2"), "chapter2 stands for 7 configs; name one of them")
-    must_fail(invoke("run", "none.yaml"), "none.yaml: there is no such config")
+    must_fail(invoke("show", "chapter2"), "chapter2 is a group of 7 configs. Fix: choose one")
+    must_fail(invoke("run", "none.yaml"), "none.yaml: not found")
 
 
 @pytest.mark.parametrize("name", ["Figure 2.7", "figure-2.7", "TABLE 2.1", "table_2.1"])
@@ -74,12 +74,13 @@ def test_a_figure_of_the_thesis_stands_for_its_config(mine, name):
 
 
 def test_figures_that_no_config_remakes_are_refused(mine):
-    must_fail(
-        invoke("run", "Table 9.9"), "no config remakes Table 9.9. Fix: choose Table 2.1, 2.2, 2.3"
-    )
-    must_fail(invoke("run", "Figure 2.1"), "no config remakes Figure 2.1. Fix: choose")
-    must_fail(invoke("batch", "submit", "figure 0"), "no config remakes figure 0. Fix: choose")
-    must_fail(invoke("run", "Figure"), "'Figure' is no file")
+    must_fail(invoke("run", "Table 2.9"), "no config reproduces Table 2.9. Fix: choose Table 2.4")
+    must_fail(invoke("run", "Figure 2.1"), "no config reproduces Figure 2.1. Fix: choose Figure 2.")
+    must_fail(invoke("batch", "submit", "figure 0"), "no config reproduces figure 0. Fix: choose")
+    for name in ("Tabel 2.9", "naive", "x" * 500):
+        must_fail(invoke("run", "--exhibit", name), "no config reproduces", "Fix: choose ")
+    must_fail(invoke("run"), "Missing argument 'CONFIG...'")
+    must_fail(invoke("run", "Figure"), "'Figure' not found")
     shutil.copy(mine, "table-2.1")  # a file is what it is
     assert invoke("show", "table-2.1").stdout == mine.read_text()
 
@@ -87,6 +88,9 @@ def test_figures_that_no_config_remakes_are_refused(mine):
 def test_a_name_runs(mine, tmp_path):
     printed = run("run", "correlation-lattice", "--results", tmp_path / "r")
     assert str(tmp_path / "r" / "correlation-lattice" / "report.html") in printed
+    by_exhibit = run("run", "--exhibit", "figure 2.3", "--results", tmp_path / "r")
+    assert "Figure 2.3: correlation-lattice" in by_exhibit
+    assert "already done" in by_exhibit
     must_fail(invoke("verify", "naive-simulation"), "run `thesiskit run naive-simulation`")
 
 
@@ -96,8 +100,9 @@ def test_list_and_show(mine):
         (line,) = [one for one in printed.splitlines() if one.split()[:1] == [path.stem]]
         assert yaml.safe_load(path.read_text())["title"] in line
         assert " min " in line
+    assert printed.count("[Figure 2.3]") == 1
     assert run("show", "null") == (ROOT / "configs/chapter2/null.yaml").read_text()
-    must_fail(invoke("show", "none.yaml"), "there is no such config")
+    must_fail(invoke("show", "none.yaml"), "not found")
 
 
 # ---- keys ----
@@ -119,11 +124,11 @@ def test_docs_of_a_key():
         f"evaluation.{name}" for name in ("scheme", "folds", "feature_groups", "choose")
     ]
     assert len(run("docs").splitlines()) == len(keys())
-    assert "score-table: " in run("docs", "parts")
+    assert "methods: " in run("docs", "parts")
     must_fail(invoke("docs", "modle.orders"), "did you mean model.orders?")
     must_fail(invoke("docs", "folds"), "did you mean evaluation.folds?")
     must_fail(invoke("docs", "zzzz"), "`thesiskit docs` lists all keys")
-    must_fail(invoke("docs", "title", "--schema"), "leave the key out")
+    must_fail(invoke("docs", "title", "--schema"), "Fix: remove the key")
 
 
 def test_the_schema_takes_what_thesiskit_takes():
@@ -147,7 +152,7 @@ def test_the_schema_takes_what_thesiskit_takes():
 
 def test_an_override_may_complete_a_config(mine):
     mine.write_text(MINE.replace("{ features: [2] }", ""))
-    must_fail(invoke("run", mine), "`data` and `selection` go together")
+    must_fail(invoke("run", mine), "`data` and `selection` belong together. Fix: give both")
     assert not mine.with_name("results").exists()
     run("run", mine, "--set", "selection.features=[3]", "--results", "r")
     assert load_config(mine, settings=("selection.features=[3]",)).selection.features == [3]
@@ -162,7 +167,7 @@ def test_the_small_form_is_checked_when_it_is_used(mine):
 def test_a_config_without_a_small_form_says_so(mine):
     result = invoke("run", mine, "--smoke", "--results", "r")
     assert result.exit_code == 0
-    assert "mine.yaml has no `smoke:` form; --smoke runs the whole experiment" in result.output
+    assert "mine.yaml has no `smoke:` block; --smoke runs the whole experiment" in result.output
 
 
 def test_variants_have_names(mine):
@@ -180,14 +185,14 @@ def test_variants_have_names(mine):
 
 def test_a_dry_run_makes_nothing(mine):
     printed = run("run", mine, "--dry-run", "--results", "r")
-    assert "simulate: 1 of 1 cells to make" in printed
-    assert "fit: 3 of 3 cells to make" in printed
+    assert "simulate: 1 of 1 tasks to compute" in printed
+    assert "fit: 3 of 3 tasks to compute" in printed
     assert "of memory in each, and" in printed
     assert not mine.with_name("r").exists()
     run("select", mine, "--results", "r")
     printed = run("run", mine, "--dry-run", "--results", "r")
     assert "select: done" in printed
-    assert "fit: 3 of 3 cells to make" in printed
+    assert "fit: 3 of 3 tasks to compute" in printed
     assert "select: 1 of 1" in run("run", mine, "--dry-run", "--force", "--results", "r")
 
 
@@ -196,8 +201,8 @@ def test_a_dry_run_that_fails_makes_nothing_either(mine):
     lost = MINE.replace(drawn, "{ source: file, path: lost.csv, response: y }")
     mine.with_name("lost.yaml").write_text(lost.replace("experiment: mine", "experiment: lost"))
     result = invoke("run", mine, "lost.yaml", "--dry-run", "--results", "r")
-    must_fail(result, "lost.csv: there is no such file")
-    assert "simulate: 1 of 1 cells to make" in result.output
+    must_fail(result, "lost.csv: no such file")
+    assert "simulate: 1 of 1 tasks to compute" in result.output
     assert not mine.with_name("r").exists()
 
 
@@ -211,7 +216,7 @@ def test_without_a_terminal_there_is_a_line_now_and_then(monkeypatch, capsys):
 
     assert list(console.watch(slow(), 3, "fit")) == [0, 1, 2]
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "fit: 0 of 3 after 0 min"
+    assert lines[0] == "fit: 0 of 3 tasks done (0 min)"
     assert any(line.startswith("fit: 2 of 3") for line in lines)
 
 
@@ -225,8 +230,8 @@ def test_published_data():
     lines = run("data", "show", "votes").splitlines()
     assert lines[1] == "republican,n,y,n,y,y,y,n,n,n,y,,y,y,y,n,y"
     assert len(lines) == 436
-    must_fail(invoke("data", "show", "colin"), "no data set 'colin'; choose from colon")
-    must_fail(invoke("data", "show", "text"), "text is a text, and no table")
+    must_fail(invoke("data", "show", "colin"), "no data set 'colin'. Fix: choose from colon")
+    must_fail(invoke("data", "show", "text"), "text is a text, not a table")
 
 
 def test_a_published_table_is_read_again_as_it_is(tmp_path):

@@ -57,7 +57,7 @@ def test_a_config_from_standard_input_is_that_of_the_file(table):
         assert done.exit_code == 0, done.output
         printed = done.stdout.replace("table.csv", "t.csv").replace("my-table", "my-t")
         assert printed == wanted
-        assert "Note: save the table as table.csv for this config" in done.stderr
+        assert "Note: the config expects table.csv. Fix: save the table" in done.stderr
     assert sorted(os.listdir()) == ["stored", "t.csv"]
 
 
@@ -71,9 +71,9 @@ def test_a_config_in_a_file_has_its_table_beside_it(table):
     assert Path("deep/mine.csv").read_bytes() == content
     assert invoke("check", "deep/mine.yaml").exit_code == 0
     Path("deep/mine.yaml").unlink()
-    must_fail(piped(content, "init", "-", "--output", "deep/mine.yaml"), "mine.csv: it exists")
+    must_fail(piped(content, "init", "-", "--output", "deep/mine.yaml"), "mine.csv: exists already")
     Path("link.csv").symlink_to("elsewhere.csv")
-    must_fail(piped(content, "init", "-", "--output", "link.yaml"), "link.csv: it exists")
+    must_fail(piped(content, "init", "-", "--output", "link.yaml"), "link.csv: exists already")
     must_fail(
         piped(b"a,b\n1\n", "init", "-", "--output", "deep/bad.yaml"), "standard input: line 2"
     )
@@ -96,10 +96,10 @@ def test_findings_of_standard_input_are_those_of_the_file(table):
     [
         (b"", "empty"),
         (b"a,b\n1,2\n3\n", "line 3"),
-        (b"a,b\n1,\x002\n", "line 2 holds a NUL character"),
+        (b"a,b\n1,\x002\n", "line 2 contains a NUL character"),
         ("a,b\n1,2\n".encode("utf-16"), "UTF-16"),
         (b"a,b\n1,\xff\n", "not UTF-8"),
-        (b"a,b\n" + b"1,2\n" * 600_000 + b"\0" * 3_000_000, "holds a NUL character"),
+        (b"a,b\n" + b"1,2\n" * 600_000 + b"\0" * 3_000_000, "contains a NUL character"),
         (b"a,b\n" + b"1,2\n" * 1_500_000, "more than 4 GB"),
     ],
 )
@@ -113,11 +113,11 @@ def test_predictions_go_to_standard_output(table):
     Path("c.yaml").write_text(FEWER)
     new = table.drop(columns="status").head(7).to_csv(index=False)
     Path("new.csv").write_text(new)
-    wanted = invoke("predict", "c.yaml", "--new", "new.csv", "--arm", "uncorrected")
+    wanted = invoke("predict", "c.yaml", "--new", "new.csv", "--method", "uncorrected")
     assert wanted.exit_code == 0, wanted.output
     assert len(wanted.stdout.splitlines()) == 8
-    assert invoke("export", "c.yaml", "mine.model", "--arm", "uncorrected").exit_code == 0
-    for model in (["c.yaml", "--arm", "uncorrected"], ["--model", "mine.model"]):
+    assert invoke("export", "c.yaml", "mine.model", "--method", "uncorrected").exit_code == 0
+    for model in (["c.yaml", "--method", "uncorrected"], ["--model", "mine.model"]):
         for output in ([], ["--output", "-"]):
             done = piped(new, "predict", *model, "--new", "-", *output)
             assert done.exit_code == 0, done.output
@@ -125,7 +125,7 @@ def test_predictions_go_to_standard_output(table):
     assert not Path("-").exists()
     must_fail(
         piped("a,b\n1,2\n", "predict", *model, "--new", "-"),
-        "standard input.csv: it lacks 'c'",
+        "standard input.csv: lacks 'c'",
         code=0,
     )
     for other in (["-"], ["--model", "-"]):
@@ -164,7 +164,7 @@ def test_an_interrupted_command_leaves_no_file(table, tmp_path, number, code):
 
 def test_a_reader_that_ends_early_is_no_error(table):
     Path("c.yaml").write_text(FEWER)
-    assert invoke("export", "c.yaml", "mine.model", "--arm", "uncorrected").exit_code == 0
+    assert invoke("export", "c.yaml", "mine.model", "--method", "uncorrected").exit_code == 0
     new = pd.concat([table.drop(columns="status")] * 100).to_csv(index=False).encode()
     predicting = [*COMMAND, "predict", "--model", "mine.model", "--new", "-", "--output", "-"]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
@@ -242,10 +242,11 @@ def test_strict_refuses_samples_without_a_response(kind, table):
         assert not Path("new.yaml").exists()
         done = invoke("init", path, "--output", "new.yaml")
         assert done.exit_code == 0, done.output
-        assert "left out" in done.stderr
+        assert "dropped" in done.stderr
     done = invoke("simulate", config)
     assert done.exit_code == 0, done.output
-    assert f"left out: {', '.join(names)}" in done.stderr
+    assert "notes on the table: 1" in done.stderr
+    assert f"dropped: {', '.join(names)}" in invoke("check", config).output
     must_fail(invoke("run", config, "--jobs", "0", "--strict"), "without a")  # also a later one
 
 
@@ -255,4 +256,4 @@ def test_strict_takes_whole_tables(table):
     assert invoke("run", "c.yaml", "--strict", "--dry-run").exit_code == 0
     content = Path("t.csv").read_text().replace("sick", "", 1)
     must_fail(piped(content, "check", "-", "--strict"), "standard input: 1 sample without")
-    assert "left out" in piped(content, "check", "-").stderr
+    assert "dropped" in piped(content, "check", "-").stderr

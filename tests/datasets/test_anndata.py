@@ -68,7 +68,7 @@ def test_new_cells_and_labels(tmp_path):
     write(tmp_path, X[::-1].copy(), "new.h5ad")
     new = data.read_new(tmp_path / "new.h5ad", table)
     np.testing.assert_array_equal(new.features, X[::-1])
-    assert "the response 'status' of new cases is not used" in new.notes[0]
+    assert "the response 'status' of new samples is not used" in new.notes[0]
     (tmp_path / "new.csv").write_text("g3,g2,g1,g0\n1,2,3,4\n")
     assert data.read_new(tmp_path / "new.csv", table).features.tolist() == [[4, 3, 2, 1]]
     (tmp_path / "labels.csv").write_text("cell,y\ncell3,1\ncell2,0\ncell1,1\ncell0,0\n")
@@ -119,13 +119,13 @@ def bomb(file):
         (links_elsewhere, {}, "X is a link to something else"),
         (links_below, {}, "obs is a link to something else"),
         (another_shape, {}, r"X has shape \(3, 4\), and obs and var have other lengths"),
-        (same_names, {}, "two variables are called 'g0'; rename one of variables 1 and 2"),
+        (same_names, {}, "two variables are named 'g0'. Fix: rename one of variables 1 and 2"),
         (words, {}, "X must be a matrix of numbers"),
         (complex_numbers, {}, "X must be a matrix of numbers"),
         (bomb, {}, "unpacks to more than"),
-        (lambda file: file.pop("var"), {}, "it has no var\nFix: write it again"),
+        (lambda file: file.pop("var"), {}, "it has no var\nFix: save it again"),
         (lambda file: None, {"response": "state"}, "no column 'state'; did you mean 'status'"),
-        (lambda file: None, {"response": None}, "say which column is the response"),
+        (lambda file: None, {"response": None}, "no response is given"),
         (lambda file: None, {"ignore": ["g9"]}, "no column 'g9'"),
     ],
 )
@@ -158,7 +158,7 @@ def test_damaged_files(tmp_path):
     write(tmp_path, status=["sick", None, "well", "sick"])
     (table,) = source().read(tmp_path)
     assert table.ids == ["cell0", "cell2", "cell3"]
-    assert table.notes[0].endswith("1 case without a response left out: cell1")
+    assert table.notes[0].endswith("1 sample without a response dropped: cell1")
 
 
 @pytest.mark.parametrize("fault", [lambda: os.kill(os.getpid(), signal.SIGKILL),
@@ -167,7 +167,7 @@ def test_a_library_that_crashes_or_loops_is_survived(tmp_path, fault, monkeypatc
     write(tmp_path)
     monkeypatch.setattr(reading, "PATIENCE", 1)
     monkeypatch.setattr(h5py, "File", lambda *_: fault())
-    with pytest.raises(DataError, match="damaged: it cannot be read to its end"):
+    with pytest.raises(DataError, match="damaged: the end is missing"):
         source().read(tmp_path)
 
 
@@ -179,7 +179,7 @@ def test_a_sparse_matrix_has_each_value_once(tmp_path, form):
     np.testing.assert_array_equal(source().read(tmp_path)[0].features, X)
     held.indices[1] = held.indices[0]
     write(tmp_path, held)
-    with pytest.raises(DataError, match="X says 1 value twice"):
+    with pytest.raises(DataError, match="X has 1 value twice"):
         source().read(tmp_path)
 
 

@@ -148,7 +148,7 @@ def written(folder, form, odd, name="table"):
     form.write(path, columns)
     keys = {"path": path.name, "response": "status", **form.data}
     keys |= {"id": "sample"} if form.has_id else {}
-    keys |= {"case_groups": "patient"} if form.groups else {}
+    keys |= {"sample_groups": "patient"} if form.groups else {}
     return keys | ({"missing": list(odd.missing)} if odd.missing else {})
 
 
@@ -190,11 +190,11 @@ def check_samples(table, odd, form):
     assert table.ids == [PLAIN["sample"][i] for i in rows]
     assert [table.classes[k] for k in table.response] == [PLAIN["status"][i] for i in rows]
     notes = "\n".join(table.notes)
-    assert ("left out: S03, S08, S16" in notes) == (len(rows) < N), notes
+    assert ("dropped: S03, S08, S16" in notes) == (len(rows) < N), notes
     if form.groups:
         assert table.groups == [cell or "" for cell in cells_of(odd, "patient", rows)]
     if odd.column == "patient" and odd.gaps:
-        assert "3 cases without 'patient': each is alone" in notes
+        assert "3 samples without 'patient': each is a group by itself" in notes
     return rows
 
 
@@ -211,7 +211,7 @@ def test_files(form, kind, tmp_path):
         check_features(table, form, odd, rows)
         new = data.read_new(tmp_path / keys["path"], table)
         check_features(new, form, odd, range(N))
-        assert not [note for note in new.notes if "no training case has" in note], new.notes
+        assert not [note for note in new.notes if "no training sample has" in note], new.notes
         if form.features is EVERY and form.has_id:
             check_discrete(tmp_path, keys, odd, form)
         if not number:  # the others are alike
@@ -264,7 +264,7 @@ def test_names_that_go_with_nothing(form, tmp_path):
         (tmp_path / "own.yaml").write_text(
             "experiment: own\ntitle: Own\nabout: A test.\nselection: { features: [2] }\n"
             f"data: { ({'source': 'file', 'positive': 'case'} | keys) }\n"
-            "report: { parts: [score-table] }\nmodel: { kind: normal }\n"
+            "report: { parts: [methods] }\nmodel: { kind: normal }\n"
         )
         assert not [line for line in start.check(tmp_path / "own.yaml") if "goes with" in line]
 
@@ -273,5 +273,5 @@ def test_a_class_that_is_missing_everywhere(tmp_path):
     for form in FORMATS.values():
         keys = written(tmp_path, form, Odd(PLAIN | {"status": [""] * N}))
         data = SOURCES["file"].model_validate({"source": "file", "positive": "case", **keys})
-        with pytest.raises(DataError, match="'status' is missing in all cases"):
+        with pytest.raises(DataError, match="'status' is missing in all samples"):
             data.read(tmp_path)

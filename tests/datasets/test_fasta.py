@@ -39,16 +39,16 @@ def test_new_records_need_no_label(tmp_path):
     new = read_sequences(fasta(tmp_path, text, "new.fasta"), like=like, predict="label", new=True)
     assert [new.states[code] for code in new.histories.ravel()] == list("ACGNACGT")
     assert new.ids == ["a", "b"]
-    assert any("states that no training case has" in note for note in new.notes)
+    assert any("states that no training sample has" in note for note in new.notes)
 
 
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
         ("ACGT\n", {}, "line 1 is 'ACGT'; FASTA begins with a line of >"),
-        ("", {}, "no sequences in it"),
+        ("", {}, "contains no sequences"),
         (">a\n>b\nAC\n", {}, "line 1 begins a sequence without letters"),
-        (">a x\nAC\n>b\nAC\n", {"predict": "label"}, "line 3 holds no label"),
+        (">a x\nAC\n>b\nAC\n", {"predict": "label"}, "line 3 has no label"),
         (">a x\nAC\n>b y\nACG\n", {"predict": "label"}, "history: N"),
         (RECORDS, {"header": True}, "FASTA has no line of names"),
     ],

@@ -35,7 +35,7 @@ def data_file(name):
 
 
 def test_uniform_features(rng):
-    table = draw_uniform(rng, features=3, values=4, cases=20_000)
+    table = draw_uniform(rng, features=3, values=4, samples=20_000)
     assert (table.X.shape, table.X.dtype, table.response.dtype) == ((20_000, 3), "i2", "i4")
     code = table.X @ [16, 4, 1]
     assert_proportions(np.bincount(code, minlength=64), np.full(64, 1 / 64))
@@ -43,7 +43,7 @@ def test_uniform_features(rng):
     assert table.features == ["x1", "x2", "x3"]
     assert table.values == [["1", "2", "3", "4"]] * 3
     with pytest.raises(DataError, match="values is 256; it must be at most 255"):
-        draw_uniform(rng, features=1, values=256, cases=1)
+        draw_uniform(rng, features=1, values=256, samples=1)
 
 
 def test_the_digest_knows_everything_that_counts():
@@ -59,7 +59,7 @@ def test_the_digest_knows_everything_that_counts():
     assert len({table(**change).digest for change in changes} | same) == 6
 
 
-CAUCHY = {"features": 7, "values": 3, "order": 4, "cases": 5500, "train": 500}
+CAUCHY = {"features": 7, "values": 3, "order": 4, "samples": 5500, "train": 500}
 SIGMA = np.array([0, 1, 1 / 2, 1 / 3, 1 / 4])
 
 
@@ -86,7 +86,7 @@ def test_cauchy_coefficients_have_widths_that_add():
     found = []
     for _ in range(1500):
         _, truth = draw_interactions(
-            rng, features=4, values=3, order=2, sigma=sigma, cases=60, train=60
+            rng, features=4, values=3, order=2, sigma=sigma, samples=60, train=60
         )
         found.append(abs(logits(truth)[0]) < width)
     assert abs(np.sum(found) - 750) < 4.5 * np.sqrt(1500) / 2
@@ -95,7 +95,7 @@ def test_cauchy_coefficients_have_widths_that_add():
 def test_draws_with_one_class_are_drawn_again(rng):
     for _ in range(30):
         table, _ = draw_interactions(
-            rng, features=2, values=2, order=1, sigma=[2.0, 1.0], cases=9, train=2
+            rng, features=2, values=2, order=1, sigma=[2.0, 1.0], samples=9, train=2
         )
         assert set(table.response[:2]) == {0, 1}
 
@@ -104,8 +104,8 @@ def test_draws_with_one_class_are_drawn_again(rng):
     ("settings", "words"),
     [
         ({"features": 0}, "features is 0; it must be at least 1"),
-        ({"train": 1}, "train is 1; it must be from 2 to the 5500 cases"),
-        ({"order": 0, "sigma": [1e9], "cases": 2, "train": 2}, "one class 10,000 times"),
+        ({"train": 1}, "train is 1; it must be from 2 to the 5500 samples"),
+        ({"order": 0, "sigma": [1e9], "samples": 2, "train": 2}, "one class only"),
     ],
 )
 def test_models_that_cannot_be_drawn(rng, settings, words):
@@ -200,9 +200,9 @@ labels = st.lists(st.sampled_from(["a", "B", "0", "1", "2", "-3", "x y", "é", "
 
 @given(st.lists(st.tuples(labels, st.booleans()), min_size=1, max_size=4))
 def test_what_is_written_is_read(tmp_path_factory, columns):
-    cases = min(len(column) for column, _ in columns)
-    frame = pd.DataFrame({f"f{j}": column[:cases] for j, (column, _) in enumerate(columns)})
-    frame["y"] = ["one", "two", *["one"] * (cases - 2)]
+    samples = min(len(column) for column, _ in columns)
+    frame = pd.DataFrame({f"f{j}": column[:samples] for j, (column, _) in enumerate(columns)})
+    frame["y"] = ["one", "two", *["one"] * (samples - 2)]
     path = tmp_path_factory.mktemp("t") / "t.csv"
     frame.to_csv(path, index=False)
     table = read_features(path, "y")
@@ -218,36 +218,39 @@ MANY = "a,y\n" + "".join(f"v{i},{i % 2}\n" for i in range(256))
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "t.csv: empty; give a line of names"),
+        ("", "t.csv: empty. Fix: write a line of names"),
         ("\n \n", "empty"),
-        ("a,y\n", "a line of names but no cases"),
+        ("a,y\n", "a line of names but no samples"),
         ("a,b\n1,2\n", "there is no column 'y'; columns: a, b"),
         ("y\n1\n2\n", "no features besides the response 'y'"),
-        ("a,b,a,y\n", "two columns are called 'a'; rename one"),
+        ("a,b,a,y\n", "two columns are named 'a'. Fix: rename one"),
         (",a,y\n", "column 1 has no name"),
         ("a,y\n1,0\n1,0,1\n", "line 3 has 3 cells, the line of names 2"),
         ("a,y\n1,0\n\n1\n", "line 4 has 1 cells"),
-        ("a,y\n1,?\n1,NA\n", r"the response 'y' is missing in all cases \('\?', 'NA'\)"),
-        ("a,y\n1,0\n2,0\n", "the response 'y' is '0' in all cases; two classes are needed"),
-        ("a,y\n1,0.5\n2,1.5\n", "response 'y' has real values .0.5.; cut"),
-        ("a,y\n1,0\n2.5,1\n", "column 'a' has real values .2.5.; .* KBinsDiscretizer"),
+        ("a,y\n1,?\n1,NA\n", r"the response 'y' is missing in all samples \('\?', 'NA'\)"),
+        (
+            "a,y\n1,0\n2,0\n",
+            "the response 'y' is '0' in all samples. Fix: choose a response with two classes",
+        ),
+        ("a,y\n1,0.5\n2,1.5\n", "response 'y' has real values .0.5.. Fix: cut"),
+        ("a,y\n1,0\n2.5,1\n", "column 'a' has real values .2.5.. .* KBinsDiscretizer"),
         ("a,y\n-1e-3,0\n,1\n", "column 'a' has real values .-0.001."),
         (MANY, "column 'a' has 256 values, at most 255"),
         (
             'a,y\n"1,0\n2,1\n',
-            "line 2: a quoted cell begins there and does not end; mend",
+            "line 2: a quoted cell begins and does not end. Fix: correct",
         ),
         (b"a,y\n\xe9,1\n", "not UTF-8 text"),
         (
             "a,b,y\nr1,1,2,0\nr2,3,4,1\n",
-            r"names of rows, as R writes them; write data.id: row.names",
+            r"names of rows, as R writes them. Fix: write data.id: row.names",
         ),
-        ("index,y\n0,a\n1,b\n2,b\n", "column 'index' numbers the cases"),
+        ("index,y\n0,a\n1,b\n2,b\n", "column 'index' contains sample numbers"),
         ("a b y\n1 2 0\n1 2\n", "line 1 has no comma and 2 spaces"),
-        ('a,y\n"u\tv",0\n', r"column 'a': a value holds the control character '.t'"),
+        ('a,y\n"u\tv",0\n', r"column 'a': a value contains the control character '.t'"),
         ("a,y\n" + "u" * 5000 + ",0\n", "column 'a': a value has 5,000 characters"),
         ("g" * 1_000_000 + ",y\n1,0\n", "line 1 has a cell of more than 131,072 characters"),
-        ("a,y\n1,0\n\0,1\n", "line 3 holds a NUL character"),
+        ("a,y\n1,0\n\0,1\n", "line 3 contains a NUL character"),
     ],
 )
 def test_tables_that_cannot_be_read(tmp_path, content, words):
@@ -258,21 +261,21 @@ def test_tables_that_cannot_be_read(tmp_path, content, words):
 
 def test_files_that_cannot_be_read(tmp_path):
     for name, content, words in (
-        ("t.xls", "a", "cannot read .xls; use .csv, .tsv, .tab"),
+        ("t.xls", "a", "cannot read .xls. Fix: use .csv, .tsv, .tab"),
         ("t.csv.gz", "a", "damaged, or not a gzip file"),
         ("t.csv.gz", gzip.compress(TABLE.encode())[:-9], "damaged, or not a gzip file"),
     ):
         with pytest.raises(DataError, match=words):
             read_features(write(tmp_path, content, name), "y")
-    with pytest.raises(DataError, match=r"data.ignore leaves out 'y', which is data.response"):
+    with pytest.raises(DataError, match=r"data.ignore has 'y', which is data.response"):
         read_features(write(tmp_path, TABLE), "y", ignore=("y",))
     assert (
         read_features(write(tmp_path, TABLE, "t.tsv"), "y").features
         == read_features(write(tmp_path, TABLE), "y").features
     )
-    with pytest.raises(DataError, match=r"none\.csv: there is no such file"):
+    with pytest.raises(DataError, match=r"none\.csv: no such file"):
         read_features(tmp_path / "none.csv", "y")
-    with pytest.raises(DataError, match="say which column is the response"):
+    with pytest.raises(DataError, match="no response is given"):
         read_features(write(tmp_path, TABLE), None)
     with pytest.raises(DataError, match="there is no column 'sise'; did you mean 'size'"):
         read_features(write(tmp_path, TABLE), "y", ignore=("sise",))
@@ -356,12 +359,12 @@ def test_folds_of_distinct_rows_are_even(rng):
     st.integers(2, 10),
     st.integers(0, 2**32),
 )
-def test_equal_rows_are_in_one_fold_and_none_is_empty(cases, k, seed):
-    X, response = np.array(cases)[:, :2], np.array(cases)[:, 2]
+def test_equal_rows_are_in_one_fold_and_none_is_empty(samples, k, seed):
+    X, response = np.array(samples)[:, :2], np.array(samples)[:, 2]
     row = np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
     rng = np.random.default_rng(seed)
     if k > row.max() + 1:
-        words = f"cannot make {k} folds of {row.max() + 1} distinct"
+        words = f"cannot form {k} folds of {row.max() + 1} distinct"
         with pytest.raises(DataError, match=words if row.max() else "have the same features"):
             folds(X, response, k, rng)
         return
@@ -377,12 +380,12 @@ def test_folds_of_the_splice_junctions_are_even(rng):
     assert np.ptp(np.bincount(found)) <= 3
     for k in range(3):
         assert np.ptp(np.bincount(found[table.response == k])) <= 2
-    with pytest.raises(DataError, match="cannot make 1 folds"):
+    with pytest.raises(DataError, match="cannot form 1 folds"):
         folds(table.X, table.response, 1, rng)
 
 
 def test_no_folds_of_one_row():
-    with pytest.raises(DataError, match="all 6 cases have the same features, and equal cases"):
+    with pytest.raises(DataError, match="all 6 samples have the same features, and equal samples"):
         folds(np.zeros((6, 3), dtype=np.uint8), np.arange(6) % 2, 2, np.random.default_rng(0))
 
 

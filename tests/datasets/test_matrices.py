@@ -56,24 +56,24 @@ def test_the_response_is_a_row(folder):
     write(folder, MATRIX + "status,well,sick,sick\nbatch,a,b,a\n")
     (table,) = source(**KEYS, ignore=["batch"]).read(folder)
     assert (table.response.tolist(), table.names) == ([0, 1, 1], ["TP53", "MYC"])
-    with pytest.raises(DataError, match=r"'status'; .*; a row is called so: data.orientation"):
+    with pytest.raises(DataError, match=r"'status'; .*; a row has this name: data.orientation"):
         source(path="m.csv", response="status", positive="sick").read(folder)
     new = source(**KEYS, ignore=["batch"]).read_new(folder / "m.csv", table)
     np.testing.assert_array_equal(new.features, table.features)
-    assert "'status' of new cases is not used" in new.notes[0]
+    assert "'status' of new samples is not used" in new.notes[0]
 
 
-def test_new_cases_with_genes_in_rows(folder):
+def test_new_samples_with_genes_in_rows(folder):
     data = source(**WITH)
     (table,) = data.read(folder)
     write(folder, ";n1;n2\nMYC;1;2\nOTHER;x;y\nTP53;3;4\n", "new.csv")
     new = data.read_new(folder / "new.csv", table)
     assert new.features.tolist() == [[3, 1], [4, 2]]
     assert (new.ids, new.classes) == (["n1", "n2"], ("well", "sick"))
-    assert "left out, which the training table has not: OTHER" in new.notes[0]
+    assert "dropped, not in the training table: OTHER" in new.notes[0]
 
 
-def test_new_cases_the_other_way_round(folder):
+def test_new_samples_the_other_way_round(folder):
     data = source(**WITH)
     (table,) = data.read(folder)
     write(folder, "id,TP53,MYC\nn1,1,2\n", "new.csv")
@@ -82,11 +82,13 @@ def test_new_cases_the_other_way_round(folder):
     write(folder, "sample,TP53,MYC,status\ns2,1,2,sick\ns1,3,4,well\n", "rows.csv")
     keys = {"path": "rows.csv", "response": "status", "positive": "sick", "id": "sample"}
     data = source(**keys)
-    with pytest.raises(DataError, match="has cases in rows, and this has not: transpose it"):
+    with pytest.raises(
+        DataError, match=r"has samples in rows, and this has not. Fix: transpose it"
+    ):
         data.read_new(folder / "m.csv", data.read(folder)[0])
 
 
-def test_labels_of_cases_in_rows(folder):
+def test_labels_of_samples_in_rows(folder):
     write(folder, "sample,g1,g2\ns2,1,2\ns1,3,4\n")
     keys = {name: value for name, value in WITH.items() if name != "orientation"}
     (table,) = source(**keys).read(folder)
@@ -95,21 +97,26 @@ def test_labels_of_cases_in_rows(folder):
     frame.to_parquet(folder / "m.parquet")
     (table,) = source(**keys | {"path": "m.parquet"}).read(folder)
     assert table.response.tolist() == [1, 0]
-    with pytest.raises(DataError, match=r"say with data.id which column has them"):
+    with pytest.raises(DataError, match=r"Fix: name the column of IDs in data.id"):
         source(**{k: v for k, v in keys.items() if k != "id"}, ignore=["sample"]).read(folder)
 
 
 @pytest.mark.parametrize(
     ("matrix", "labels", "keys", "words"),
     [
-        (MATRIX, LABELS.replace("s1", "s7"), {}, "'sample' lacks 1 of the 3 cases of .*: s1; add"),
-        (MATRIX, LABELS.replace("s9", "s1"), {}, "cases 2 and 4 are both called 's1'"),
+        (
+            MATRIX,
+            LABELS.replace("s1", "s7"),
+            {},
+            "'sample' lacks 1 of the 3 samples of .*: s1. Fix: add",
+        ),
+        (MATRIX, LABELS.replace("s9", "s1"), {}, "samples 2 and 4 are both named 's1'"),
         (MATRIX, LABELS, {"response": "state"}, "no column 'state'; did you mean 'status'"),
-        (MATRIX, LABELS, {"response": "sample"}, "names of the cases and the response"),
+        (MATRIX, LABELS, {"response": "sample"}, "both sample ID and response"),
         (MATRIX, LABELS, {"path": "labels.h5ad"}, "genes-in-rows is for text"),
-        (MATRIX.replace("MYC", "TP53"), LABELS, {}, "two rows are called 'TP53'; rename one"),
-        (MATRIX.replace("s3", "s1"), LABELS, {}, "cases 1 and 3 are both called 's1'"),
-        (MATRIX.replace("7", "high"), LABELS, {}, "case s1: 'high' in column 'MYC'"),
+        (MATRIX.replace("MYC", "TP53"), LABELS, {}, "two rows are named 'TP53'. Fix: rename one"),
+        (MATRIX.replace("s3", "s1"), LABELS, {}, "samples 1 and 3 are both named 's1'"),
+        (MATRIX.replace("7", "high"), LABELS, {}, "sample s1: 'high' in column 'MYC'"),
         (MATRIX.replace(",8,9", ",8"), LABELS, {}, "line 3 has 3 cells, the line of names 4"),
     ],
 )

@@ -19,7 +19,7 @@ from thesiskit.errors import ConfigError, DataError
 pytest.importorskip("rdata")
 pytest.importorskip("pooch")
 GIVEN = Path(os.environ.get("THESISKIT_DATA_DIR", "nowhere")) / "microarray"
-KNOWN = {  # cases, genes and classes, as README.md beside the files has them
+KNOWN = {  # samples, genes and classes, as README.md beside the files has them
     "alon": (62, 2000, {"n": 22, "t": 40}),
     "christensen": (217, 1413, {"blood": 85, "other": 113, "placenta": 19}),
     "khan": (63, 2308, {"BL": 8, "EWS": 23, "NB": 12, "RMS": 20}),
@@ -53,7 +53,7 @@ def small(rng, n, p, classes=2):
 
 @pytest.mark.skipif(not GIVEN.is_dir(), reason="the published files are not in THESISKIT_DATA_DIR")
 @pytest.mark.parametrize("name", KNOWN)
-def test_a_published_table_has_its_cases_genes_and_classes(name, monkeypatch):
+def test_a_published_table_has_its_samples_genes_and_classes(name, monkeypatch):
     monkeypatch.setenv("THESISKIT_DATA_DIR", str(GIVEN))
     found = table(name)
     n, p, classes = KNOWN[name]
@@ -105,7 +105,7 @@ def test_what_others_put_into_the_cache_is_not_believed(shelf, cache, rng):
 def test_a_file_that_is_not_the_published_one_is_refused(shelf, rng):
     path = shelf("west", *small(rng, 8, 4), ["no", "yes"])
     path.write_bytes(table_file("west", *small(rng, 8, 4), ["no", "yes"], None))
-    with pytest.raises(DataError, match=r"not the published file .* remove it") as caught:
+    with pytest.raises(DataError, match=r"not the published file .* remove the file") as caught:
         table("west")
     assert str(path) in str(caught.value)
 
@@ -170,11 +170,11 @@ def test_a_command_says_how_much_it_fetches_and_where_it_is(shelf, server, cache
         path.rename(folder / path.name)
     kept = shelf("khan", *small(rng, 8, 4), ["no", "yes"])
     lines = run("fetch", "microarray").splitlines()
-    assert lines[0] == "9 of 10 tables are to be fetched: 16.4 MB"
+    assert lines[0] == "9 of 10 tables to download: 16.4 MB"
     assert set(lines[-1].removeprefix("microarray: ").split(", ")) == {str(cache), str(kept.parent)}
     assert len(list(cache.glob("*.RData"))) == 9
     asked.clear()
-    assert run("fetch", "microarray").startswith("0 of 10 tables are to be fetched: 0.0 MB")
+    assert run("fetch", "microarray").startswith("0 of 10 tables to download: 0.0 MB")
     assert asked == []
     assert table("west").features.shape == (8, 4)
 
@@ -211,8 +211,8 @@ def test_what_is_wrong_with_the_table_is_said(shelf, rng, tmp_path):
     with pytest.raises(ConfigError, match=r"data\.table: cannot be 'alone'; did you mean 'alon'"):
         load_config(study(tmp_path, data={"source": "microarray", "table": "alone"}))
     path = study(tmp_path, selection={"features": [7]})
-    assert "cannot keep 7 of 6" in run("run", path, "--results", tmp_path / "c", code=2)
+    assert "cannot select 7 of 6" in run("run", path, "--results", tmp_path / "c", code=2)
     new = tmp_path / "new.csv"
     new.write_text("a,b\n1,2\n")
     said = run("predict", study(tmp_path), "--new", new, "--results", tmp_path / "d", code=2)
-    assert "microarray does not read new cases" in said
+    assert "microarray does not read new samples" in said

@@ -6,7 +6,7 @@ from odd_tables import TABLES
 
 from thesiskit.cli import main
 
-PART = {"selection": "score-table", "logistic": "parameters"}  # quickly made
+PART = {"selection": "methods", "logistic": "parameters"}  # quickly made
 LINES, CHARACTERS = 3, 400  # of a refusal
 
 

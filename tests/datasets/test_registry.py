@@ -71,7 +71,7 @@ about: Data of another package, drawn.
 replicates: 2
 data: {source: coins, coins: 12}
 selection: {features: [3, all]}
-report: {parts: [score-table]}
+report: {parts: [methods]}
 """
 DICE = """
 experiment: dice
@@ -80,7 +80,7 @@ about: Data of another package, read.
 data: {source: dice, sides: 3}
 evaluation: {folds: 2}
 model: {kind: logistic, orders: [1, 2], iterations: 30, burn_in: 10, chains: 2}
-report: {parts: [model-table]}
+report: {parts: [methods]}
 """
 
 

@@ -15,7 +15,7 @@ def notes(folder, name, content=None, **keys):
     return [note.removeprefix("t.csv: ") for note in found]
 
 
-def test_values_of_test_tables_that_no_training_case_has(tmp_path):
+def test_values_of_test_tables_that_no_training_sample_has(tmp_path):
     (tmp_path / "test.csv").write_text("size,y\nhuge,yes\n")
     source = SOURCES["table"].model_validate(
         {"source": "table", "path": "t.csv", "test_path": "test.csv", "response": "y"}
@@ -23,12 +23,14 @@ def test_values_of_test_tables_that_no_training_case_has(tmp_path):
     (tmp_path / "t.csv").write_text("size,y\nsmall,yes\nlarge,no\n")
     train, test = source.read(tmp_path)
     assert train.notes == []
-    note = "values that no training case has, in 1 case: 'size' is huge (in training large, small)"
+    note = (
+        "values that no training sample has, in 1 sample: 'size' is huge (in training large, small)"
+    )
     assert test.notes == [f"test.csv: {note}"]
 
 
 @pytest.mark.parametrize("kind", ["file", "table"])
-def test_cases_that_are_in_both_tables(tmp_path, kind):
+def test_samples_that_are_in_both_tables(tmp_path, kind):
     (tmp_path / "t.csv").write_text("id,a,y\np1,1,0\np2,2,1\np3,2,0\n")
     (tmp_path / "test.csv").write_text("id,a,y\np2,2,1\np9,1,0\n")
     source = SOURCES[kind].model_validate({
@@ -36,7 +38,7 @@ def test_cases_that_are_in_both_tables(tmp_path, kind):
     })  # fmt: skip
     _, test = source.read(tmp_path)
     (note,) = test.notes
-    assert note.startswith("test.csv: 1 test case has the name of a training case: p2; if they")
+    assert note.startswith("test.csv: 1 test sample has the name of a training sample: p2; if they")
 
 
 def test_characters_that_belong_to_no_state(tmp_path):
@@ -48,7 +50,7 @@ def test_characters_that_belong_to_no_state(tmp_path):
     assert notes(tmp_path, "text", "no, it is!", history=2, train=3) == []
 
 
-def test_states_that_no_training_case_has(tmp_path):
+def test_states_that_no_training_sample_has(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,a\nb,b,a\na,a,b\n")
     (tmp_path / "test.csv").write_text("a,c,a\n")
     source = SOURCES["sequences"].model_validate(
@@ -56,4 +58,4 @@ def test_states_that_no_training_case_has(tmp_path):
     )
     train, test = source.read(tmp_path)
     assert train.notes == []
-    assert test.notes == ["test.csv: states that no training case has, in 1 case: c"]
+    assert test.notes == ["test.csv: states that no training sample has, in 1 sample: c"]

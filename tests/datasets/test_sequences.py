@@ -48,7 +48,7 @@ def test_stationary():
 def test_the_chain_starts_and_stays_stationary_and_moves_as_told(rng):
     transition = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.5, 0.0, 0.5]])
     drawn = draw_hidden_markov(
-        rng, transition=transition, emission=np.eye(3), length=4, cases=40_000
+        rng, transition=transition, emission=np.eye(3), length=4, samples=40_000
     )
     pi = stationary(transition)
     states = np.column_stack([drawn.histories, drawn.response])
@@ -62,7 +62,7 @@ def test_the_chain_starts_and_stays_stationary_and_moves_as_told(rng):
 
 
 def test_what_is_observed_has_the_probabilities_of_the_forward_sums(rng):
-    drawn = draw_hidden_markov(rng, **HMM, length=3, cases=50_000)
+    drawn = draw_hidden_markov(rng, **HMM, length=3, samples=50_000)
     number = drawn.histories @ [8, 4, 2] + drawn.response
     probability = []
     for code in range(16):
@@ -74,7 +74,7 @@ def test_what_is_observed_has_the_probabilities_of_the_forward_sums(rng):
 
 
 def test_a_table_of_order_m_predicts_as_the_thesis_reports(rng):
-    train, test = (draw_hidden_markov(rng, **HMM, length=20, cases=5000) for _ in range(2))
+    train, test = (draw_hidden_markov(rng, **HMM, length=20, samples=5000) for _ in range(2))
     for m, expected in zip(range(1, 6), (0.31, 0.24, 0.23, 0.17, 0.15), strict=True):
         recent = 2 ** np.arange(m)
         counts = np.zeros((2**m, 2))
@@ -84,8 +84,8 @@ def test_a_table_of_order_m_predicts_as_the_thesis_reports(rng):
 
 
 def test_what_is_drawn_is_described():
-    one, two = (draw_hidden_markov(np.random.default_rng(1), **HMM, length=3, cases=7),) * 2
-    other = draw_hidden_markov(np.random.default_rng(2), **HMM, length=3, cases=7)
+    one, two = (draw_hidden_markov(np.random.default_rng(1), **HMM, length=3, samples=7),) * 2
+    other = draw_hidden_markov(np.random.default_rng(2), **HMM, length=3, samples=7)
     assert one.histories.shape == (7, 3)
     assert one.histories.dtype == one.response.dtype == np.int32
     assert one.states == one.classes == ["1", "2"]
@@ -171,18 +171,20 @@ def test_each_model_has_its_data_sets(tmp_path, monkeypatch):
     design, moves = PatternDesign(config, tmp_path), []
     assert config.divisions == 4
     for division in range(4):
-        cases = design.cases(division)
-        moves.append({tuple(row) for row in np.vstack([cases.train, cases.test])[:, :2].tolist()})
+        samples = design.samples(division)
+        moves.append(
+            {tuple(row) for row in np.vstack([samples.train, samples.test])[:, :2].tolist()}
+        )
     first, second = {(0, 2), (1, 3), (2, 1), (3, 0)}, {(0, 0), (1, 3), (2, 2), (3, 1)}
     assert moves == [first, first, second, second]
-    one, other = (design.cases(division).train for division in (0, 1))
+    one, other = (design.samples(division).train for division in (0, 1))
     assert (one != other).any()
 
 
 @pytest.mark.parametrize("arrows", [[[1]], [[1, 1]], [[2, 3]], [[1, 2, 3], [2, 1]]])
 def test_arrows_that_are_no_permutation(arrows):
     keys = {"history": 1, "train": 1, "test": 1, "emission": [[1.0]]}
-    with pytest.raises(ValueError, match=r"entry \d is no permutation\. Fix: name each state"):
+    with pytest.raises(ValueError, match=r"entry \d is not a permutation\. Fix: list each state"):
         PermutedMarkovData(source="permuted-hidden-markov", arrows=arrows, **keys)
 
 
@@ -198,20 +200,20 @@ def change(matrix, **cells):
     [
         ({"transition": change(TRANSITION, c23=0.9)}, "transition: row 2 sums to 0.95; it must"),
         ({"emission": change(EMISSION, c81=0.5)}, "emission: row 8 sums to 0.55"),
-        ({"emission": change(EMISSION, c31=-0.5)}, "row 3 holds -0.5, which is not a prob"),
-        ({"emission": change(EMISSION, c31=np.nan)}, "row 3 holds nan"),
+        ({"emission": change(EMISSION, c31=-0.5)}, "row 3 contains -0.5, which is not a prob"),
+        ({"emission": change(EMISSION, c31=np.nan)}, "row 3 contains nan"),
         ({"emission": EMISSION[:7]}, "emission has 7 rows; it needs one for each of the 8"),
         ({"transition": TRANSITION[:, :1] * 0 + 1}, r"must be square, got shape \(8, 1\)"),
         ({"transition": [1, 2]}, r"must be a matrix, got shape \(2,\)"),
         ({"transition": [[1], [0.5, 0.5]]}, "transition must be rows of numbers, all of one len"),
-        ({"transition": np.eye(8)}, "keeps more than one distribution"),
+        ({"transition": np.eye(8)}, "more than one stationary distribution"),
         ({"length": 0}, "length is 0; it must be at least 1"),
-        ({"cases": -1}, "cases is -1; it must be at least 1"),
+        ({"samples": -1}, "samples is -1; it must be at least 1"),
     ],
 )
 def test_bad_models(rng, settings, words):
     with pytest.raises(DataError, match=words):
-        draw_hidden_markov(rng, **HMM | {"length": 3, "cases": 2} | settings)
+        draw_hidden_markov(rng, **HMM | {"length": 3, "samples": 2} | settings)
 
 
 # ---- text ----
@@ -246,7 +248,7 @@ def test_the_shipped_text():
 def test_a_shipped_text_that_was_altered(monkeypatch, tmp_path):
     (tmp_path / "t.txt").write_text(sequences.SHIPPED.read_text().replace("1", "2", 1))
     monkeypatch.setattr(sequences, "SHIPPED", tmp_path / "t.txt")
-    with pytest.raises(DataError, match=r"t\.txt: altered or damaged; install"):
+    with pytest.raises(DataError, match=r"t\.txt: altered or damaged. Fix: reinstall"):
         shipped_text()
 
 
@@ -287,10 +289,14 @@ def test_other_states():
     ("text", "states", "words"),
     [
         ("", None, "the text is empty"),
-        ("12 -- 3", None, "none of the characters aeioubcd.*; nothing is left"),
+        ("12 -- 3", None, "none of the characters aeioubcd.*; there is nothing to predict"),
         ("a", {}, "0 given, at least two"),
         ("a", {"V": "a"}, "1 given, at least two"),
-        ("a", {"V": "ab", "C": "cA"}, r"'A' is in V and in C \(case does not matter\)"),
+        (
+            "a",
+            {"V": "ab", "C": "cA"},
+            r"'A' is in V and in C \(upper and lower case are not distinguished\)",
+        ),
         ("a", {"V": "a", "other": None}, "symbol 'other' must be one character"),
         ("a", {1: "a", "C": None}, "symbol 1 must be one character, in quotes"),
         ("a", {"V": "a", "-": None, "_": None}, "- and _ are both all other characters"),
@@ -310,11 +316,13 @@ def test_texts_and_maps_that_say_nothing(tmp_path, text, states, words):
 
 def test_texts_that_cannot_be_read(tmp_path):
     (tmp_path / "t.txt").write_bytes(b"caf\xe9")
-    with pytest.raises(DataError, match=r"t.txt: not UTF-8 text \(byte 4 is 0xe9\); save it as"):
+    with pytest.raises(
+        DataError, match=r"t.txt: not UTF-8 text \(byte 4 is 0xe9\). Fix: save it as"
+    ):
         read_text(tmp_path / "t.txt")
-    with pytest.raises(DataError, match="none: there is no such file"):
+    with pytest.raises(DataError, match="none: no such file"):
         read_text(tmp_path / "none")
-    with pytest.raises(DataError, match="it is a folder; name a file"):
+    with pytest.raises(DataError, match=r"it is a folder. Fix: name a file"):
         read_text(tmp_path)
 
 
@@ -333,9 +341,9 @@ def test_windows_of_the_thesis():
     assert cut.histories.dtype == cut.response.dtype == np.int32
     assert np.shares_memory(cut.histories, codes)
     assert not cut.histories.flags.writeable
-    for case in (0, 1, 3909):
-        assert (cut.histories[case] == codes[case : case + 20]).all()
-        assert cut.response[case] == codes[case + 20]
+    for sample in (0, 1, 3909):
+        assert (cut.histories[sample] == codes[sample : sample + 20]).all()
+        assert cut.response[sample] == codes[sample + 20]
     assert cut.states == cut.classes == ["V", "C", "_"]
     assert cut.digest == windows(codes[:3930], 20, states=symbols).digest
     assert cut.digest != windows(codes, 20, states=symbols).digest
@@ -352,8 +360,12 @@ def test_windows_of_plain_codes():
 @pytest.mark.parametrize(
     ("codes", "settings", "words"),
     [
-        ([0, 1, 0], {"length": 3}, "3 states, too few for a history of 3 .*; lower length to 2"),
-        ([0], {"length": 3}, "1 states, too few .*; use more text"),
+        (
+            [0, 1, 0],
+            {"length": 3},
+            "3 states, too few for a history of 3 .*. Fix: lower length to 2",
+        ),
+        ([0], {"length": 3}, "1 states, too few .*. Fix: use more text"),
         ([0, 1] * 9, {"length": 5, "limit": 4}, r"4 states.*lower.*to 3.*limit \(.* has 18\)"),
         ([0, 1], {"length": 0}, "length is 0"),
         ([0, 1], {"length": 1, "limit": 0}, "limit is 0"),
@@ -397,17 +409,17 @@ label = st.text(st.sampled_from("abZ01.é-"), min_size=1, max_size=3)
     st.sampled_from([",", ", ", " ", "  ", "\t", " \t "]),
     st.sampled_from([".txt", ".csv"]),
 )
-def test_what_is_written_is_read(tmp_path_factory, cases, separator, suffix):
+def test_what_is_written_is_read(tmp_path_factory, samples, separator, suffix):
     folder = tmp_path_factory.mktemp("round")
     separator = "," if suffix == ".csv" else separator
-    text = "# a comment\n\n" + "".join(separator.join(case) + "\n" for case in cases)
+    text = "# a comment\n\n" + "".join(separator.join(sample) + "\n" for sample in samples)
     found = read(folder, text, "t" + suffix)
-    assert decoded(found) == cases
+    assert decoded(found) == samples
     assert found.histories.dtype == found.response.dtype == np.int32
-    assert set(found.states) == {state for case in cases for state in case[:-1]}
-    assert set(found.classes) == {case[-1] for case in cases}
+    assert set(found.states) == {state for sample in samples for state in sample[:-1]}
+    assert set(found.classes) == {sample[-1] for sample in samples}
     again = read_sequences(folder / f"t{suffix}", like=found)
-    assert decoded(again) == cases
+    assert decoded(again) == samples
     assert again.digest == found.digest
 
 
@@ -444,35 +456,49 @@ def test_the_coding_of_another_file(tmp_path):
     assert decoded(test) == [["a", "c", "yes"], ["b", "z", "yes"]]
     for content, name, words in [
         ("b c yes\n\nb c maybe\n", "t.txt", "line 3 ends with 'maybe'.*no, yes"),
-        ("b b c yes\n", "t.txt", "line 1 has 3 states .*, the training cases 2; give length: 2"),
+        (
+            "b b c yes\n",
+            "t.txt",
+            "line 1 has 3 states .*, the training samples 2. Fix: give length: 2",
+        ),
     ]:
         with pytest.raises(DataError, match=rf"{name}: {words}"):
             read(tmp_path, content, name, like=train)
-    with pytest.raises(DataError, match="length is 1, but the training cases have 2 states"):
+    with pytest.raises(DataError, match="length is 1, but the training samples have 2 states"):
         read(tmp_path, "b c yes\n", like=train, length=1)
 
 
 @pytest.mark.parametrize(
     ("content", "name", "settings", "words"),
     [
-        ("", "t.txt", {}, "no cases in it"),
-        ("# only\n\n", "t.txt", {}, "no cases in it"),
-        ("a,b\n", "t.csv", {"header": True}, "no cases in it"),
-        ("a b c\n\n# x\na b\n", "t.txt", {}, "line 4 has 2 .* has 3.; give history: N"),
+        ("", "t.txt", {}, "contains no samples"),
+        ("# only\n\n", "t.txt", {}, "contains no samples"),
+        ("a,b\n", "t.csv", {"header": True}, "contains no samples"),
+        ("a b c\n\n# x\na b\n", "t.txt", {}, "line 4 has 2 .* has 3.. Fix: give history: N"),
         ("a b\na b c\n", "t.txt", {}, "line 1 has 2 states where others have more"),
-        ("a b c\nb c\n", "t.txt", {"length": 2}, "line 2 has 1 .* 2 are asked .*lower .* to 1"),
-        ("a b c\nb\n", "t.txt", {"length": 2}, "line 2 has 0 .* leave the case out"),
+        (
+            "a b c\nb c\n",
+            "t.txt",
+            {"length": 2},
+            "line 2 has 1 .* config requires 2.*lower .* to 1",
+        ),
+        ("a b c\nb\n", "t.txt", {"length": 2}, "line 2 has 0 .* drop the sample"),
         ("a,,b\n", "t.txt", {}, r"missing in line 1 \(''\)"),
         ("a,b,\n", "t.csv", {}, r"missing in line 1 \(''\)"),
         ("a\tb\nb\t\n", "t.txt", {}, r"missing in line 2 \(''\)"),
         ("a\t\tb\n", "t.txt", {}, r"missing in line 1 \(''\)"),
-        ("a NA b\n", "t.txt", {}, "missing in line 1 .'NA'.*; fill it in, leave the case out"),
+        (
+            "a NA b\n",
+            "t.txt",
+            {},
+            "missing in line 1 .'NA'.*. Fix: fill it in, drop the sample",
+        ),
         ("a b NaN\n", "t.txt", {}, "missing in line 1 .'NaN'"),
         ("AC\nA?\n", "t.txt", {}, r"missing in line 2 .'\?'"),
-        ("a;b;c\n", "t.csv", {}, "line 1 holds ';'; put commas"),
-        ('"a,b\nc",d\n', "t.csv", {}, "quoted label runs over the end of a line"),
+        ("a;b;c\n", "t.csv", {}, "line 1 contains ';'. Fix: put commas"),
+        ('"a,b\nc",d\n', "t.csv", {}, "quoted label continues over the end of a line"),
         ("a" * 200_000, "t.csv", {}, "not CSV: field larger"),
-        ("a\nb\n", "t.txt", {}, "one state per line; a case is a history"),
+        ("a\nb\n", "t.txt", {}, "one state per line; a sample is a history"),
         ("a b\n", "t.txt", {"length": 0}, "length is 0"),
     ],
 )
@@ -485,8 +511,7 @@ def test_sequences_that_cannot_be_read(tmp_path, content, name, settings, words)
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "latin.txt").write_bytes(b"a \xe9\n")
     for name, words in [
-        ("t.npy", r"sequences in .npy were removed\nFix: save lines of states"),
-        ("none.txt", "there is no such file"),
+        ("none.txt", "no such file"),
         ("latin.txt", r"not UTF-8 text \(byte 3 is 0xe9\)"),
     ]:
         with pytest.raises(DataError, match=rf"{name}: {words}"):
@@ -504,7 +529,7 @@ def test_pipes_are_not_waited_for(tmp_path, name):
 def test_a_text_holds_no_nul(tmp_path):
     (tmp_path / "t.txt").write_bytes(b"a b c\nd\0 e f\n")
     for reader in (read_sequences, read_text):
-        with pytest.raises(DataError, match=r"t\.txt: line 2 holds a NUL character"):
+        with pytest.raises(DataError, match=r"t\.txt: line 2 contains a NUL character"):
             reader(tmp_path / "t.txt")
 
 
@@ -513,5 +538,5 @@ def test_files_without_permission(monkeypatch, tmp_path):
         raise PermissionError
 
     monkeypatch.setattr("thesiskit.datasets.reading.open_regular", refuse)
-    with pytest.raises(DataError, match=r"t\.txt: no permission to read it"):
+    with pytest.raises(DataError, match=r"t\.txt: no permission to read the file"):
         read(tmp_path, "a b\n")

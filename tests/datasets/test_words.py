@@ -36,13 +36,13 @@ def test_words_become_columns_of_0_and_1(tmp_path, name):
     for j, word in enumerate(("I", "II", "III"), start=2):
         expected = [np.nan if one == "" else one == word for one in STAGE]
         np.testing.assert_array_equal(table.features[:, j], expected)
-    assert f"{name}: words as numbers: sex: F is 0, M is 1" in table.notes
-    assert f"{name}: a feature of 0 and 1 for each word of stage (I, II, III)" in table.notes
+    assert f"{name}: Recoded: sex (F = 0, M = 1)" in table.notes
+    assert f"{name}: Dummy-coded: stage (I, II, III)" in table.notes
     assert sum("stage" in note for note in table.notes) == 1
     assert table.aside["stage"] == STAGE  # the check of the table sees the words
 
 
-def test_new_cases_have_the_codes_of_the_training_table(tmp_path):
+def test_new_samples_have_the_codes_of_the_training_table(tmp_path):
     written(tmp_path, sex=SEX, stage=STAGE, y=[0, 1] * 5)
     (table,) = source().read(tmp_path)
     path = written(tmp_path, "new.csv", stage=["III", "IV", "I"], sex=["M", "", "1"])
@@ -53,18 +53,18 @@ def test_new_cases_have_the_codes_of_the_training_table(tmp_path):
         [[0, 1, 0, 0, 1], [0.5, gap, gap, gap, gap], [1, gap, 1, 0, 0]],
     )
     note = (
-        "new.csv: values that no training case has, in 2 cases: 'sex' is 1 (in training F, M); "
+        "new.csv: values that no training sample has, in 2 samples: 'sex' is 1 (in training F, M); "
         "'stage' is IV (in training I, II, III); they count as missing"
     )
     assert note in new.notes
     path = written(tmp_path, "new.csv", sex=["M"] * 3, stage=["II"] * 3)
     path.write_text(path.read_text().replace("0.5", "x").replace("1.0", "x"))
-    with pytest.raises(DataError, match=r"categorical: g .*the training table has numbers there"):
+    with pytest.raises(DataError, match=r"categorical: g .*as in the training table"):
         source().read_new(path, table)
-    # all cases have one word: it has the code of the training table
+    # all samples have one word: it has the code of the training table
     path = written(tmp_path, "new.csv", sex=["M"] * 3, stage=["II"] * 3)
     assert source().read_new(path, table).features[:, 1:].tolist() == [[1, 0, 1, 0]] * 3
-    # and so have test cases
+    # and so have test samples
     written(tmp_path, "test.csv", sex=["M", "M"], stage=["II", "I"], y=[0, 1])
     _, test = source(test_path="test.csv").read(tmp_path)
     assert (test.names, test.features[:, 1].tolist()) == (table.names, [1, 1])
@@ -72,17 +72,17 @@ def test_new_cases_have_the_codes_of_the_training_table(tmp_path):
 
 def test_what_is_no_category_is_refused_with_its_name(tmp_path):
     for words, said in (
-        ([f"w{i % 5}" for i in range(10)], "categorical: x .*20 of them at most"),
+        ([f"w{i % 5}" for i in range(10)], "categorical: x .*at most 20 categories"),
         (["1,5", "2,5"] * 5, "categorical: x .*data.decimal"),
-        (["5 mg", "6 mg", "7 mg"] * 3 + ["5 mg"], "write the numbers alone"),
-        (["2024-01-01", "2024-01-02"] * 5, "a date is no feature"),
+        (["5 mg", "6 mg", "7 mg"] * 3 + ["5 mg"], "write numbers without"),
+        (["2024-01-01", "2024-01-02"] * 5, "add the dates to data.ignore"),
         (["a", "b"] * 4 + ["1", "2"], "categorical: x"),
     ):
         written(tmp_path, x=words, y=[0, 1] * 5)
         with pytest.raises(DataError, match=said):
             source().read(tmp_path)
     written(tmp_path, stage=STAGE, y=[0, 1] * 5, **{"stage=I": range(10)})
-    with pytest.raises(DataError, match="two columns are called 'stage=I'"):
+    with pytest.raises(DataError, match="two columns are named 'stage=I'"):
         source().read(tmp_path)
 
 
@@ -123,7 +123,7 @@ def test_numbers_as_a_table_writes_them(tmp_path, decimal, thousands, cells, exp
 def test_a_number_written_otherwise_is_not_believed(tmp_path, keys, cell):
     rows = "".join(f"{i};{i % 2}\n" for i in range(6))
     (tmp_path / "t.csv").write_text(f"g;y\n{rows}{cell};1\n")
-    with pytest.raises(DataError, match=f"'{cell}'\"? in .*'?g'?"):
+    with pytest.raises(DataError, match=f"g .*'{cell}'|'{cell}'\"? in column 'g'"):
         source(**keys).read(tmp_path)
 
 

@@ -57,7 +57,7 @@ def test_a_cell_that_is_no_value_has_its_column_and_sample(kind, value):
     model = MODELS[kind].fit(X, y)
     for call in (lambda: MODELS[kind].fit(odd, y), lambda: model.predict(odd)):
         with pytest.raises(
-            ValueError, match=r"column ('?b'?|number 2) holds .* in (sample|case) 4"
+            ValueError, match=r"column ('?b'?|number 2) contains .* in (sample|sample) 4"
         ):
             call()
 
@@ -82,7 +82,7 @@ def test_responses_of_another_kind():
         MODELS["regression"].fit(X, np.array(["no", "yes"])[y])
     text = MODELS["regression"].fit(X, y.astype(str)).predict(X)
     np.testing.assert_array_equal(text, MODELS["regression"].fit(X, y).predict(X))
-    with pytest.raises(ValueError, match="y is a text in sample 2, and none in sample 1"):
+    with pytest.raises(ValueError, match="y is text in sample 2, but not in sample 1"):
         MODELS["normal"].fit(X, [1, "yes"] * 8)
 
 

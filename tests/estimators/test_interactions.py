@@ -115,12 +115,12 @@ def test_order_0_is_the_base_rate():
     assert model.largest().empty
 
 
-def test_min_cases():
+def test_min_samples():
     X, y = data()
-    model = InteractionClassifier(3, min_cases=5, **QUICK).fit(X, y)
+    model = InteractionClassifier(3, min_samples=5, **QUICK).fit(X, y)
     fewer = model.compression_
     assert fewer.n_groups < InteractionClassifier(3, **QUICK).fit(X, y).compression_.n_groups
-    assert model.largest(1000)["cases"].min() == 5
+    assert model.largest(1000)["samples"].min() == 5
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
@@ -207,7 +207,7 @@ def test_unseen_makes_new_patterns_and_missing_none():
     y = rng.random(80) < 0.9
     model = InteractionClassifier(2, prior="gaussian", sigma=(5, 1, 1), **QUICK).fit(X, y)
     rows = [[one] * 3 for one in ("new", "other", None, np.nan, pd.NA)]
-    with pytest.warns(UserWarning, match="values that no training case has, in 2 cases"):
+    with pytest.warns(UserWarning, match="values that no training sample has, in 2 samples"):
         p = model.predict_proba(np.array(rows, dtype=object), split_draws=20_000)[:, 1]
     assert p[0] == p[1]
     assert p[2] == p[3] == p[4]
@@ -226,16 +226,16 @@ def test_largest_names_patterns_and_classes():
     names = ["k", "l", "m", "n"]
     model = InteractionClassifier(2, iterations=200, burn_in=50, random_state=0)
     found = model.fit(pd.DataFrame(X, columns=names), y).largest(9)
-    want = ["pattern", "patterns", "cases", "class", "low", "high", "median"]
+    want = ["pattern", "patterns", "samples", "class", "low", "high", "median"]
     assert list(found.columns) == want
     assert (found["median"].abs().diff().dropna() <= 0).all()
     assert ((found["low"] <= found["median"]) & (found["median"] <= found["high"])).all()
     for row in found.itertuples():
-        case = np.ones(300, dtype=bool)
+        sample = np.ones(300, dtype=bool)
         for part in row.pattern.split(", "):
             name, value = part.split("=")
-            case &= X[:, names.index(name)] == int(value)
-        assert case.sum() == row.cases
+            sample &= X[:, names.index(name)] == int(value)
+        assert sample.sum() == row.samples
     favoured = found[found["median"] > 0].iloc[0]
     k, m = (int(part[-1]) for part in favoured["pattern"].split(", "))
     assert favoured["class"] == "abc"[(k + m) % 3]
@@ -250,7 +250,7 @@ def test_tic_tac_toe_finds_the_eight_lines():
     y = np.array(table.classes)[table.response]
     test = np.random.default_rng(0).permutation(len(y)) < 200
     # One chain may stay with other patterns for thousands of iterations: of four, medians do not.
-    options = {"min_cases": 40, "chains": 4, "iterations": 300, "burn_in": 100}
+    options = {"min_samples": 40, "chains": 4, "iterations": 300, "burn_in": 100}
     model = InteractionClassifier(3, random_state=1, **options)
     model.fit(X[~test], y[~test])
     found = model.largest(8)
@@ -272,10 +272,10 @@ def test_tic_tac_toe_finds_the_eight_lines():
         ({"order": -1}, "must not be negative"),
         ({"order": 1.5}, "whole number or 'all'"),
         ({"prior": "laplace"}, "unknown prior 'laplace'"),
-        ({"min_cases": 0}, "min_cases must be a whole number from 1"),
-        ({"min_cases": 61}, "there are 60 training cases"),
+        ({"min_samples": 0}, "min_samples must be a whole number from 1"),
+        ({"min_samples": 61}, "there are 60 training samples"),
         ({"sigma": (1.0, 2.0)}, "sigma needs 4 values"),
-        ({"iterations": 10, "burn_in": 20}, "none is kept"),
+        ({"iterations": 10, "burn_in": 20}, "none remains"),
         ({"compress": "yes"}, "compress must be True or False"),
     ],
 )
@@ -291,11 +291,11 @@ def test_bad_arguments(options, words):
         (np.linspace(0, 1, 300), "column 'x1' has real .*KBinsDiscretizer"),
         (np.linspace(0, 1, 300).astype(object), "column 'x1' has real .*KBinsDiscretizer"),
         (np.arange(300), "column 'x1' has 300 values"),
-        (np.array([np.inf, 1.0] * 150), "column 'x1' holds inf"),
-        (np.array([-np.inf, "a"] * 150, dtype=object), "column 'x1' holds -inf"),
+        (np.array([np.inf, 1.0] * 150), "column 'x1' contains inf"),
+        (np.array([-np.inf, "a"] * 150, dtype=object), "column 'x1' contains -inf"),
         (
             np.array([[1], [2]] * 150 + [None], dtype=object)[:300],
-            "column 'x1' holds .* in case 1, which is neither",
+            "column 'x1' contains .* in sample 1, which is neither",
         ),
     ],
 )
@@ -386,7 +386,7 @@ def test_regression_is_in_the_units_of_the_responses():
 def test_bad_responses():
     X, _, y = responses(30, 1)
     model = InteractionRegressor(2, **QUICK)
-    with pytest.raises(UserError, match=r"run from 0 to 1e.200; .* between 1e-100 and 1e.100"):
+    with pytest.raises(UserError, match=r"run from 0 to 1e.200.* between 1e-100 and 1e.100"):
         InteractionRegressor(1).fit(X, 1e200 * (np.arange(len(X)) % 2))
     with pytest.raises(UserError, match="responses are all 4"):
         model.fit(X, np.full(30, 4.0))

@@ -18,7 +18,7 @@ from thesiskit.models.base import Training
 from thesiskit.models.selection import select_by_f
 from thesiskit.models.temperature import SEED, fit_temperature, imitated_reals, temper
 
-CASES, COLUMNS = 48, 60
+SAMPLES, COLUMNS = 48, 60
 
 
 @parametrize_with_checks([NormalClassifier(), NormalClassifier(1, correct=False, relevant="all")])
@@ -28,10 +28,10 @@ def test_scikit_learn_contract(estimator, check):
 
 
 def real_data(classes=3, seed=0, p=COLUMNS, shift=1.0):
-    """Return features of which the first five differ between classes, labels, and new cases."""
+    """Return features of which the first five differ between classes, labels, and new samples."""
     rng = np.random.default_rng(seed)
-    y = np.arange(CASES) % classes
-    X = rng.normal(size=(CASES, p))
+    y = np.arange(SAMPLES) % classes
+    X = rng.normal(size=(SAMPLES, p))
     X[:, :5] += shift * y[:, None]
     new = rng.normal(size=(20, p)) + 0.5
     return X, y, new
@@ -115,7 +115,7 @@ def test_a_screened_table_is_as_the_whole_one():
     )
     # all of the table, known to be above an F, or above its correlation ratio
     f = twenty.threshold * 0.99
-    ratio = np.sqrt(2 * f / (2 * f + CASES - 3))
+    ratio = np.sqrt(2 * f / (2 * f + SAMPLES - 3))
     by_f = NormalClassifier(None, screened={"of": 600, "f": f}).fit(X[:, kept], y)
     by_ratio = NormalClassifier(None, screened={"of": 600, "threshold": ratio}).fit(X[:, kept], y)
     assert by_f.threshold_ == f
@@ -126,7 +126,7 @@ def test_a_screened_table_is_as_the_whole_one():
 
 def test_columns_that_do_not_vary_are_no_features():
     X, y, new = real_data(p=8)
-    flat = np.column_stack([np.full(CASES, 3.0), X, np.full(CASES, np.nan)])
+    flat = np.column_stack([np.full(SAMPLES, 3.0), X, np.full(SAMPLES, np.nan)])
     new_flat = np.column_stack([np.zeros(20), new, np.zeros(20)])
     expected = NormalClassifier(None).fit(X, y).predict_log_proba(new)
     for n_features in (None, 8, 10):  # the default keeps all of fewer
@@ -157,12 +157,12 @@ def test_the_size_of_values_does_not_matter(size, temperature):
 def test_features_on_another_scale_are_named():
     X, y, _ = real_data()
     X[:, 2] *= 1000
-    with pytest.warns(UnreliableWarning, match="^x2: spread 100 times as far") as told:
+    with pytest.warns(UnreliableWarning, match="^x2: the spread is 100 times larger") as told:
         NormalClassifier(5, temperature=None).fit(X, y)
     assert len(told) == 1
     frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(COLUMNS)])
     frame["g2"] = 1e13 + frame["g2"] / 1000
-    with pytest.warns(UnreliableWarning, match="^g2: the values differ by less than 1e-12"):
+    with pytest.warns(UnreliableWarning, match="^g2: the values differ by less than a trillionth"):
         NormalClassifier(5, temperature=None).fit(frame, y)
 
 
@@ -173,8 +173,8 @@ def bits_of(X):
     return (np.median(X, axis=0) < X).astype(int)
 
 
-def test_a_temperature_of_imitated_cases_is_that_of_the_model():
-    """A slow twin of the parts: the fit, its imitated cases, and the temperature of these."""
+def test_a_temperature_of_imitated_samples_is_that_of_the_model():
+    """A slow twin of the parts: the fit, its imitated samples, and the temperature of these."""
     X, y, new = real_data(classes=3, p=300, shift=0.4)
     model = NormalClassifier(10, random_state=5).fit(X, y)
     assert model.temperature == "residual"
@@ -182,8 +182,8 @@ def test_a_temperature_of_imitated_cases_is_that_of_the_model():
     np.testing.assert_array_equal(model.log_posterior_, plain.log_posterior_)
     moments = normal.means_of(model._posterior)
     rng = np.random.default_rng(SEED)
-    cases, classes = imitated_reals(X[:, model.selected_], y, *moments, rng)
-    log = normal.predict_log(model._posterior, cases)
+    samples, classes = imitated_reals(X[:, model.selected_], y, *moments, rng)
+    log = normal.predict_log(model._posterior, samples)
     expected = fit_temperature(log, classes, strength=16, copies=8)
     assert model.tau_ == pytest.approx(expected.tau, rel=1e-9)
     np.testing.assert_allclose(model.offset_, expected.offset, atol=1e-9)
@@ -231,7 +231,7 @@ def test_features_that_are_independent_need_no_temperature():
     assert np.median(taus) < 1.3
 
 
-def test_a_screened_table_has_a_temperature_of_imitated_cases():
+def test_a_screened_table_has_a_temperature_of_imitated_samples():
     X, y, _ = real_data(classes=2, p=300, shift=0.4)
     best = np.sort(NormalClassifier(20).fit(X, y).selected_)
     model = NormalClassifier(None, screened={"of": 300}, random_state=0).fit(X[:, best], y)
@@ -239,17 +239,17 @@ def test_a_screened_table_has_a_temperature_of_imitated_cases():
 
 
 @pytest.mark.parametrize("model", [NormalClassifier(1), NormalClassifier(5)])
-def test_a_class_with_one_case_has_no_residual(model):
+def test_a_class_with_one_sample_has_no_residual(model):
     X, y, new = real_data(classes=2)
     few = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1]]
-    with pytest.warns(UnreliableWarning, match="has one training case"):
+    with pytest.warns(UnreliableWarning, match="has one training sample"):
         model.fit(X[few], y[few])
     assert (model.tau_, model.offset_.tolist()) == (1.0, [0.0, 0.0])
     assert np.isfinite(model.predict_log_proba(new)).all()
 
 
 @pytest.mark.parametrize("model", [NormalClassifier, NaiveBayesClassifier])
-def test_too_few_cases_have_no_temperature_and_it_says_why(model):
+def test_too_few_samples_have_no_temperature_and_it_says_why(model):
     X = np.random.default_rng(1).integers(0, 2, (5, 6))
     for y in ([0, 0, 1, 1], [0, 0, 1, 1, 1]):
         with warnings.catch_warnings(record=True) as caught:
@@ -258,23 +258,23 @@ def test_too_few_cases_have_no_temperature_and_it_says_why(model):
         assert (found.tau_, found.offset_.tolist()) == (1.0, [0.0, 0.0])
         told = [str(one.message) for one in caught if "temperature" in str(one.message)]
         assert told == [
-            f'temperature="residual": {len(y)} training cases of 2 classes are too few, it needs '
+            f'temperature="residual": {len(y)} training samples of 2 classes are too few, it needs '
             "6; tau is 1"
         ]
 
 
-def test_a_case_alone_among_three_classes_borrows_the_residuals_of_others():
+def test_a_sample_alone_among_three_classes_borrows_the_residuals_of_others():
     X, y, _ = real_data(classes=3, shift=2.0)
     few = np.r_[np.flatnonzero(y < 2), np.flatnonzero(y == 2)[:1]]
     model = NormalClassifier(5).fit(X[few], y[few])
     assert model.offset_.all()  # fitted
-    cases, g = model._model.imitate(
+    samples, g = model._model.imitate(
         model._posterior,
         Training(model._posterior.selection, y[few], lambda: X[few][:, model.selected_]),
         np.random.default_rng(1),
     )
     # whole vectors of residuals, and not errors of means alone, which are alike in all draws
-    spread = np.std(cases[g == 2], axis=0) / np.std(cases[g == 1], axis=0)
+    spread = np.std(samples[g == 2], axis=0) / np.std(samples[g == 1], axis=0)
     assert (spread > 0.5).all()
 
 
@@ -303,10 +303,10 @@ def refused(model, X, y, words, kind=ValueError):
         ({"temperature": "cv"}, "temperature: 'cv' is unknown. Fix: use None or \"residual\""),
         ({"screened": 100}, 'screened must be a dict such as {"of": 10000.*or f, the F'),
         ({"screened": {"of": 100, "g": 1}}, "screened must be a dict such as"),
-        ({"screened": {"of": 59}}, "cannot have been kept from 59"),
+        ({"screened": {"of": 59}}, "cannot have been selected from 59"),
         ({"screened": {"of": 100, "f": 9.5}}, "less than the threshold 9.5"),
-        ({"screened": {"of": 100, "threshold": 0.9}}, "of the screening"),
-        ({"screened": {"of": 100, "f": 1.0, "threshold": 0.1}}, "which say the same"),
+        ({"screened": {"of": 100, "threshold": 0.9}}, "of the filtering"),
+        ({"screened": {"of": 100, "f": 1.0, "threshold": 0.1}}, "which exclude each other"),
         ({"screened": {"of": 100, "f": -1.0}}, r'screened\["f"\] must be a positive number'),
     ],
 )
@@ -317,28 +317,28 @@ def test_bad_options(options, words):
 
 def test_bad_tables():
     X, y, new = real_data()
-    refused(NormalClassifier(), np.full((CASES, 4), 7.0), y, "no column varies")
-    refused(NormalClassifier(), np.full((CASES, 4), np.nan), y, "no column varies")
+    refused(NormalClassifier(), np.full((SAMPLES, 4), 7.0), y, "no column varies")
+    refused(NormalClassifier(), np.full((SAMPLES, 4), np.nan), y, "no column varies")
     flat = X.copy()
     flat[:, 7:] = 1.0
     refused(NormalClassifier(8), flat, y, r"from 1 to 7, got 8 \(53 do not vary\)")
     infinite = X.copy()
     infinite[5, 12] = np.inf
-    refused(NormalClassifier(), infinite, y, "infinite value in case 6, feature 13")
+    refused(NormalClassifier(), infinite, y, "infinite value in sample 6, feature 13")
     model = NormalClassifier().fit(X, y)
     with pytest.raises(ValueError, match="infinity"):
         model.predict_proba(np.where(new > 1, np.inf, new))
     refused(NormalClassifier(), X, X[:, 0], "Unknown label type: continuous")
-    refused(NormalClassifier(), X, np.zeros(CASES), "needs two classes, got one class")
+    refused(NormalClassifier(), X, np.zeros(SAMPLES), "needs two classes, got one class")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        refused(NormalClassifier(), X, np.arange(CASES), "more cases than classes")
+        refused(NormalClassifier(), X, np.arange(SAMPLES), "more samples than classes")
 
 
 @pytest.mark.parametrize("model", [NormalClassifier(5, temperature=None), NaiveBayesClassifier(5)])
-def test_a_class_with_one_case(model):
+def test_a_class_with_one_sample(model):
     X, _, new = real_data()
-    y = np.array(["usual"] * (CASES - 1) + ["rare"], dtype=object)
+    y = np.array(["usual"] * (SAMPLES - 1) + ["rare"], dtype=object)
     if isinstance(model, NaiveBayesClassifier):
         X, new = bits_of(X), bits_of(new)
     p = clone(model).fit(X, y).predict_proba(new)
@@ -348,7 +348,7 @@ def test_a_class_with_one_case(model):
 @pytest.mark.parametrize("model", [NaiveBayesClassifier(), MixtureClassifier()])
 def test_three_classes_have_a_classifier(model):
     X, y, _ = real_data()
-    refused(model, bits_of(X), y, "Only binary classification.*NormalClassifier takes 3 classes")
+    refused(model, bits_of(X), y, "Only binary classification.*NormalClassifier accepts 3 classes")
     refused(model, X, y % 2, "features must be 0 or 1.*NormalClassifier")
 
 
@@ -359,8 +359,8 @@ def test_many_columns_of_text(model):
     frame = pd.DataFrame(words.astype(object), dtype=object)
     started = time.process_time()
     for table in (words, words.astype(object)):
-        refused(model, table, y, "column number 1 holds 'high' in sample 1", UserError)
-    refused(model, frame, y, "column '0' holds 'high' in sample 1", UserError)
+        refused(model, table, y, "column number 1 contains 'high' in sample 1", UserError)
+    refused(model, frame, y, "column '0' contains 'high' in sample 1", UserError)
     assert time.process_time() - started < 5
 
 
@@ -379,5 +379,5 @@ def test_numbers_as_text_are_numbers():
         np.testing.assert_array_equal(model.predict_log_proba(named), plain)
         np.testing.assert_array_equal(model.predict_log_proba(named.astype(str)), plain)
     half.loc[7, "g6"] = "n. d."
-    found = re.escape("column 'g6' holds 'n. d.' in sample 8")
+    found = re.escape("column 'g6' contains 'n. d.' in sample 8")
     refused(NormalClassifier(5), half, y, found)

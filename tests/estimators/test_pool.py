@@ -83,10 +83,10 @@ def test_a_table_of_which_no_column_varies_is_refused(value):
 
 
 @pytest.mark.parametrize("classes", [[0] * 19 + [1], [*range(10)] * 2, [0, 1, 2, *[0] * 17]])
-def test_classes_with_few_cases(classes):
-    """One case of a class, and more classes than cases in a fold."""
+def test_classes_with_few_samples(classes):
+    """One sample of a class, and more classes than samples in a fold."""
     X, y = np.random.default_rng(0).standard_normal((20, 6)), np.array(classes)
-    X[:, 1] = np.nan  # no value at all, and one of one case
+    X[:, 1] = np.nan  # no value at all, and one of one sample
     X[3:, 2] = np.nan
     model = PoolClassifier(random_state=0).fit(X, y)
     p = model.predict_proba(np.vstack([X, 1e200 * X]))

@@ -185,7 +185,7 @@ def test_median_binarizer_leaves_binary_columns_alone(rng):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"X": lambda X: X * 2}, "features must be 0 or 1; put MedianBinarizer"),
+        ({"X": lambda X: X * 2}, "features must be 0 or 1. Fix: put MedianBinarizer"),
         ({"X": lambda X: np.where(X == 0, np.inf, 1.0)}, "infinity"),
         ({"y": lambda y: np.zeros_like(y)}, "one class"),
         ({"y": lambda y: np.arange(len(y)) % 3}, "Only binary classification"),
@@ -209,7 +209,7 @@ def test_median_binarizer_leaves_binary_columns_alone(rng):
         ({"pi": (0.5, 0.5)}, "give each probability once"),
         ({"screened": 1000}, 'screened must be a dict such as {"of": 10000'),
         ({"screened": {"threshold": 0.2}}, "screened must be a dict such as"),
-        ({"screened": {"of": 49}}, "50 features, so it cannot have been kept from 49"),
+        ({"screened": {"of": 49}}, "50 features, so it cannot have been selected from 49"),
         ({"screened": {"of": 100, "threshold": "0.9"}}, "less than the threshold 0.9"),
         ({"screened": {"of": 100, "threshold": 2}}, "threshold must be a number from 0 to 1"),
         ({"screened": {"of": "many"}}, r'screened\["of"\] must be a whole number'),
@@ -305,7 +305,7 @@ def test_the_mixture_keeps_draws_and_says_whether_they_serve():
 
 
 def kept_by_somebody(rng, n=40, p=2000, k=20):
-    """Noise of which somebody kept the best, with their places, and new cases."""
+    """Noise of which somebody kept the best, with their places, and new samples."""
     X, y = rng.integers(0, 2, (n, p)), np.arange(n) % 2
     return X, y, np.sort(select_features(X, y, k, rng).selected), rng.integers(0, 2, (200, p))
 
@@ -397,10 +397,10 @@ def test_bad_options_of_the_mixture(options, words):
         MixtureClassifier(**options).fit(X, y)
 
 
-def test_the_mixture_says_how_many_cases_it_takes():
+def test_the_mixture_says_how_many_samples_it_takes():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (601, 3))
-    with pytest.raises(ValueError, match="at most 600 training cases, got 601"):
+    with pytest.raises(ValueError, match="at most 600 training samples, got 601"):
         MixtureClassifier(1).fit(X, np.arange(601) % 2)
 
 
@@ -508,7 +508,7 @@ def test_annotated_data_that_cannot_go_in(monkeypatch):
     X, y, _ = binary_data()
     names = names_of(X)
     model = NaiveBayesClassifier(5)
-    with pytest.raises(UserError, match=r"gene-3 more than once; call var_names_make_unique"):
+    with pytest.raises(UserError, match=r"gene-3 more than once. Fix: call var_names_make_unique"):
         model.fit(Annotated(X, ["gene-3", *names[1:]]), y)
     with pytest.raises(UserError, match="has no X"):
         model.fit(Annotated(None, names), y)

@@ -120,7 +120,7 @@ def test_chains_that_have_mixed_are_not():
         ({"prior": "laplace"}, "unknown prior 'laplace'"),
         ({"sigma_scale": "linear"}, "unknown sigma_scale"),
         ({"sigma": (1.0, 2.0)}, "sigma needs 4 values"),
-        ({"iterations": 10, "burn_in": 20}, "none is kept"),
+        ({"iterations": 10, "burn_in": 20}, "none remains"),
         ({"compress": "yes"}, "compress must be True or False"),
     ],
 )

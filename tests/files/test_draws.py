@@ -17,7 +17,7 @@ def logistic_chain():
     rng = np.random.default_rng(1)
     X, y = rng.integers(0, 2, (30, 3)).astype(str), np.repeat(["a", "b", "c"], 10)
     model = SequenceClassifier(order=2, chains=2, iterations=40, burn_in=10, random_state=1)
-    with pytest.warns(UserWarning, match="chains do not support"):
+    with pytest.warns(UserWarning, match="chains have not converged"):
         model.fit(X, y)
     return model, model._draws.as_arviz(
         {"names": (("name",), np.array(["α", ""])), "flags": (("name",), np.array([True, False]))},
@@ -30,7 +30,7 @@ def mixture_chain():
     rng = np.random.default_rng(2)
     X, y = rng.integers(0, 2, (20, 6)), np.arange(20) % 2
     model = MixtureClassifier(chains=2, iterations=40, burn_in=10, random_state=1)
-    with pytest.warns(UserWarning, match="chains do not support"):
+    with pytest.warns(UserWarning, match="chains have not converged"):
         model.fit(X, y)
     target, draws = model._posterior.target, model._posterior.draws
     groups = mixture.as_arviz(target, draws, mixture.diagnose(target, draws))

@@ -24,12 +24,12 @@ MODELS = {
     "table": CONFIG.format(
         family="file", data="positive: case, ignore: [patient]",
         model="selection: { features: [4] }\nmodel: { kind: normal }\n"
-        "report: { parts: [score-table] }",
+        "report: { parts: [methods] }",
     ),
     "numbers": CONFIG.format(
         family="file", data="positive: case, ignore: [patient, stage, smoker]",
         model="selection: { features: [2] }\nmodel: { kind: normal }\n"
-        "report: { parts: [score-table] }",
+        "report: { parts: [methods] }",
     ),
     "features": CONFIG.format(
         family="table", data="ignore: [patient, dose, gene]",
@@ -161,7 +161,7 @@ def test_values_that_no_feature_has(exported, name, value):
     frame.at[3, frame.columns[-1]] = value
     if name == "features" and isinstance(value, date):
         pytest.skip("a date is a category like others")
-    with pytest.raises(DataError, match=r"case 4.*is no number|in case 4, which is neither"):
+    with pytest.raises(DataError, match=r"sample 4.*is not a number|in sample 4, which is neither"):
         model.predict_proba(frame)
 
 

@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 from commands import arrays, run
-from new_cases import write_config, write_tables
+from new_samples import write_config, write_tables
 
 from thesiskit.errors import DataError, UserError
 from thesiskit.fitted import load_model
@@ -18,7 +18,7 @@ from thesiskit.fitted.file import FORMAT, _digest, read_model, write_model
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """A model of each kind of arm, by name."""
+    """A model of each kind of method, by name."""
     folder = tmp_path_factory.mktemp("models")
     write_tables(folder)
     os.environ["THESISKIT_JOBS"] = "0"
@@ -27,7 +27,7 @@ def models(tmp_path_factory):
     for kind in kinds:
         path = folder / f"{kind}.model"
         config = write_config(folder, kind)
-        run("export", config, path, "--all-arms", "--results", folder / "results")
+        run("export", config, path, "--all-methods", "--results", folder / "results")
         found[kind] = path
     return found
 
@@ -56,9 +56,9 @@ def test_files_that_are_no_models(tmp_path, models):
     path = tmp_path / "x.model"
     refused(path, "No such file")
     path.write_text("gene 1,gene 2\n")
-    refused(path, "no model of thesiskit")
+    refused(path, "not a model of thesiskit")
     np.savez(path.with_suffix(".npz"), X=np.zeros(3))
-    refused(path.with_suffix(".npz"), "no model of thesiskit")
+    refused(path.with_suffix(".npz"), "not a model of thesiskit")
     os.mkfifo(tmp_path / "pipe")
     refused(tmp_path / "pipe", "pipe")
     refused(tmp_path, "directory")
@@ -71,7 +71,7 @@ def test_files_that_are_no_models(tmp_path, models):
     refused(path, "unpacks to 300,000,000 bytes")
     header = np.frombuffer(b"[]", dtype=np.uint8)
     np.savez(path.with_suffix(".npz"), header=header, sha256=np.array("x"))
-    refused(path.with_suffix(".npz"), "no model of thesiskit")
+    refused(path.with_suffix(".npz"), "not a model of thesiskit")
 
 
 def test_what_is_altered_is_refused(tmp_path, models):
@@ -130,7 +130,7 @@ def crafted(path, models, kind, change, **others):
     header = json.loads(json.dumps(header))
     change(header)
     write_model(path, header, found | others)
-    with pytest.raises(DataError, match=r"not that of a fitted model|no number of a fit"):
+    with pytest.raises(DataError, match=r"not a valid fitted model|which no fit contains"):
         load_model(path)
 
 
@@ -203,9 +203,9 @@ def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, model
     for name, values in wrong.items():
         for value in values:
             crafted(path, models, "normal", nothing, **{name: value})
-    arms = json.loads(json.dumps(read_model(models["naive"])[0]["arms"]))
+    methods = json.loads(json.dumps(read_model(models["naive"])[0]["arms"]))
     mine = {name: values for name, values in naive.items() if name.startswith("arm-0/")}
-    crafted(path, models, "features", lambda header: header.update(arms=arms[:1]), **mine)
+    crafted(path, models, "features", lambda header: header.update(arms=methods[:1]), **mine)
     for kind in ("features", "sequences", "real"):
         _, found = read_model(models[kind])
         codes, coefficient = found["codes"], found["arm-0/coefficient"]
@@ -218,7 +218,7 @@ def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, model
             for value in values:
                 crafted(path, models, kind, nothing, **{name: value})
     header, found = read_model(models["sequences"])
-    number = [arm["name"] for arm in header["arms"]].index("2-n-gram")
+    number = [method["name"] for method in header["arms"]].index("2-n-gram")
     mine = {name: found[f"arm-{number}/learnt/{name}"] for name in ("history", "class", "cases")}
     wrong = {
         "history": [mine["history"][1:], np.zeros((len(mine["history"]), 9), dtype=int)],
@@ -277,13 +277,15 @@ def test_headers_of_normal_models_that_say_nothing_valid(change, tmp_path, model
 
 def test_a_file_of_the_first_format_has_no_temperatures(tmp_path, models):
     header, found = read_model(models["naive"])
-    header["arms"] = [{k: v for k, v in arm.items() if k != "tau"} for arm in header["arms"]]
+    header["arms"] = [{k: v for k, v in method.items() if k != "tau"} for method in header["arms"]]
     path = tmp_path / "old.model"
     write_model(path, header | {"format": 1}, found)
     old, new = load_model(path), load_model(models["naive"])
     table = models["naive"].parent / "new-tissues.csv"
-    for arm in new.arms:
-        np.testing.assert_array_equal(old.predict_proba(table, arm), new.predict_proba(table, arm))
+    for method in new.methods:
+        np.testing.assert_array_equal(
+            old.predict_proba(table, method), new.predict_proba(table, method)
+        )
 
 
 def test_a_source_that_is_not_installed(tmp_path, models):
@@ -299,34 +301,34 @@ def test_python_takes_frames_arrays_and_paths(models):
     folder = models["naive"].parent
     model = load_model(models["naive"])
     frame = pd.read_csv(folder / "new-tissues.csv")
-    arm = "3 corrected exact"
-    p = model.predict_proba(folder / "new-tissues.csv", arm)
-    np.testing.assert_array_equal(model.predict_proba(frame, arm), p)
-    np.testing.assert_array_equal(model.predict_proba(frame[model.inputs.names].values, arm), p)
+    method = "3 corrected exact"
+    p = model.predict_proba(folder / "new-tissues.csv", method)
+    np.testing.assert_array_equal(model.predict_proba(frame, method), p)
+    np.testing.assert_array_equal(model.predict_proba(frame[model.inputs.names].values, method), p)
     for wrong, words in (
         (frame.drop(columns="gene 3"), "no column 'gene 3'"),
         (frame.values[:, :3], "12 columns"),
-        (frame.iloc[:0], "no cases"),
+        (frame.iloc[:0], "no samples"),
     ):
         with pytest.raises(DataError, match=words):
-            model.predict_proba(wrong, arm)
+            model.predict_proba(wrong, method)
     with pytest.raises(ValueError, match="several methods"):
         model.predict_proba(frame)
     with pytest.raises(ValueError, match="predict_proba"):
-        model.predict_quantiles(frame, arm)
+        model.predict_quantiles(frame, method)
 
     model = load_model(models["features"])
     frame = pd.read_csv(folder / "new-shapes.csv", keep_default_na=False)
     frame = frame.replace({"form": {"?": None}})
-    arm = "2-gaussian-compressed"
-    found = model.predict_proba(frame, arm)
-    np.testing.assert_array_equal(found, model.predict_proba(folder / "new-shapes.csv", arm))
+    method = "2-gaussian-compressed"
+    found = model.predict_proba(frame, method)
+    np.testing.assert_array_equal(found, model.predict_proba(folder / "new-shapes.csv", method))
 
     model = load_model(models["sequences"])
     rows = [line.split() for line in (folder / "new-reads.txt").read_text().splitlines()]
-    arm = "2-cauchy-compressed"
-    found = model.predict_proba(np.array(rows), arm)
-    np.testing.assert_array_equal(found, model.predict_proba(folder / "new-reads.txt", arm))
+    method = "2-cauchy-compressed"
+    found = model.predict_proba(np.array(rows), method)
+    np.testing.assert_array_equal(found, model.predict_proba(folder / "new-reads.txt", method))
 
     model = load_model(models["real"])
     with pytest.raises(ValueError, match="predict_quantiles"):
@@ -341,13 +343,13 @@ def new_samples(models, kind):
     ]
     model = load_model(models[kind])
     frame = pd.read_csv(models[kind].parent / name)[model.inputs.names]
-    return model, frame, next(iter(model.arms))
+    return model, frame, next(iter(model.methods))
 
 
 @pytest.mark.parametrize("kind", ["naive", "normal", "features"])
 def test_tables_of_other_packages_and_types_are_matched_by_name(kind, models):
-    model, frame, arm = new_samples(models, kind)
-    p, turned = model.predict_proba(frame, arm), frame[frame.columns[::-1]]
+    model, frame, method = new_samples(models, kind)
+    p, turned = model.predict_proba(frame, method), frame[frame.columns[::-1]]
     tables = [turned, turned.convert_dtypes(), turned.astype(object), turned.astype("string")]
     with contextlib.suppress(ImportError):
         import pyarrow
@@ -359,19 +361,20 @@ def test_tables_of_other_packages_and_types_are_matched_by_name(kind, models):
         text = turned.astype(object).where(turned.notna(), None)
         tables += [polars.DataFrame({name: text[name].tolist() for name in text})]
     for table in tables:
-        np.testing.assert_array_equal(model.predict_proba(table, arm), p)
+        np.testing.assert_array_equal(model.predict_proba(table, method), p)
         np.testing.assert_array_equal(model.unlike(table), model.unlike(frame))
 
 
 @pytest.mark.parametrize("kind", ["naive", "normal", "features"])
 @pytest.mark.parametrize("value", [[1], {"a": 1}, (1, 2), 1j], ids=str)
 def test_a_cell_that_is_no_value_has_its_column_and_row(kind, value, models):
-    model, frame, arm = new_samples(models, kind)
+    model, frame, method = new_samples(models, kind)
     cells = frame.astype(object).to_numpy(copy=True)
     cells[1, 2] = value
     name = re.escape(frame.columns[2])
-    with pytest.raises(DataError, match=f"column '?{name}'? holds .* in case 2, which is neither"):
-        model.predict_proba(frame.__class__(cells, columns=frame.columns), arm)
+    place = f"column '?{name}'? contains .* in sample 2, which is neither"
+    with pytest.raises(DataError, match=place):
+        model.predict_proba(frame.__class__(cells, columns=frame.columns), method)
 
 
 def made_again(path, models, kind, change, **others):
@@ -406,7 +409,7 @@ NAMES = [
     ("features", twice("inputs", "classes"), "classes has 'no' twice"),
     ("sequences", twice("inputs", "states"), "states has 'A' twice"),
     ("sequences", twice("inputs", "classes"), "classes has 'A' twice"),
-    ("naive", twice("arms"), "arms has '"),
+    ("naive", twice("arms"), "methods has '"),
 ]
 
 
@@ -431,7 +434,7 @@ def test_no_array_has_a_number_that_no_fit_has(kind, tmp_path, models):
             other = values.astype(float)
             other.flat[-1] = wrong
             with pytest.raises(
-                DataError, match=re.escape(f"{name} has {wrong:g}, which is no number")
+                DataError, match=re.escape(f"{name} has {wrong:g}, which no fit contains")
             ):
                 made_again(path, models, kind, nothing, **{name: other})
         with pytest.raises(DataError, match=f"{name} has the type complex128"):
@@ -451,15 +454,15 @@ def test_a_model_that_could_not_be_read_is_not_written(kind, tmp_path, models, m
 def test_no_header_has_such_a_number(wrong, tmp_path, models):
     header, found = read_model(models["real"])
     path = tmp_path / "x.model"
-    for arm in header["arms"]:
-        if "mean" in arm:
-            arm["mean"] = "HERE"
+    for method in header["arms"]:
+        if "mean" in method:
+            method["mean"] = "HERE"
     text = json.dumps(header).replace('"HERE"', wrong).encode()
     monkey = np.frombuffer(text, dtype=np.uint8)
     record = {"header": monkey, "sha256": np.array(_digest(monkey, found)), **found}
     with open(path, "wb") as file:
         np.savez(file, **record)
-    refused(path, f"its header has {wrong}, which is no number")
+    refused(path, f"its header has {wrong}, which no fit contains")
 
 
 def test_a_feature_that_is_selected_twice(tmp_path, models):

@@ -1,5 +1,6 @@
 """Finished experiments of every kind, and whether others are the same."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -24,7 +25,7 @@ about: A test.
 data: { source: table, path: mine.csv, response: y }
 evaluation: { folds: 2 }
 model: { kind: logistic, orders: [2], iterations: 40, burn_in: 10, chains: 2 }
-report: { parts: [model-table, coefficients] }
+report: { parts: [methods, coefficients] }
 """
 LATTICE = """
 experiment: small
@@ -38,7 +39,7 @@ experiment: small
 title: Small
 about: A test.
 replicates: 2
-reduction: { cases: 20, sweeps: [ { features: 6, values: 3, order: [1, 2, 3] } ] }
+reduction: { samples: 20, sweeps: [ { features: 6, values: 3, order: [1, 2, 3] } ] }
 report: { parts: [reduction] }
 """
 KINDS = {"naive": NAIVE, "mixture": MIXTURE, "logistic": LOGISTIC, "table": TABLE,
@@ -102,6 +103,9 @@ def differences(folder: Path, whole: Path) -> str:
             wrong += [name] if mine.read_bytes() != path.read_bytes() else []
         elif path.suffix == ".key" or path.name == "provenance.json":
             wrong += [name] if read_record(mine) is None else []
+        elif path.name == "report.json":
+            numbers = [json.loads(file.read_text()) | {"date": ""} for file in (mine, path)]
+            wrong += [name] if numbers[0] != numbers[1] else []
         elif path.suffix == ".json":
             key = read_key(mine.with_suffix(".npz"))
             wrong += [name] if read_record(mine, of=key) is None else []

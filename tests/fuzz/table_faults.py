@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-CASES = 24
+SAMPLES = 24
 BOMB = gzip.compress(b"1,1,1,1,0\n" * (1 << 18))  # 150 of them would fill the memory
 
 
@@ -46,7 +46,7 @@ class Made:
 
 def clean(rng, source: str) -> Made:
     """Return a table of which the first feature says all about the response."""
-    y = rng.permutation(np.arange(CASES) % 2)
+    y = rng.permutation(np.arange(SAMPLES) % 2)
     rows = []
     for one in y:
         if source == "file":
@@ -122,7 +122,7 @@ def names_of_rows_without_a_name(made, rng):
 
 
 @fault
-def comma_at_the_end_of_cases(made, rng):
+def comma_at_the_end_of_samples(made, rng):
     for row in made.rows:
         row.append("")
 
@@ -244,7 +244,7 @@ def empty(made, rng):
 
 
 @fault
-def no_cases(made, rng):
+def no_samples(made, rng):
     made.late.append(lambda content: content.split(b"\n")[0] + b"\n")
 
 

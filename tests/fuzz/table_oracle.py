@@ -24,7 +24,7 @@ class Refused(Exception):
 
 
 class Either(Exception):
-    """It may be refused, or taken: too few cases for the folds, for example."""
+    """It may be refused, or taken: too few samples for the folds, for example."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Fuzzed configs and options: what is wrong is refused in a sentence, what is right is taken.
 
 Each input is made from a seed: a small config of some kind, and one thing done to it.  The oracle
-is the table KEYS below, written by hand from docs/config.md, not the types of thesiskit/config: for
+is the table KEYS below, written by hand from `thesiskit docs`, not the types of config.py: for
 each key what it may be, so that a value must be refused, must be taken, or may be either.
 """
 
@@ -29,20 +29,20 @@ TINY = {
         "data": {"source": "naive-bayes", "features": 20, "alpha": 5, "train": [6, 6], "test": 4},
         "selection": {"features": [2, "all"]},
         "model": {"class_prior": [1, 1], "alpha_prior": [0.5, 5], "alpha_points": 9},
-        "report": {"parts": ["score-table"]},
+        "report": {"parts": ["methods"]},
     },
     "mixture": {
         "data": {"source": "mixture", "features": 15, "alpha": 5, "response": [0.1, 0.9],
                  "train": [6, 6], "test": [3, 3]},
         "selection": {"features": [2]},
         "model": {"kind": "mixture", "collapsed": {"chains": 2, "iterations": 12, "burn_in": 2}},
-        "report": {"parts": ["score-table"]},
+        "report": {"parts": ["methods"]},
     },
     "normal": {
         "data": {"source": "breast-cancer"}, "evaluation": {"scheme": "holdout"},
         "selection": {"features": [2]},
         "model": {"kind": "normal"},
-        "report": {"parts": ["score-table"]},
+        "report": {"parts": ["methods"]},
     },
     "sequences": {
         "data": HIDDEN | {"history": 3, "train": 30, "test": 9},
@@ -61,19 +61,19 @@ TINY = {
     },
     "folded": {
         "data": {"source": "tic-tac-toe"}, "evaluation": {"folds": 2},
-        "model": CHAINS | {"orders": [1]}, "report": {"parts": ["model-table"]},
+        "model": CHAINS | {"orders": [1]}, "report": {"parts": ["methods"]},
     },
     "table": {
         "data": {"source": "breast-cancer"},
         "evaluation": {"scheme": "k-fold", "folds": 3, "feature_groups": 1},
-        "selection": {"features": [1, 3]}, "report": {"parts": ["score-table"]},
+        "selection": {"features": [1, 3]}, "report": {"parts": ["methods"]},
     },
     "lattice": {
         "lattice": {"class_counts": [6, 7], "gamma": 0.2},
         "report": {"parts": ["correlation-lattice"]},
     },
     "sweeps": {
-        "reduction": {"cases": 20, "sweeps": [{"features": [3, 4], "values": 2, "order": 2}]},
+        "reduction": {"samples": 20, "sweeps": [{"features": [3, 4], "values": 2, "order": 2}]},
         "report": {"parts": ["reduction"]},
     },
 }  # fmt: skip
@@ -183,7 +183,7 @@ def either(*kinds):
 
 
 PAIR = Listed(Number(), 2, 2, twice=True, good=([1, 1], [2, 3.5], [0.5, 5]))
-CASES = Listed(Whole(0), 2, 2, twice=True, good=([6, 6], [7, 5]))
+SAMPLES = Listed(Whole(0), 2, 2, twice=True, good=([6, 6], [7, 5]))
 WIDTH = Number(1e-20, 1e20, with_least=True)
 RELEVANT = either(Word(("all", "some")), Listed(Word(("all", "some")), good=(["some"],)))
 TEMPERATURES = Word(("none", "residual"))
@@ -213,8 +213,8 @@ KEYS = {
     "drawn": {
         "data.features": Whole(1, (20, 30)),
         "data.alpha": Number(infinite=True, words=("prior",), good=(1, 0.5, 300)),
-        "data.train": either(CASES, Whole(1)),
-        "data.test": either(CASES, Whole(1)),
+        "data.train": either(SAMPLES, Whole(1)),
+        "data.test": either(SAMPLES, Whole(1)),
         "selection.features": Listed(either(Whole(1), Word(words=("all",)))),
         "model.class_prior": PAIR,
         "model.alpha_prior": PAIR,
@@ -273,7 +273,7 @@ KEYS = {
         "data.history": Whole(2, (3, 4)),
         "data.train": Whole(1, (30, 50)),
         "data.test": Whole(1, (5, 9)),
-        "model.min_cases": Whole(1, (1,), most=1),
+        "model.min_samples": Whole(1, (1,), most=1),
     },
     "interactions": {
         "data.features": Whole(2, (4, 5)),
@@ -282,7 +282,7 @@ KEYS = {
                              good=([1, 0.5], [0, 1, 1])),
         "data.train": Whole(1, (30, 50)),
         "data.test": Whole(1, (5, 9)),
-        "model.min_cases": Whole(1, (1, 2), most=30),
+        "model.min_samples": Whole(1, (1, 2), most=30),
     },
     "until": {
         "model.until.rhat": Number(1, 1.1, good=(1.01, 1.1)),
@@ -301,11 +301,11 @@ KEYS = {
         "data.binarise": Word(("all-medians", "training-medians"), good=("all-medians",)),
     },
     "lattice": {
-        "lattice.class_counts": CASES,
+        "lattice.class_counts": SAMPLES,
         "lattice.gamma": Number(0, 1 - 1e-16, with_least=True, good=(0, 0.3)),
     },
     "sweeps": {
-        "reduction.cases": Whole(1, (10, 20)),
+        "reduction.samples": Whole(1, (10, 20)),
         "reduction.sweeps": lambda value: EITHER if isinstance(value, list) and value and all(
             isinstance(one, dict) for one in value) else REFUSED,
     },
@@ -392,7 +392,7 @@ def a_key(rng: random.Random, kind: str) -> Input:
     elif how == "left out":
         inner.pop(name)
         needed = {"experiment", "title", "about", "report", "parts", "source", "train", "test",
-                  "history", "orders", "reduction", "lattice", "cases", "sweeps"}  # fmt: skip
+                  "history", "orders", "reduction", "lattice", "samples", "sweeps"}  # fmt: skip
         return Input(written(tree), REFUSED if name in needed else EITHER, (), note)
     elif how == "twice":
         return Input(written(tree) + f"title: {rng.random()}\n", REFUSED, (), note)

@@ -8,7 +8,7 @@ import pytest
 from commands import run
 from finished import SEED
 from harness import Tally, command
-from new_cases import NEW, write_config, write_tables
+from new_samples import NEW, write_config, write_tables
 
 from thesiskit.fitted.file import read_model, write_model
 
@@ -86,7 +86,7 @@ def models(tmp_path_factory):
             "export",
             write_config(folder, kind),
             path,
-            "--all-arms",
+            "--all-methods",
             "--results",
             folder / "results",
         )

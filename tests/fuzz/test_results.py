@@ -1,4 +1,4 @@
-"""Damaged results: whatever happens to a file, `run` makes it again, or says what is in the way.
+"""Damaged results: whatever happens to a file, `run` recomputes it, or says what is in the way.
 
 The oracle is a copy of the same results without damage: what stands after `run` must be its bytes.
 """
@@ -128,7 +128,9 @@ def fuzz(finished: Path, folder: Path, numbers: range) -> Tally:
         outcome = run(target)
         wrong = [differences(target, whole)] if outcome.code == 0 else []
         # whose an index is, its title says: one without it is left alone
-        index = "index.html" in label and "index.html: thesiskit did not make" in outcome.errors
+        index = (
+            "index.html" in label and "index.html: was not created by thesiskit" in outcome.errors
+        )
         if heals and outcome.code != 0 and not index:
             wrong.append(f"is not mended: {outcome.errors[-300:]}")
         after = fingerprint(target, target / "results")

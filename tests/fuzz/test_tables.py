@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness import Tally, command
-from table_faults import CASES, FAULTS, PARQUET, Made, clean, make_parquet
+from table_faults import FAULTS, PARQUET, SAMPLES, Made, clean, make_parquet
 from table_oracle import Either, Refused, Seen, see
 
 from thesiskit.datasets.features import read_features
@@ -95,10 +95,10 @@ def configured(made: Made, path: Path) -> str:
         data["test_path"] = "test.csv"
     lines = [f"  {name}: {value!r}" for name, value in data.items()]
     rest = (
-        "selection: {features: [1]}\nreport: {parts: [score-table]}\n"
+        "selection: {features: [1]}\nreport: {parts: [methods]}\n"
         if made.source == "file"
         else "model: {kind: logistic, orders: [1], iterations: 20, burn_in: 10}\n"
-        "report: {parts: [model-table]}\n"
+        "report: {parts: [methods]}\n"
     )
     folds = "" if made.test else "evaluation: {scheme: k-fold, folds: 3}\n"
     return (
@@ -191,14 +191,14 @@ def stages(names: list[str]) -> None:
 def try_parquet(folder: Path, number: int, tally: Tally) -> None:
     """Make one Parquet table, with a fault or without, and try it."""
     rng = np.random.default_rng([SEED, 1, number])
-    y = rng.permutation(np.arange(CASES) % 2)
-    X = np.round(rng.normal(size=(CASES, 4)), 3) + 3 * y[:, None]
+    y = rng.permutation(np.arange(SAMPLES) % 2)
+    X = np.round(rng.normal(size=(SAMPLES, 4)), 3) + 3 * y[:, None]
     name = list(PARQUET)[number % len(PARQUET)]
     expected = make_parquet(folder, X, y, PARQUET[name], rng)
     (folder / "config.yaml").write_text(
         "experiment: fuzz\ntitle: Fuzz\nabout: Fuzz.\nevaluation: {folds: 3}\n"
         "data: {source: file, path: table.parquet, response: y}\n"
-        "selection: {features: [1]}\nreport: {parts: [score-table]}\n"
+        "selection: {features: [1]}\nreport: {parts: [methods]}\n"
     )
 
     def compare() -> str:

@@ -27,21 +27,21 @@ def predictive(**options):
     return Predictive.of(posterior, row, posterior.pi[j]), posterior, rng
 
 
-def twin(posterior, cases):
+def twin(posterior, samples):
     """Log densities at all points, (T, G, C R, J), from all nodes, less that without effect."""
     selection, nodes, evidence = posterior.selection, posterior.nodes, posterior.evidence
     a, b = posterior.variance
-    T, G, pi = len(cases), selection.means.shape[1], posterior.pi
+    T, G, pi = len(samples), selection.means.shape[1], posterior.pi
     found = np.zeros((T, G, len(nodes.weight), len(pi)))
-    for j, i in np.ndindex(cases.shape[::-1]):
-        if np.isnan(cases[i, j]):
+    for j, i in np.ndindex(samples.shape[::-1]):
+        if np.isnan(samples[i, j]):
             continue
         counts, means = selection.counts[j], selection.means[j]
         n = counts.sum()
         location, v, squares = normal.predictive(counts, means, nodes.ratio)
         spread = (a * b + selection.within[j] + squares)[:, None]
         log = (a + n - 1) / 2 * np.log(spread) - np.log(v) / 2
-        log -= (a + n) / 2 * np.log(spread + (cases[i, j] - location) ** 2 / v)
+        log -= (a + n) / 2 * np.log(spread + (samples[i, j] - location) ** 2 / v)
         log -= log[0]
         top = log.max(axis=0)
         said = evidence.by_node[j][:, None] * np.exp(log - top)  # (M, G)
@@ -52,10 +52,10 @@ def twin(posterior, cases):
     return found
 
 
-def from_twin(posterior, cases):
+def from_twin(posterior, samples):
     """Class probabilities from all points and nodes, (T, G)."""
     log_joint = posterior.log_joint.reshape(-1, len(posterior.pi))
-    log = special.logsumexp(twin(posterior, cases) + log_joint, axis=(2, 3))
+    log = special.logsumexp(twin(posterior, samples) + log_joint, axis=(2, 3))
     G = log.shape[1]
     log += np.log(posterior.settings.class_weights(G) + posterior.selection.class_counts)
     return special.softmax(log, axis=1)
@@ -69,38 +69,38 @@ def at_points(posterior, found):
 @pytest.mark.parametrize(("G", "missing"), [(2, 0.0), (3, 0.1)])
 def test_densities_against_the_twin(G, missing):
     densities, posterior, rng = predictive(G=G, missing=missing)
-    cases = rng.standard_normal((40, 9)) * 2
-    cases[3, 2] = cases[5, 0] = np.nan
-    slow = at_points(posterior, twin(posterior, cases))
+    samples = rng.standard_normal((40, 9)) * 2
+    samples[3, 2] = samples[5, 0] = np.nan
+    slow = at_points(posterior, twin(posterior, samples))
     size = slow.shape[2]
-    np.testing.assert_allclose(densities.log_densities(cases)[..., :size], slow, atol=5e-7)
+    np.testing.assert_allclose(densities.log_densities(samples)[..., :size], slow, atol=5e-7)
     # beyond the table logs are computed, not interpolated
-    direct = densities.without_tables().log_densities(cases)[..., :size]
+    direct = densities.without_tables().log_densities(samples)[..., :size]
     np.testing.assert_allclose(direct, slow, atol=2e-9)
 
 
 def test_values_far_from_all_others_stay_finite():
     densities, posterior, rng = predictive(k=20)
-    cases = rng.standard_normal((5, 20)) * np.array([1.0, 1e2, 1e4, 1e6, 1e8])[:, None]
-    found = densities.log_densities(cases)
+    samples = rng.standard_normal((5, 20)) * np.array([1.0, 1e2, 1e4, 1e6, 1e8])[:, None]
+    found = densities.log_densities(samples)
     assert np.isfinite(found).all()
-    slow = at_points(posterior, twin(posterior, cases))
+    slow = at_points(posterior, twin(posterior, samples))
     np.testing.assert_allclose(found[..., : slow.shape[2]], slow, rtol=1e-9, atol=5e-7)
 
 
 def places(posterior, rng):
-    """Cases at and far from the training cases, in standard deviations from the middle."""
+    """Samples at and far from the training samples, in standard deviations from the middle."""
     selection, (a, b) = posterior.selection, posterior.variance
     k = len(selection.selected)
     sd = np.sqrt((a * b + selection.within) / (a + selection.counts.sum(axis=1)))
     near = rng.standard_normal((20, k))
-    cases = [near]
+    samples = [near]
     for far in (3, 10, 30, 100, 1e4):
-        cases.append(far * rng.choice([-1.0, 1.0], (6, k)))  # all features
-        cases.append(np.where(np.arange(k) == rng.integers(k, size=(6, 1)), far, near[:6]))
+        samples.append(far * rng.choice([-1.0, 1.0], (6, k)))  # all features
+        samples.append(np.where(np.arange(k) == rng.integers(k, size=(6, 1)), far, near[:6]))
         some = np.where(rng.random((6, k)) < 0.2, far * rng.standard_normal((6, k)), near[:6])
-        cases.append(np.where(rng.random((6, k)) < 0.2, np.nan, some))
-    return selection.means.mean(axis=1) + sd * np.concatenate(cases)
+        samples.append(np.where(rng.random((6, k)) < 0.2, np.nan, some))
+    return selection.means.mean(axis=1) + sd * np.concatenate(samples)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def places(posterior, rng):
 )
 def test_what_is_skipped_moves_no_prediction_of_any_value(options):
     posterior, rng = fitted(**options)
-    cases = places(posterior, rng)
-    slow, fast = from_twin(posterior, cases), normal.predict(posterior, cases)
+    samples = places(posterior, rng)
+    slow, fast = from_twin(posterior, samples), normal.predict(posterior, samples)
     np.testing.assert_allclose(fast[:20], slow[:20], atol=1e-6)
     np.testing.assert_allclose(fast, slow, atol=1e-4)
     assert ((slow > 0.01) & (slow < 0.99)).any(axis=1).sum() > 10
@@ -129,32 +129,32 @@ def test_what_is_skipped_moves_no_prediction_of_any_value(options):
 
 @pytest.mark.parametrize("k", [12, 40])
 def test_products_that_fall_below_all_numbers_begin_again(k):
-    """Log odds, because far from all training cases probabilities are 0 and 1 whatever they are."""
+    """Log odds, because far from all training samples probabilities are 0 and 1 in any case."""
     rng = np.random.default_rng(1)
     y = np.arange(60) % 2
     X = rng.standard_normal((60, k)) + 20 * y[:, None] * rng.choice([-1.0, 1.0], k)
     posterior = normal.fit(select_by_f(X, y, k, rng), normal.Normal())
-    cases = np.array([[30.0], [1e2], [1e4]]) * rng.choice([-1.0, 1.0], (3, k))
+    samples = np.array([[30.0], [1e2], [1e4]]) * rng.choice([-1.0, 1.0], (3, k))
     log_joint = posterior.log_joint.reshape(-1, len(posterior.pi))
-    slow = special.logsumexp(twin(posterior, cases) + log_joint, axis=(2, 3))
-    found = normal.log_densities(posterior, cases)
+    slow = special.logsumexp(twin(posterior, samples) + log_joint, axis=(2, 3))
+    found = normal.log_densities(posterior, samples)
     assert np.abs(slow).max() > 600
     np.testing.assert_allclose(np.diff(found), np.diff(slow), rtol=1e-9, atol=1e-4)
 
 
-def test_near_cases_are_interpolated_and_far_ones_are_not():
+def test_near_samples_are_interpolated_and_far_ones_are_not():
     posterior, rng = fitted(n=100, p=2000, k=30, G=2)
     _, known = posterior.interpolation.log_densities(places(posterior, rng))
     assert known[:20].all()
     assert not known.all()
 
 
-def test_a_case_is_predicted_the_same_in_any_company():
+def test_a_sample_is_predicted_the_same_in_any_company():
     posterior, rng = fitted(k=12)
-    cases = rng.standard_normal((300, 12))
-    cases[::7] *= 50
-    together = normal.log_densities(posterior, cases)
-    alone = np.concatenate([normal.log_densities(posterior, one[None]) for one in cases[:20]])
+    samples = rng.standard_normal((300, 12))
+    samples[::7] *= 50
+    together = normal.log_densities(posterior, samples)
+    alone = np.concatenate([normal.log_densities(posterior, one[None]) for one in samples[:20]])
     np.testing.assert_array_equal(together[:20], alone)
 
 

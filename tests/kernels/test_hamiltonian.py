@@ -7,7 +7,7 @@ other sweeps are: test_logistic.py and test_normal.py.
 import numpy as np
 import pytest
 import reference_hamiltonian as twin
-from logistic_cases import FEW, design_of, groups_named, short
+from logistic_samples import FEW, design_of, groups_named, short
 from reference_logistic import NormalPosterior, Posterior
 
 from thesiskit.models import logistic
@@ -17,7 +17,7 @@ PRIORS = ("cauchy", "gaussian")
 SIGMA = (1.0, 0.5, 0.7, 0.6)  # of orders 0 to 3
 
 
-def cases_of(name, n_classes, prior, **options):
+def samples_of(name, n_classes, prior, **options):
     """A chain of so many classes (0: of real responses), and its twin."""
     rng = np.random.default_rng([len(name), n_classes])
     groups = groups_named(name, rng)
@@ -25,11 +25,11 @@ def cases_of(name, n_classes, prior, **options):
     common = (design_of(groups), groups.patterns_per_order)
     prior_of = (settings.cauchy, settings.sigma_shape, settings.sigma_mode)
     if n_classes:
-        response = rng.integers(0, n_classes, groups.n_cases)
+        response = rng.integers(0, n_classes, groups.n_samples)
         model = logistic.LogisticTarget(groups, response, n_classes, settings)
         slow = Posterior(*common, response, n_classes, *prior_of)
     else:
-        response = rng.normal(size=groups.n_cases)
+        response = rng.normal(size=groups.n_samples)
         model = logistic.GaussianTarget(groups, response, settings)
         noise = (settings.noise_shape, settings.noise_mode, 0.0)
         slow = NormalPosterior(*common, response, 1, *prior_of, *noise)
@@ -46,7 +46,7 @@ def place_of(model, rng):
 @pytest.mark.parametrize(("name", "n_classes"), KINDS)
 @pytest.mark.parametrize("prior", PRIORS)
 def test_slopes_are_those_of_the_energy(name, n_classes, prior):
-    model, slow = cases_of(name, n_classes, prior)
+    model, slow = samples_of(name, n_classes, prior)
     rng = np.random.default_rng(1)
     log_sigma = rng.normal(size=slow.order + 1)
     z = rng.normal(size=(model.sets, len(slow.counts)))
@@ -73,7 +73,7 @@ def test_slopes_are_those_of_the_energy(name, n_classes, prior):
 @pytest.mark.parametrize(("name", "n_classes"), KINDS)
 @pytest.mark.parametrize("prior", PRIORS)
 def test_trajectories_learn_number_by_number(name, n_classes, prior):
-    model, slow = cases_of(name, n_classes, prior, burn_in=20, iterations=40)
+    model, slow = samples_of(name, n_classes, prior, burn_in=20, iterations=40)
     place = place_of(model, np.random.default_rng(2))
     other, again = place[0].copy(), place[1].copy()
     chain = short(model.sampler(*place, **model.untuned()))
@@ -92,7 +92,7 @@ def test_trajectories_learn_number_by_number(name, n_classes, prior):
 
 @pytest.mark.parametrize(("name", "n_classes"), KINDS)
 def test_chains_go_on_from_their_state(name, n_classes):
-    model, _ = cases_of(name, n_classes, "cauchy", burn_in=30, iterations=60)
+    model, _ = samples_of(name, n_classes, "cauchy", burn_in=30, iterations=60)
     whole = logistic.Chain(model, np.random.default_rng(4))
     expected, found = whole.advance(60), []
     chain = logistic.Chain(model, np.random.default_rng(4))
@@ -109,7 +109,7 @@ def test_chains_go_on_from_their_state(name, n_classes):
 def test_most_trajectories_are_accepted(name, n_classes, prior):
     # with given sigmas, because else all is stretched before a trajectory
     options = {"burn_in": 100, "iterations": 200, "sigma": SIGMA}
-    model, _ = cases_of(name, n_classes, prior, **options)
+    model, _ = samples_of(name, n_classes, prior, **options)
     chain = logistic.Chain(model, np.random.default_rng(6))
     chain.advance(120)
     moved = 0
@@ -123,7 +123,7 @@ def test_most_trajectories_are_accepted(name, n_classes, prior):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_trajectories_that_overflow_are_forgotten(n_classes):
     options = {"burn_in": 0, "iterations": 10, "sigma": SIGMA}
-    model, _ = cases_of("features", n_classes, "gaussian", **options)
+    model, _ = samples_of("features", n_classes, "gaussian", **options)
     place = place_of(model, np.random.default_rng(7))
     before = place[0].copy()
     tuning = model.untuned()["tuning"]

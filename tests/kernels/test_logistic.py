@@ -15,7 +15,7 @@ from math import fsum
 import numpy as np
 import pytest
 import reference_logistic as twin
-from logistic_cases import (
+from logistic_samples import (
     LIGHT,
     NAMES,
     REPLICATES,
@@ -178,11 +178,11 @@ def test_log_likelihood_of_rows(rng, spread):
     for size in SIZES[1:]:
         eta = rng.normal(size=size) * spread
         eta[0] = -800
-        cases, others = rng.integers(0, 4, (2, size)).astype(float)
-        n = cases + others
-        terms = cases * eta - n * np.logaddexp(0, eta)
+        samples, others = rng.integers(0, 4, (2, size)).astype(float)
+        n = samples + others
+        terms = samples * eta - n * np.logaddexp(0, eta)
         slack = 1e-15 * size * (1000 + 10 * spread)  # the sum is of numbers as large as eta
-        ours = shims.shim_log_binary(eta, cases, n)
+        ours = shims.shim_log_binary(eta, samples, n)
         assert ours == pytest.approx(fsum(terms), rel=1e-13, abs=slack)
 
 
@@ -279,7 +279,7 @@ def both(groups, response, n_classes, **options):
 def test_log_likelihood_and_prior(rng, prior, n_classes, name, sampled):
     """Equations eqn-softmax to eqn-softmax-class, eqn-dist-sg and eqn-post-sum."""
     groups = groups_named(name, rng)
-    response = rng.integers(0, n_classes, groups.n_cases)
+    response = rng.integers(0, n_classes, groups.n_samples)
     given = None if sampled else tuple(rng.uniform(0.1, 3, groups.order + 1))
     model, slow = both(groups, response, n_classes, prior=prior, sigma=given)
     for spread in (0.01, 1, 30, 1000, 1e5):
@@ -381,10 +381,10 @@ def compare_chains(groups, response, n_classes, seed, start=None, **options):
 def test_chains_number_by_number(name, n_classes, prior, scale):
     rng = np.random.default_rng([n_classes, NAMES.index(name)])
     groups = groups_named(name, rng)
-    response = rng.integers(0, n_classes, groups.n_cases)
+    response = rng.integers(0, n_classes, groups.n_samples)
     compare_chains(
         groups, response, n_classes, 11, prior=prior, sigma_scale=scale, sigma_updates=2,
-        joint_updates=2, iterations=1 if name == "many cases" else 6,
+        joint_updates=2, iterations=1 if name == "many samples" else 6,
     )  # fmt: skip
 
 
@@ -395,7 +395,7 @@ def test_the_sampler_of_the_thesis_number_by_number(name, n_classes, prior):
     """Single slice updates, each sigma ten times on its own scale (section 3.4.4)."""
     rng = np.random.default_rng([4, n_classes, NAMES.index(name)])
     groups = groups_named(name, rng)
-    response = rng.integers(0, n_classes, groups.n_cases)
+    response = rng.integers(0, n_classes, groups.n_samples)
     compare_chains(
         groups, response, n_classes, 16, prior=prior, sigma_scale="natural", joint_updates=0,
         iterations=4,
@@ -408,7 +408,7 @@ def test_the_sampler_of_the_thesis_number_by_number(name, n_classes, prior):
 def test_chains_of_few_steps_and_other_settings(n_classes, prior, most_steps):
     rng = np.random.default_rng(n_classes)
     groups = arbitrary(rng)
-    response = rng.integers(0, n_classes, groups.n_cases)
+    response = rng.integers(0, n_classes, groups.n_samples)
     options = {
         "prior": prior, "most_steps": most_steps, "sigma_0": 2.0, "sigma_shape": 3.0,
         "sigma_mode": 0.7,
@@ -427,7 +427,7 @@ def test_chains_of_very_large_coefficients(name, n_classes, prior):
     # steps of several hundred, so that exp(-d) and probabilities underflow
     rng = np.random.default_rng([3, n_classes])
     groups = groups_named(name, rng)
-    response = rng.integers(0, n_classes, groups.n_cases)
+    response = rng.integers(0, n_classes, groups.n_samples)
     for wide in (150.0, 3000.0):
         sigma = tuple([wide] * (groups.order + 1))
         compare_chains(
@@ -447,7 +447,7 @@ def test_widths_of_many_coefficients_number_by_number(n_classes, scale):
     groups = arbitrary(rng, large=530)
     sets = 1 if n_classes == 2 else n_classes
     assert 530 * sets > kernel.LARGE_KIND > max(np.bincount(groups.kind)[[0, 2, 3, 4, 5]]) * sets
-    response = rng.integers(0, n_classes, groups.n_cases)
+    response = rng.integers(0, n_classes, groups.n_samples)
     model, slow = both(groups, response, n_classes, sigma_scale=scale)
     for spread in (1e-6, 1, 1e3):
         coefficient = rng.standard_cauchy((sets, groups.n_groups)) * spread
@@ -469,7 +469,7 @@ def test_widths_of_many_coefficients_number_by_number(n_classes, scale):
 def test_each_sweep_alone_number_by_number(prior, n_classes):
     rng = np.random.default_rng(8)
     groups = sequences(rng)
-    response = rng.integers(0, n_classes, groups.n_cases)
+    response = rng.integers(0, n_classes, groups.n_samples)
     model, slow = both(groups, response, n_classes, prior=prior)
     settings = model.settings
     coefficient, log_sigma = model.start(rng)
@@ -537,15 +537,15 @@ def replicates(model, slow, size, rng, stages, *, log_sigma=None, data=None, tol
         data or slow, settings.sigma_0, size, rng, log_sigma
     )
     n_classes, rows = model.n_classes, groups.row_of
-    cases = np.zeros((size, n_classes, groups.n_rows))
+    samples = np.zeros((size, n_classes, groups.n_rows))
     seen = response if told is None else np.asarray(told)[response]
-    np.add.at(cases, (np.arange(size)[:, None], seen, rows), 1)
+    np.add.at(samples, (np.arange(size)[:, None], seen, rows), 1)
     log_likelihood = np.empty((len(stages) + 1, size))
     sigmas = np.repeat(sigmas[None], len(stages) + 1, axis=0)
     coefficients = np.repeat(coefficients[None], len(stages) + 1, axis=0)
     capsule = rng.bit_generator.capsule
     for m in range(size):
-        model.cases[:] = cases[m].T
+        model.samples[:] = samples[m].T
         coefficient, here = coefficients[0, m].copy(), sigmas[0, m].copy()
         chain = short(model.sampler(coefficient, here))
         log_likelihood[0, m] = chain.log_likelihood
@@ -566,7 +566,7 @@ def bounded_functions(slow, response, log_sigma, coefficient, log_likelihood) ->
         eta = np.concatenate([np.zeros_like(eta), eta], axis=1)
     p = special.softmax(eta, axis=1)
     y = response[:, None, :] == np.arange(slow.n_classes)[None, :, None]
-    # cases of each class in each group, less what would be expected of all classes alike
+    # samples of each class in each group, less what would be expected of all classes alike
     share = (y - 1 / slow.n_classes) @ slow.design / slow.design.sum(axis=0)
     share = share[:, 1:] if slow.n_classes == 2 else share
     size = len(response)
@@ -621,7 +621,7 @@ def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, n_classes, sc
     groups = tiny(name, rng)
     options = LIGHT if shape == 2.5 else {"sigma_shape": 0.25, "sigma_mode": 0.1}
     model, slow = both(
-        groups, np.zeros(groups.n_cases, int), n_classes, prior=prior, sigma_scale=scale,
+        groups, np.zeros(groups.n_samples, int), n_classes, prior=prior, sigma_scale=scale,
         sigma_0=1.5, step=5.0, **options,
     )  # fmt: skip
     together = tree_once if model.moves == "tree" else together_once
@@ -654,7 +654,7 @@ def test_many_coefficients_of_a_kind_leave_the_joint_distribution_as_it_is(n_cla
     groups = arbitrary(rng, rows=5, groups=6, large=520)
     assert kernel.LARGE_KIND < 520
     model, slow = both(
-        groups, np.zeros(groups.n_cases, int), n_classes, sigma_scale=scale, sigma_0=1.5, **LIGHT
+        groups, np.zeros(groups.n_samples, int), n_classes, sigma_scale=scale, sigma_0=1.5, **LIGHT
     )
     size = 400
     stages = [widths_twice, together_once, widths_twice]
@@ -699,7 +699,7 @@ def test_the_joint_distribution_finds_what_is_wrong(harm):
 def test_the_joint_distribution_finds_a_wrong_tree(prior, harm):
     rng = np.random.default_rng(4)
     groups = tiny("plain rows", rng)
-    response = np.zeros(groups.n_cases, int)
+    response = np.zeros(groups.n_samples, int)
     model, slow = both(groups, response, 2, prior=prior, sigma_0=1.5, **LIGHT)
     if harm == "parent":  # a leaf hangs from the root
         leaf = model.layout.owner[0]
@@ -809,7 +809,7 @@ def test_posterior_of_a_width_by_quadrature(prior, scale, joint_updates):
 
 
 def predict(groups, tests, draws, cauchy, n_classes, rng, splits=1):
-    """Predictive probabilities of the distinct test cases (., K), from the kernel."""
+    """Predictive probabilities of the distinct test samples (., K), from the kernel."""
     shared = groups.shared(tests)
     coefficient, log_sigma = draws
     power = np.exp((1 if cauchy else 2) * log_sigma)
@@ -821,7 +821,7 @@ def predict(groups, tests, draws, cauchy, n_classes, rng, splits=1):
     splitting.Shares(shared, first, second, new, cauchy).add_probabilities(
         np.ascontiguousarray(coefficient), splits, out, rng.bit_generator.capsule
     )
-    return (out / (len(coefficient) * splits))[shared.case_of]
+    return (out / (len(coefficient) * splits))[shared.sample_of]
 
 
 @pytest.mark.parametrize(
@@ -943,7 +943,7 @@ def test_splits_of_gaussian_sums_and_ends(rng):
 
 def some_model(**options):
     rng = np.random.default_rng(3)
-    groups = sequences(rng, cases=20, length=4, order=4)
+    groups = sequences(rng, samples=20, length=4, order=4)
     response = rng.integers(0, 3, 20)
     settings = {"iterations": 100, "burn_in": 20, "thin": 3, **options}
     return logistic.LogisticTarget(groups, response, 3, logistic.Logistic(**settings))
@@ -1009,13 +1009,13 @@ def test_stored_chains_go_on(chains):
     for options, message in [
         (
             {"sigma_0": 4.0},
-            "the stored chains have sigma_0 5.0, these settings 4.0; only iterations",
+            "the stored chains have sigma_0 5.0, these settings 4.0. Fix: change only iterations",
         ),
         ({"prior": "gaussian"}, "the stored chains have prior 'cauchy', these settings 'gaussian'"),
         ({"thin": 4}, "the stored chains have thin 3, these settings 4"),
         ({"most_steps": 7}, "the stored chains have most_steps 50, these settings 7"),
         ({"joint_updates": 2}, "the stored chains have joint_updates 1, these settings 2"),
-        ({"iterations": 36, "burn_in": 20}, "have done 37 iterations, more than 36; ask for"),
+        ({"iterations": 36, "burn_in": 20}, "have done 37 iterations, more than 36. Fix: ask for"),
     ]:
         with pytest.raises(UserError, match=message):
             logistic.sample(some_model(**options), generators(chains), saved=saved)
@@ -1023,7 +1023,9 @@ def test_stored_chains_go_on(chains):
         found = json.loads(str(saved["state-0-model"]))
         assert found.pop("moves") == "hamiltonian"
         other = saved | {"state-0-model": np.array(json.dumps(found | moves))}
-        with pytest.raises(UserError, match="by another sampler and cannot go on; fit anew"):
+        with pytest.raises(
+            UserError, match=r"another sampler and cannot be continued. Fix: fit again"
+        ):
             logistic.sample(some_model(), generators(chains), saved=other)
     with pytest.raises(UserError, match=f"there are {chains} stored chains, not {chains + 1}"):
         logistic.sample(some_model(), generators(chains + 1), saved=saved)

@@ -13,7 +13,7 @@ from mixture_factors import log_discard_probability
 from scipy import special
 
 from thesiskit._kernels import mixture as kernel
-from thesiskit.defaults import TABLE_CASES
+from thesiskit.defaults import TABLE_SAMPLES
 from thesiskit.errors import DataError
 from thesiskit.models import mixture
 from thesiskit.models.integrals import pair_integrals, theta_rule
@@ -30,7 +30,7 @@ COUNTS = [
     ((0, 0), (5, 4)),
     ((4, 0), (5, 0)),  # an empty class
     ((0, 3), (0, 5)),
-    ((1, 0), (0, 0)),  # one case
+    ((1, 0), (0, 0)),  # one sample
     ((0, 0), (0, 1)),
     ((1, 0), (0, 1)),
     ((1, 0), (0, 12)),
@@ -129,7 +129,7 @@ def test_chances_below_and_at_the_cut_against_rational_arithmetic(counts):
 
 
 @pytest.mark.parametrize("cells", [(30, 31, 70, 69), (0, 100, 100, 0), (3, 200, 250, 5)])
-def test_chances_at_the_cut_of_many_cases(cells):
+def test_chances_at_the_cut_of_many_samples(cells):
     # e in the difference of two factors, where it is large enough to be one
     n00, n01, n10, n11 = cells
     n0, n1 = n00 + n10, n01 + n11
@@ -212,7 +212,9 @@ def test_impossible_ties(known, cut, message):
 
 def test_features_with_missing_values_have_no_factor():
     left_out = LeftOut.of({WITHIN: 3}, (5, 4), Fraction(1, 9))
-    with pytest.raises(DataError, match="seen in 5 and 4 cases of the classes, but there are 5"):
+    with pytest.raises(
+        DataError, match="observed in 5 and 4 samples of the classes, but there are 5"
+    ):
         Tables(10, np.ones(1)).discards((5, 5), left_out)
 
 
@@ -233,7 +235,7 @@ def retained(counts, cut: Fraction, a: Fraction, sums) -> Fraction:
 @pytest.mark.parametrize("alpha", [Fraction(1, 10), Fraction(20), Fraction(10**8)])
 def test_factor_very_close_to_one(alpha):
     counts, cut = ((30, 0), (0, 30)), Fraction(4, 5)
-    # COR^2 > 4/5 needs few cases on the wrong side
+    # COR^2 > 4/5 needs few samples on the wrong side
     sums = [
         (i00, 0, 0, i11)
         for i00, i11 in product(range(31), repeat=2)
@@ -278,7 +280,7 @@ def test_factor_is_the_same_with_components_or_classes_exchanged(rng):
 
 
 def test_factor_of_one_component_is_that_of_no_components():
-    # one component of all cases: a feature is exchangeable, hence I1 given s hypergeometric, and
+    # one component of all samples: a feature is exchangeable, hence I1 given s hypergeometric, and
     # s beta-binomial: independent of labels.  Its mean over alpha cannot depend on the cut's tie.
     n, cut, a = 9, Fraction(1, 4), Fraction(3)
     y = (0,) * 4 + (1,) * 5
@@ -628,7 +630,7 @@ def test_predictions_of_one_draw_against_direct_arithmetic(rng, given_theta):
         a0 = Fraction(float(target.settings.response_alpha[point[d, 1]]))
 
         def chance(column, value, label, concentration, j, d=d, z=z):
-            """P(value given label of the new case, and all old cases)."""
+            """P(value given label of the new sample, and all old samples)."""
             if not given_theta:
                 longer = twin.column_likelihood((*column, value), (*z, label), concentration)
                 return longer / twin.column_likelihood(column, z, concentration)
@@ -664,8 +666,8 @@ def test_predictions_do_not_depend_on_the_block_length(rng, monkeypatch):
         np.testing.assert_allclose(target.predict((labels, point), new), whole, rtol=1e-12)
 
 
-def test_nothing_underflows_for_as_many_cases_as_are_taken():
-    n = TABLE_CASES
+def test_nothing_underflows_for_as_many_samples_as_are_taken():
+    n = TABLE_SAMPLES
     alpha = np.geomspace(0.05, 1e6, 9)
     tables = Tables(n, alpha, block_bytes=1 << 20)
     rule = theta_rule("exact", n)

@@ -15,7 +15,7 @@ from thesiskit.errors import UserError
 from thesiskit.models import integrals as model
 from thesiskit.models.base import gauss_legendre
 from thesiskit.models.integrals import theta_rule
-from thesiskit.models.packed import PackedFeatures, case_masks
+from thesiskit.models.packed import PackedFeatures, sample_masks
 from thesiskit.models.selection import reach
 
 ALPHAS = (Fraction(1, 1000), Fraction(7, 10), Fraction(300), Fraction(10**8))
@@ -27,7 +27,7 @@ def test_the_build_is_the_one_expected():
 
 @pytest.mark.parametrize(("n", "p"), [(1, 1), (63, 5), (64, 513), (65, 1030), (130, 3)])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_packing_puts_each_case_in_its_bit(rng, n, p, order):
+def test_packing_puts_each_sample_in_its_bit(rng, n, p, order):
     table = np.asarray(rng.integers(0, 2, size=(n, p), dtype=np.uint8), order=order)
     words = np.full((p, -(-n // 64)), 2**64 - 1, dtype=np.uint64)
     screening.pack_columns(table, words)
@@ -46,10 +46,10 @@ def test_class_counts_and_scores(rng):
     table = rng.integers(0, 2, size=(n, p), dtype=np.uint8)
     table[:, 0], table[:, 1] = 0, 1
     y = rng.integers(0, 2, size=n)
-    cases = np.sort(rng.permutation(n)[:100])
+    samples = np.sort(rng.permutation(n)[:100])
     packed = PackedFeatures.pack(table)
-    ones = packed.count_classes(slice(0, p), case_masks(y, cases))
-    chosen, labels = table[cases], y[cases]
+    ones = packed.count_classes(slice(0, p), sample_masks(y, samples))
+    chosen, labels = table[samples], y[samples]
     assert (ones[:, 0] == chosen[labels == 0].sum(axis=0)).all()
     assert (ones[:, 1] == chosen[labels == 1].sum(axis=0)).all()
     score = np.empty(p)
@@ -61,7 +61,7 @@ def test_class_counts_and_scores(rng):
 
 def use(monkeypatch, engine):
     """Make the integrals use one engine, whatever the size: tables, a shared rule, or their own."""
-    monkeypatch.setattr(model, "TABLE_CASES", 10**9 if engine == "tables" else 0)
+    monkeypatch.setattr(model, "TABLE_SAMPLES", 10**9 if engine == "tables" else 0)
     monkeypatch.setattr(model, "WORTH", 10**9 if engine == "shared" else 0)
 
 
@@ -128,7 +128,7 @@ def test_simpson_off_the_tables_is_the_same_rule(monkeypatch):
     pairs, alpha = pairs_of(5, 8), np.array([0.5, 300.0])
     tables = model.pair_integrals(pairs, (5, 8), alpha, "simpson-21")
     discard = model.log_discard_probability(5, 8, Fraction(1, 9), alpha, quadrature="simpson-21")
-    monkeypatch.setattr(model, "TABLE_CASES", 0)
+    monkeypatch.setattr(model, "TABLE_SAMPLES", 0)
     points = model.pair_integrals(pairs, (5, 8), alpha, "simpson-21")
     for ours, theirs in zip(tables, points, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)

@@ -1,6 +1,6 @@
 """Real responses: the sweeps against their twin and the joint distribution, and exact posteriors.
 
-As in test_logistic_kernels.py; what both have in common is in logistic_cases.py.
+As in test_logistic_kernels.py; what both have in common is in logistic_samples.py.
 """
 
 from dataclasses import replace
@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 import reference_logistic as twin
-from logistic_cases import (
+from logistic_samples import (
     LIGHT,
     NAMES,
     REPLICATES,
@@ -69,7 +69,7 @@ def test_sums_of_residuals(rng):
 @pytest.mark.parametrize("sampled", [True, False])
 def test_log_likelihood_and_prior(rng, prior, name, noise, sampled):
     groups = groups_named(name, rng)
-    response = rng.normal(size=groups.n_cases) + 2
+    response = rng.normal(size=groups.n_samples) + 2
     sigma = None if sampled else tuple(rng.uniform(0.1, 3, groups.order + 1))
     model, slow = both(groups, response, prior=prior, noise=noise, sigma=sigma)
     for spread in (0.01, 1, 1000):
@@ -143,10 +143,10 @@ def compare_chains(groups, response, seed, **options):
 def test_chains_number_by_number(name, prior, scale):
     rng = np.random.default_rng(NAMES.index(name))
     groups = groups_named(name, rng)
-    response = rng.normal(size=groups.n_cases) * 3 + 1
+    response = rng.normal(size=groups.n_samples) * 3 + 1
     compare_chains(
         groups, response, 11, prior=prior, sigma_scale=scale, sigma_updates=2, joint_updates=2,
-        iterations=2 if name == "many cases" else 6,
+        iterations=2 if name == "many samples" else 6,
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def test_chains_number_by_number(name, prior, scale):
 def test_chains_of_other_settings(prior, most_steps):
     rng = np.random.default_rng(2)
     groups = arbitrary(rng)
-    response = rng.normal(size=groups.n_cases)
+    response = rng.normal(size=groups.n_samples)
     options = {
         "prior": prior, "most_steps": most_steps, "sigma_0": 2.0, "sigma_shape": 3.0,
         "sigma_mode": 0.7, "noise_shape": 1.5, "noise_mode": 0.1, "iterations": 5,
@@ -172,7 +172,7 @@ def test_chains_of_other_settings(prior, most_steps):
 def test_each_sweep_alone_number_by_number(prior):
     rng = np.random.default_rng(8)
     groups = sequences(rng)
-    model, slow = both(groups, rng.normal(size=groups.n_cases), prior=prior)
+    model, slow = both(groups, rng.normal(size=groups.n_samples), prior=prior)
     settings = model.settings
     coefficient, log_sigma, log_noise = model.start(rng)
     other, again, slow = coefficient.copy(), log_sigma.copy(), replace(slow, log_noise=log_noise[0])
@@ -222,8 +222,8 @@ def replicates(model, slow, size, rng, stages, *, data=None, harm="none"):
         np.empty((len(stages) + 1, size)),
     ]
     (sigmas, coefficients), noises, log_likelihood = states
-    cases_of = groups.row_of == np.arange(groups.n_rows)[:, None]
-    mean = response @ (cases_of / cases_of.sum(axis=1, keepdims=True)).T
+    samples_of = groups.row_of == np.arange(groups.n_rows)[:, None]
+    mean = response @ (samples_of / samples_of.sum(axis=1, keepdims=True)).T
     within = np.square(response - mean[:, groups.row_of]).sum(axis=1)
     if harm == "within":
         within /= 2
@@ -296,11 +296,11 @@ SLOW = [pytest.param(*one, marks=pytest.mark.slow) for one in ALL if one not in 
 def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, scale, light):
     rng = np.random.default_rng([len(name), len(prior), len(scale), light])
     groups = tiny(name, rng)
-    assert (groups.n_rows < groups.n_cases) == (
+    assert (groups.n_rows < groups.n_samples) == (
         name in ("compressed", "original", "arbitrary", "features")
     )
     model, slow = both(
-        groups, np.arange(groups.n_cases), prior=prior, sigma_scale=scale, sigma_0=1.5, step=5.0,
+        groups, np.arange(groups.n_samples), prior=prior, sigma_scale=scale, sigma_0=1.5, step=5.0,
         **(LIGHT | NOISE if light else HEAVY),
     )  # fmt: skip
     together = tree_once if model.moves == "tree" else together_once
@@ -316,7 +316,7 @@ def test_the_joint_distribution_finds_what_is_wrong(prior, harm):
     rng = np.random.default_rng(4)
     groups = tiny("arbitrary", rng)
     model, slow = both(
-        groups, np.arange(groups.n_cases), prior=prior, sigma_0=1.5, **LIGHT, **NOISE
+        groups, np.arange(groups.n_samples), prior=prior, sigma_0=1.5, **LIGHT, **NOISE
     )
     data = slow
     if harm == "rate":
@@ -343,7 +343,7 @@ def test_posterior_of_gaussian_coefficients():
     rng = np.random.default_rng(5)
     for groups in (arbitrary(rng), sequences(rng), sequences(rng, compressed=False)):
         sigma = tuple(rng.uniform(0.3, 2, groups.order + 1))
-        response = rng.normal(size=groups.n_cases) + 1
+        response = rng.normal(size=groups.n_samples) + 1
         model, slow = both(
             groups, response, prior="gaussian", sigma=sigma, noise=0.6, burn_in=0, thin=1,
             iterations=40_000,
@@ -487,7 +487,7 @@ def test_linear_functions_are_those_of_classes(rng, cauchy):
             rng=np.random.default_rng(1),
         )  # fmt: skip
         p = special.expit(found.linear).sum(axis=0)
-        np.testing.assert_allclose(p, out[shared.case_of, 1], rtol=1e-9)
+        np.testing.assert_allclose(p, out[shared.sample_of, 1], rtol=1e-9)
         assert (found.linear[:, -1] == found.linear[:, -2]).all()
         assert (found.noise == np.repeat(np.exp(log_noise), 3)).all()
 
@@ -521,7 +521,7 @@ def test_quantiles_of_mixtures(rng):
 
 def some_model(seed=3, **options):
     rng = np.random.default_rng(seed)
-    groups = sequences(rng, cases=20, length=4, order=4)
+    groups = sequences(rng, samples=20, length=4, order=4)
     settings = {"iterations": 100, "burn_in": 20, "thin": 3, **options}
     return logistic.GaussianTarget(groups, rng.normal(size=20), logistic.Logistic(**settings))
 
@@ -582,7 +582,7 @@ def test_the_noise_is_among_what_is_compared():
 def test_responses_of_any_scale(prior, scale):
     # the model is not invariant, but must not break
     rng = np.random.default_rng(1)
-    groups = sequences(rng, cases=20, length=4, order=4)
+    groups = sequences(rng, samples=20, length=4, order=4)
     settings = logistic.Logistic(prior=prior, iterations=50, burn_in=0, thin=1)
     model = logistic.GaussianTarget(groups, (rng.normal(size=20) + 100) * scale / 100, settings)
     draws = logistic.sample(model, generators(2))
@@ -594,14 +594,14 @@ def test_responses_of_any_scale(prior, scale):
 def test_bad_responses():
     groups = compress_sequences([[0, 1], [1, 1], [0, 0]], 2)
     for response, kind, message in [
-        ([1.0, np.nan, 2.0], DataError, r"numbers within 1e\+20, got nan for case 2; leave"),
-        ([1.0, 2.0, np.inf], DataError, r"numbers within 1e\+20, got inf for case 3"),
-        ([-1e30, 2.0, 3.0], DataError, r"got -1e\+30 for case 1"),
+        ([1.0, np.nan, 2.0], DataError, r"within 1e\+20, got nan for sample 2. Fix: remove"),
+        ([1.0, 2.0, np.inf], DataError, r"numbers within 1e\+20, got inf for sample 3"),
+        ([-1e30, 2.0, 3.0], DataError, r"got -1e\+30 for sample 1"),
         (["a", "b", "c"], DataError, "^responses must be numbers$"),
-        ([None, 1.0, 2.0], DataError, "got nan for case 1"),
-        ([2.5, 2.5, 2.5], UserError, "the responses are all 2.5; there is nothing to predict"),
-        ([1.0, 2.0], UserError, r"3 cases but responses of shape \(2,\)"),
-        ([[1.0, 2.0, 3.0]], UserError, r"3 cases but responses of shape \(1, 3\)"),
+        ([None, 1.0, 2.0], DataError, "got nan for sample 1"),
+        ([2.5, 2.5, 2.5], UserError, "the responses are all 2.5. Fix: choose another response"),
+        ([1.0, 2.0], UserError, r"3 samples but responses of shape \(2,\)"),
+        ([[1.0, 2.0, 3.0]], UserError, r"3 samples but responses of shape \(1, 3\)"),
     ]:
         with pytest.raises(kind, match=message) as raised:
             logistic.GaussianTarget(groups, response, logistic.Logistic())
@@ -610,7 +610,7 @@ def test_bad_responses():
         ({"noise": 0}, "noise must be a positive number, got 0"),
         ({"noise": 1e30}, r"noise must be between 1e-20 and 1e20, got 1e\+30"),
         ({"noise_mode": -1}, "noise_mode must be a positive number, got -1"),
-        ({"noise_shape": 0.1}, "noise_shape must be at least 0.2, got 0.1: with less, noise is"),
+        ({"noise_shape": 0.1}, "noise_shape must be at least 0.2, got 0.1: with less, noise often"),
     ]:
         with pytest.raises(UserError, match=message):
             logistic.Logistic(**options)

@@ -7,7 +7,7 @@ other sweeps are: test_logistic.py and test_normal.py.
 import numpy as np
 import pytest
 import reference_tree as twin
-from logistic_cases import design_of, groups_named, sequences
+from logistic_samples import design_of, groups_named, sequences
 from scipy import stats
 from statistical import ALARM
 
@@ -17,10 +17,10 @@ from thesiskit.models import logistic
 PLACES = (0.0, 1e-3, 0.7, 3.124, 3.126, 10.0, 59.9, 60.1, 500.0, 1e5)
 
 
-def draws(cases, c, size, seed=1):
+def draws(samples, c, size, seed=1):
     out = np.empty(size)
     rng = np.random.default_rng(seed)
-    shims.shim_polya_gamma(cases, c, out, rng.bit_generator.capsule)
+    shims.shim_polya_gamma(samples, c, out, rng.bit_generator.capsule)
     return out
 
 
@@ -28,19 +28,19 @@ def draws(cases, c, size, seed=1):
 
 
 @pytest.mark.parametrize("c", PLACES)
-@pytest.mark.parametrize("cases", [1, 2, 30])
-def test_polya_gamma_variables_have_their_transform(c, cases):
+@pytest.mark.parametrize("samples", [1, 2, 30])
+def test_polya_gamma_variables_have_their_transform(c, samples):
     # E exp(-t omega) = (cosh(c / 2) / cosh(sqrt((c^2 / 2 + t) / 2)))^n, and the mean and variance
-    size = 200_000 // cases
-    omega = draws(cases, -c, size, seed=int(c) + cases)
-    mean = cases * (np.tanh(c / 2) / (2 * c) if c > 0 else 0.25)
+    size = 200_000 // samples
+    omega = draws(samples, -c, size, seed=int(c) + samples)
+    mean = samples * (np.tanh(c / 2) / (2 * c) if c > 0 else 0.25)
     log_cosh = lambda x: x + np.log1p(np.exp(-2 * x))  # noqa: E731  but for log 2
     tests = [(omega, mean)]
     for t in np.array([0.1, 1, 10]) / mean:
-        log = cases * (log_cosh(c / 2) - log_cosh(np.sqrt((c * c / 2 + t) / 2)))
+        log = samples * (log_cosh(c / 2) - log_cosh(np.sqrt((c * c / 2 + t) / 2)))
         tests.append((np.exp(-t * omega), np.exp(log)))
     c = max(c, 1e-2)
-    variance = cases * (np.sinh(c) - c) / (4 * c**3 * np.cosh(c / 2) ** 2) if c < 300 else None
+    variance = samples * (np.sinh(c) - c) / (4 * c**3 * np.cosh(c / 2) ** 2) if c < 300 else None
     if variance:
         tests.append(((omega - mean) ** 2, variance))
     for values, exact in tests:
@@ -69,12 +69,12 @@ def test_polya_gamma_variables_number_by_number(c):
 # ---- passes ----
 
 
-@pytest.mark.parametrize("name", ["compressed", "original", "plain rows", "many cases"])
+@pytest.mark.parametrize("name", ["compressed", "original", "plain rows", "many samples"])
 def test_passes_are_linear_regression(name):
     rng = np.random.default_rng(5)
     groups = groups_named(name, rng)
     layout = logistic.LogisticTarget(
-        groups, np.arange(groups.n_cases) % 2, 2, logistic.Logistic()
+        groups, np.arange(groups.n_samples) % 2, 2, logistic.Logistic()
     ).layout
     first = [int(np.flatnonzero(groups.row_of == r)[0]) for r in range(groups.n_rows)]
     A, G = design_of(groups)[first], groups.n_groups
@@ -128,7 +128,7 @@ def test_which_groups_are_a_tree(rng):
         groups = groups_named(name, rng)
         for classes in (2, 3):
             model = logistic.LogisticTarget(
-                groups, np.arange(groups.n_cases) % classes, classes, logistic.Logistic()
+                groups, np.arange(groups.n_samples) % classes, classes, logistic.Logistic()
             )
             assert (model.moves == "tree") == (is_tree and classes == 2)
             assert len(model.layout.parent) == is_tree * groups.n_groups
@@ -136,7 +136,7 @@ def test_which_groups_are_a_tree(rng):
 
 def chain_of(prior, real, burn_in=60, iterations=120):
     rng = np.random.default_rng(7)
-    groups = sequences(rng, cases=40, length=6, order=6)
+    groups = sequences(rng, samples=40, length=6, order=6)
     settings = logistic.Logistic(prior=prior, burn_in=burn_in, iterations=iterations, thin=1)
     if real:
         model = logistic.GaussianTarget(groups, rng.normal(size=40), settings)

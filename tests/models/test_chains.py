@@ -189,7 +189,7 @@ def test_the_worst_quantity_is_the_one_that_lacks_most():
     assert (found.worst, found.enough) == ("b", False)
 
 
-def test_spread_takes_both_ends_and_no_case_twice():
+def test_spread_takes_both_ends_and_no_sample_twice():
     assert chains.spread(3).tolist() == [0, 1, 2]
     assert chains.spread(20).tolist() == list(range(20))
     found = chains.spread(1000)
@@ -228,12 +228,12 @@ def test_a_single_chain_a_short_limit_and_burn_in_are_refused():
     check_run(None, 1, 100, 50, 5)
     with pytest.raises(UserError, match=r"R-hat compares chains.*set chains to 2 or more"):
         check_run(targets, 1, 200, 0, 1)
-    with pytest.raises(UserError, match=r"the limit is 199; set iterations to 200 or more"):
+    with pytest.raises(UserError, match=r"the limit is 199. Fix: set iterations to 200 or more"):
         check_run(targets, 2, 199, 0, 1)
     for key, burn_in, thin in (("burn_in", 5, 1), ("thin", 0, 2)):
         with pytest.raises(UserError, match=f"Fix: remove {key}, or remove until"):
             check_run(targets, 2, 200, burn_in, thin)
         with pytest.raises(UserError, match=f"Fix: remove model.{key}, or remove until"):
             check_run(targets, 2, 200, burn_in, thin, "model.")
-    with pytest.raises(UserError, match="of 20 iterations none is kept after burn_in 19 with thin"):
+    with pytest.raises(UserError, match="of 20 iterations none remains after burn_in 19 with thin"):
         check_run(None, 2, 20, 19, 2)

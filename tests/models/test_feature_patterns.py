@@ -25,7 +25,7 @@ from thesiskit.models.patterns import (
 
 @st.composite
 def tables(draw, most_features=8):
-    """Training cases, with equal rows, and columns of one value or none."""
+    """Training samples, with equal rows, and columns of one value or none."""
     n, p, values = draw(st.integers(1, 12)), draw(st.integers(0, most_features)), draw(
         st.integers(1, 4)
     )  # fmt: skip
@@ -41,7 +41,7 @@ def tables(draw, most_features=8):
 
 @st.composite
 def problems(draw):
-    """Training cases, an order, the fewest cases of a pattern, and test cases."""
+    """Training samples, an order, the fewest samples of a pattern, and test samples."""
     X = draw(tables())
     n, p = X.shape
     new = st.lists(st.integers(UNSEEN, 5), min_size=p, max_size=p)
@@ -61,8 +61,8 @@ WAYS = (
 
 
 def expressions(groups) -> list[int]:
-    """The training cases of every group, as bits."""
-    has = np.zeros((groups.n_groups, groups.n_cases), dtype=bool)
+    """The training samples of every group, as bits."""
+    has = np.zeros((groups.n_groups, groups.n_samples), dtype=bool)
     has[np.repeat(np.arange(groups.n_groups), np.diff(groups.indptr)), groups.indices] = True
     return [int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little") for row in has]
 
@@ -76,18 +76,20 @@ def check_groups(groups, X, order, least=1):
     everything = twin.feature_expressions(X, order, least)
     wanted = twin.feature_groups(everything)
     masks = expressions(groups)
-    assert groups.n_cases == len(X)
+    assert groups.n_samples == len(X)
     assert groups.n_features == X.shape[1]
     assert groups.n_patterns == len(everything)
     assert groups.n_rows == (len(np.unique(X, axis=0)) if order and X.shape[1] else 1)
     assert (np.bincount(groups.row_of, minlength=groups.n_rows) > 0).all()
     if groups.compressed:
         assert sorted(masks) == sorted(wanted)
-        patterns = [wanted[cases] for cases in masks]
+        patterns = [wanted[samples] for samples in masks]
     else:
         patterns = [[groups.shortest(g)] for g in range(groups.n_groups)]
         assert sorted(one for (one,) in patterns) == sorted(everything)
-        assert all(everything[one] == cases for (one,), cases in zip(patterns, masks, strict=True))
+        assert all(
+            everything[one] == samples for (one,), samples in zip(patterns, masks, strict=True)
+        )
     assert groups.patterns_per_order.tolist() == [list(twin.by_order(p, order)) for p in patterns]
     assert groups.patterns_per_order.dtype == np.int64
     assert (groups.kinds[groups.kind] == groups.patterns_per_order).all()
@@ -96,9 +98,9 @@ def check_groups(groups, X, order, least=1):
     assert groups.indptr[-1] == len(groups.indices)
     assert groups.end[-1] == len(groups.members)
     for g in range(groups.n_groups):
-        cases = groups.indices[groups.indptr[g] : groups.indptr[g + 1]].tolist()
-        assert cases == sorted(set(cases))
-        assert cases == np.flatnonzero(np.isin(groups.row_of, rows_of(groups, g))).tolist()
+        samples = groups.indices[groups.indptr[g] : groups.indptr[g + 1]].tolist()
+        assert samples == sorted(set(samples))
+        assert samples == np.flatnonzero(np.isin(groups.row_of, rows_of(groups, g))).tolist()
         assert (np.diff(rows_of(groups, g)) > 0).all()
     check_readable(groups, X, order, masks, patterns)
     return masks, patterns
@@ -108,9 +110,9 @@ def check_readable(groups, X, order, masks, patterns):
     """Shortest patterns, and intervals that hold each pattern once."""
     number = 0
     for g, mine in enumerate(patterns):
-        cases = [i for i in range(len(X)) if masks[g] >> i & 1]
-        same = (X[cases] == X[cases[0]]).all(axis=0) & (X[cases[0]] != MISSING) & (order > 0)
-        assert groups.closure(g) == tuple((t, X[cases[0], t]) for t in np.flatnonzero(same))
+        samples = [i for i in range(len(X)) if masks[g] >> i & 1]
+        same = (X[samples] == X[samples[0]]).all(axis=0) & (X[samples[0]] != MISSING) & (order > 0)
+        assert groups.closure(g) == tuple((t, X[samples[0], t]) for t in np.flatnonzero(same))
         assert groups.shortest(g) in mine
         assert len(groups.shortest(g)) == min(map(len, mine))
         found = []
@@ -128,10 +130,10 @@ def check_shared(groups, masks, patterns, tests):
     order, T = groups.order, len(tests)
     group_of = {pattern: g for g, mine in enumerate(patterns) for pattern in mine}
     shared = groups.shared(tests)
-    assert shared.case_of.shape == (T,)
+    assert shared.sample_of.shape == (T,)
     distinct = len(shared.new_kind)
     assert distinct == (len(np.unique(tests, axis=0)) if tests.shape[1] else 1)
-    assert set(shared.case_of) == set(range(distinct))
+    assert set(shared.sample_of) == set(range(distinct))
     assert len(shared.whole_begin) == len(shared.partial_begin) == distinct + 1
     assert len(shared.whole) == shared.whole_begin[-1]
     assert len(shared.partial) == len(shared.partial_kind) == shared.partial_begin[-1]
@@ -141,13 +143,13 @@ def check_shared(groups, masks, patterns, tests):
         for pattern in twin.feature_patterns_of(x, order):
             if pattern in group_of:
                 wanted[group_of[pattern], len(pattern)] += 1
-            elif groups.min_cases == 1:
+            elif groups.min_samples == 1:
                 new[len(pattern)] += 1
         counts, found_new = groups.shared_patterns(x)
         assert (counts == wanted).all()
         assert (found_new == new).all()
-        assert (shared.new_counts[shared.new_kind[shared.case_of[t]]] == new).all()
-        d = shared.case_of[t]
+        assert (shared.new_counts[shared.new_kind[shared.sample_of[t]]] == new).all()
+        d = shared.sample_of[t]
         whole = shared.whole[shared.whole_begin[d] : shared.whole_begin[d + 1]]
         partial = shared.partial[shared.partial_begin[d] : shared.partial_begin[d + 1]]
         kinds = shared.partial_kind[shared.partial_begin[d] : shared.partial_begin[d + 1]]
@@ -179,7 +181,7 @@ def test_groups_and_shared_patterns_against_all_patterns(problem):
     """Equation eqn-sg."""
     X, order, least, tests = problem
     for way in WAYS:
-        groups = compress_features(X, order, min_cases=least, **way)
+        groups = compress_features(X, order, min_samples=least, **way)
         check_shared(groups, *check_groups(groups, X, order, least), tests)
 
 
@@ -187,7 +189,7 @@ def test_groups_and_shared_patterns_against_all_patterns(problem):
 @given(tables(6), st.integers(0, 6), st.integers(1, 3))
 def test_superpatterns_of_the_thesis(X, order, least):
     order, least = min(order, X.shape[1]), min(least, len(X))
-    groups = compress_features(X, order, min_cases=least, algorithm="thesis")
+    groups = compress_features(X, order, min_samples=least, algorithm="thesis")
     assert groups.n_intervals == twin.thesis_superpatterns(X, order, least)
 
 
@@ -213,10 +215,10 @@ class Tight(patterns.Listing):
 def test_a_listing_may_stop_anywhere(X, order, least):
     order, least = min(order, X.shape[1]), min(least, len(X))
     for way in WAYS:
-        wanted = compress_features(X, order, min_cases=least, **way)
+        wanted = compress_features(X, order, min_samples=least, **way)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(patterns, "Listing", Tight)
-            groups = compress_features(X, order, min_cases=least, **way)
+            groups = compress_features(X, order, min_samples=least, **way)
             check_groups(groups, X, order, least)
             assert groups.n_intervals == wanted.n_intervals
         assert groups.listing.grown >= groups.n_groups
@@ -228,7 +230,7 @@ def test_a_listing_may_stop_anywhere(X, order, least):
     ("n", "p", "values", "order"), [(60, 8, 4, 5), (150, 7, 3, 7), (300, 6, 2, 6), (40, 30, 5, 2)]
 )
 @pytest.mark.parametrize("share", [0, 0.1])
-def test_groups_of_many_cases(rng, n, p, values, order, share):
+def test_groups_of_many_samples(rng, n, p, values, order, share):
     # arrays grow several times, rows are more than 64, equal and missing values are common
     X = rng.integers(0, values, (n, p))
     X[n // 2 : n // 2 + n // 8] = X[: n // 8]
@@ -253,7 +255,7 @@ def test_expressions_with_equal_keys_are_told_apart(rng, monkeypatch):
     ("block", "large", "steps"), [(1, 8, 1 << 25), (1 << 20, 1, 1 << 25), (1, 1, 150), (1, 1, 0)]
 )
 def test_shared_patterns_do_not_depend_on_room(rng, monkeypatch, block, large, steps):
-    # few test cases held at once; what groups become kept for all, some or none of them
+    # few test samples held at once; what groups become kept for all, some or none of them
     X = rng.integers(0, 3, (60, 5))
     X[rng.random(X.shape) < 0.1] = MISSING
     X[:, 0] = 0
@@ -277,8 +279,8 @@ def test_known_numbers(p, order, n_groups, n_patterns):
     everything = twin.feature_expressions(X, order)
     assert len(everything) == n_patterns
     wanted: dict[int, list] = {}
-    for pattern, cases in everything.items():
-        wanted.setdefault(cases, [0] * (order + 1))[len(pattern)] += 1
+    for pattern, samples in everything.items():
+        wanted.setdefault(samples, [0] * (order + 1))[len(pattern)] += 1
     masks = expressions(groups)
     assert dict(zip(masks, groups.patterns_per_order.tolist(), strict=True)) == wanted
 
@@ -333,7 +335,7 @@ def test_groups_of_all_orders_are_closed_itemsets(X):
     ("n", "p", "values", "share"),
     [(200, 10, 4, 0), (300, 12, 3, 0.1), (60, 20, 2, 0), (9, 40, 2, 0)],
 )
-def test_closed_itemsets_of_many_cases(rng, n, p, values, share):
+def test_closed_itemsets_of_many_samples(rng, n, p, values, share):
     X = rng.integers(0, values, (n, p))
     X[rng.random(X.shape) < share] = MISSING
     assert compress_features(X, "all").n_groups == closed_itemsets(X)
@@ -373,15 +375,15 @@ def test_patterns_of_tic_tac_toe_read():
     table = tic_tac_toe()
     groups = compress_features(table.X, 3)
     lines = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
-    by_cases = {cases: g for g, cases in enumerate(expressions(groups))}
+    by_samples = {samples: g for g, samples in enumerate(expressions(groups))}
     for line in lines:
         has = (table.X[:, line] == 0).all(axis=1)
-        g = by_cases[sum(1 << int(i) for i in np.flatnonzero(has))]
+        g = by_samples[sum(1 << int(i) for i in np.flatnonzero(has))]
         wanted = ", ".join(f"{table.features[t]}=x" for t in line)
         assert groups.pattern(g, table.features, table.values) == wanted
         assert groups.describe(g, table.features, table.values) == wanted
         assert (table.response[has] == 1).all()
-    root = by_cases[(1 << 958) - 1]
+    root = by_samples[(1 << 958) - 1]
     assert groups.pattern(root, table.features, table.values) == ""
     assert groups.describe(root, table.features, table.values) == "(any)"
 
@@ -391,7 +393,9 @@ def test_what_is_free_is_in_brackets():
     names, values = ["size", "form", "hue", "skin"], [["small"], ["round", "long", "flat"],
                                                       ["red", "blue"], ["dry", "wet"]]  # fmt: skip
     groups = compress_features(X, 4)
-    read = {cases: groups.describe(g, names, values) for g, cases in enumerate(expressions(groups))}
+    read = {
+        samples: groups.describe(g, names, values) for g, samples in enumerate(expressions(groups))
+    }
     assert read == {
         0b1111: "[size=small]",
         0b0001: "form=round [size=small, hue=red, skin=wet]",
@@ -404,7 +408,7 @@ def test_what_is_free_is_in_brackets():
         0b1101: "hue=red [size=small]",
         0b0101: "hue=red, skin=wet [size=small]",
     }
-    group = {cases: g for g, cases in enumerate(expressions(groups))}[0b1000]
+    group = {samples: g for g, samples in enumerate(expressions(groups))}[0b1000]
     assert groups.describe(group, names, values, most=1).endswith("skin=dry] or 2 more")
     assert len(groups.pattern(group, names, values).split(", ")) == 1
 
@@ -454,16 +458,16 @@ def test_what_cannot_be_an_order():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([[0, 1], [1]], "training cases are rows of unequal length"),
-        ([0, 1], r"must be a table \(cases, features\), got shape \(2,\)"),
+        ([[0, 1], [1]], "training samples are rows of unequal length"),
+        ([0, 1], r"must be a table \(samples, features\), got shape \(2,\)"),
         (np.zeros((2, 2, 2)), "must be a table"),
-        (np.zeros((0, 3)), "there are no training cases"),
-        ([[0, 1], [1, -2]], "row 1, column 1 holds -2; codes are from 0 to 254"),
-        ([[0, 255]], "row 0, column 1 holds 255; .* at most 255 values, -1 is missing"),
-        (np.array([[0, 2**63]], dtype=np.uint64), "row 0, column 1 holds 9.22337e.18"),
-        ([[0.0, 1.5], [0.25, 1.0]], "column 1 holds 1.5; .*KBinsDiscretizer"),
-        ([[np.inf, 0.0]], "row 0, column 0 holds inf"),
-        ([[0.0, -np.inf]], "row 0, column 1 holds -inf"),
+        (np.zeros((0, 3)), "there are no training samples"),
+        ([[0, 1], [1, -2]], "row 1, column 1 contains -2; codes are from 0 to 254"),
+        ([[0, 255]], "row 0, column 1 contains 255; .* at most 255 values, -1 is missing"),
+        (np.array([[0, 2**63]], dtype=np.uint64), "row 0, column 1 contains 9.22337e.18"),
+        ([[0.0, 1.5], [0.25, 1.0]], "column 1 contains 1.5; .*KBinsDiscretizer"),
+        ([[np.inf, 0.0]], "row 0, column 0 contains inf"),
+        ([[0.0, -np.inf]], "row 0, column 1 contains -inf"),
         ([["a", "b"]], "must be whole numbers from 0; encode .*OrdinalEncoder.*InteractionClass"),
         (np.array([["1", 2]], dtype=object), "must be whole numbers from 0"),
         (np.array([[1, "x"]], dtype=object), "must be whole numbers from 0"),
@@ -471,21 +475,23 @@ def test_what_cannot_be_an_order():
         (np.array([["2020-01-01"]], dtype="datetime64[D]"), "must be whole numbers from 0"),
     ],
 )
-def test_what_cannot_be_training_cases(X, message):
+def test_what_cannot_be_training_samples(X, message):
     with pytest.raises(DataError, match=message) as caught:
         compress_features(X, 1)
-    assert str(caught.value).count("training cases") == 1
+    assert str(caught.value).count("training samples") == 1
 
 
-def test_what_cannot_be_test_cases():
+def test_what_cannot_be_test_samples():
     groups = compress_features(np.zeros((3, 2), dtype=int), 2)
-    with pytest.raises(UserError, match="have 2 features, test cases 3; make them the same"):
+    with pytest.raises(
+        UserError, match=r"have 2 features, test samples 3. Fix: make them the same"
+    ):
         groups.shared(np.zeros((1, 3), dtype=int))
-    with pytest.raises(UserError, match=r"takes one case, got an array of shape \(1, 2\)"):
+    with pytest.raises(UserError, match=r"takes one sample, got an array of shape \(1, 2\)"):
         groups.shared_patterns(np.zeros((1, 2), dtype=int))
-    with pytest.raises(DataError, match="there are no test cases"):
+    with pytest.raises(DataError, match="there are no test samples"):
         groups.shared(np.zeros((0, 2), dtype=int))
-    with pytest.raises(DataError, match="test cases: row 0, column 1 holds -3"):
+    with pytest.raises(DataError, match="test samples: row 0, column 1 contains -3"):
         groups.shared([[0, UNSEEN - 1]])
     assert isinstance(groups, FeatureGroups)
     counts, new = groups.shared_patterns([UNSEEN, 0])
@@ -495,21 +501,21 @@ def test_what_cannot_be_test_cases():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"min_cases": 0}, "min_cases must be a whole number from 1, got 0"),
-        ({"min_cases": True}, "min_cases must be a whole number from 1, got True"),
-        ({"min_cases": 1.0}, "min_cases must be a whole number from 1, got 1.0"),
-        ({"min_cases": 4}, "min_cases is 4, but there are 3 training cases"),
-        ({"algorithm": "lcm"}, "unknown algorithm 'lcm'; choose closed or thesis"),
+        ({"min_samples": 0}, "min_samples must be a whole number from 1, got 0"),
+        ({"min_samples": True}, "min_samples must be a whole number from 1, got True"),
+        ({"min_samples": 1.0}, "min_samples must be a whole number from 1, got 1.0"),
+        ({"min_samples": 4}, "min_samples is 4, but there are 3 training samples"),
+        ({"algorithm": "lcm"}, "unknown algorithm 'lcm'. Fix: choose closed or thesis"),
         (
             {"algorithm": "thesis", "compress": False},
-            "algorithm: thesis groups patterns; leave out compress: false",
+            "algorithm: thesis groups patterns. Fix: remove compress: false",
         ),
     ],
 )
 def test_what_cannot_be_asked_for(options, message):
     with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
         compress_features(np.zeros((3, 2), dtype=int), 1, **options)
-    assert compress_features(np.zeros((3, 2), dtype=int), 1, min_cases=3).n_groups == 1
+    assert compress_features(np.zeros((3, 2), dtype=int), 1, min_samples=3).n_groups == 1
 
 
 # ---- what is too large ----
@@ -534,7 +540,8 @@ def test_what_memory_would_not_hold_is_refused(rng, monkeypatch):
         _, message = estimate(X, 4, needed / 4, monkeypatch, **way)
         assert re.fullmatch(
             r"order 4 of 12 features gives [0-9.e+]+ groups or more \([a-z \d]+\), which need "
-            r"[0-9.e-]+ GB of 0.0 free; lower the order, use fewer features, or raise min_cases",
+            r"[0-9.e-]+ GB of 0.0 free. Fix: lower the order, use fewer features, or raise "
+            r"min_samples",
             message,
         )
 
@@ -568,7 +575,7 @@ def test_the_number_of_groups_is_projected(monkeypatch, which):
 def test_pickled_groups_are_the_same(rng):
     X = rng.integers(0, 3, (20, 5))
     for way in WAYS:
-        groups = compress_features(X, 3, min_cases=2, **way)
+        groups = compress_features(X, 3, min_samples=2, **way)
         other = pickle.loads(pickle.dumps(groups))
         assert other.n_intervals == groups.n_intervals
         assert [other.shortest(g) for g in range(9)] == [groups.shortest(g) for g in range(9)]
@@ -576,7 +583,7 @@ def test_pickled_groups_are_the_same(rng):
             assert np.array_equal(other.shared_patterns(x)[0], groups.shared_patterns(x)[0])
 
 
-def test_test_cases_may_be_matched_in_threads(rng):
+def test_test_samples_may_be_matched_in_threads(rng):
     groups = compress_features(rng.integers(0, 4, (200, 10)), 10)
     tests = [rng.integers(0, 4, (200, 10)) for _ in range(8)]
     wanted = [groups.shared(one) for one in tests]
@@ -589,7 +596,7 @@ def test_test_cases_may_be_matched_in_threads(rng):
 
 @pytest.mark.parametrize("p", [52, 60, 100, 200])
 def test_counts_beyond_what_doubles_resolve(rng, p):
-    # of a training case nothing is new, however many its patterns
+    # of a training sample nothing is new, however many its patterns
     X = rng.integers(0, 2, (12, p))
     groups = compress_features(X, "all")
     for x in X[:4]:
@@ -601,5 +608,5 @@ def test_counts_beyond_what_doubles_resolve(rng, p):
     other[0] = 1 - other[0]
     _, new = groups.shared_patterns(other)
     assert new[-1] == 1
-    with pytest.raises(UserError, match="a case has more patterns than numbers hold"):
+    with pytest.raises(UserError, match="the number of patterns overflows"):
         compress_features(rng.integers(0, 2, (3, 1100)), "all")

@@ -193,7 +193,7 @@ def test_every_feature_ties():
 def test_impossible_screenings_are_refused():
     X, y, _ = drawn(2, p=20)
     rng = np.random.default_rng(0)
-    with pytest.raises(UserError, match="20 features, so it cannot have been kept from 19"):
+    with pytest.raises(UserError, match="20 features, so it cannot have been selected from 19"):
         select_features(X, y, None, rng, prefiltered=Screened(19))
     with pytest.raises(UserError, match=r"feature \d+ has \|COR\| .* less than the threshold 0.9"):
         select_features(X, y, None, rng, prefiltered=Screened(100, Fraction(81, 100)))
@@ -240,7 +240,7 @@ def test_points_without_weight_predict_nothing_that_matters(monkeypatch):
     np.testing.assert_allclose(ours, all_points, rtol=0, atol=1e-12)
 
 
-def test_promise_is_kept_by_cases_of_the_model():
+def test_promise_is_kept_by_samples_of_the_model():
     # data whose parameters are drawn from the prior: promised and actual errors agree on average
     promised, actual = [], []
     for seed in range(150):

@@ -1,4 +1,4 @@
-"""New cases beside training cases: how many are unlike them by chance, and which are found."""
+"""New samples beside training samples: how many are unlike them by chance, and which are found."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from thesiskit.models.likeness import REASONS, UNLIKE, Likeness, indicators
 
 
 class Kind:
-    """Cases of some classes, which differ in a tenth of the features."""
+    """Samples of some classes, which differ in a tenth of the features."""
 
     def __init__(self, rng, p, classes=2, noise="normal", level=8.0):
         self.rng, self.noise = rng, noise
@@ -16,7 +16,7 @@ class Kind:
         self.factors = rng.normal(0, 0.4, (5, p))
 
     def draw(self, n, y=None):
-        """Return cases (n, p) and their classes."""
+        """Return samples (n, p) and their classes."""
         rng, p = self.rng, len(self.base)
         y = rng.integers(0, len(self.effect), n) if y is None else np.full(n, y)
         noise = rng.standard_t(3, (n, p)) if self.noise == "heavy" else rng.normal(size=(n, p))
@@ -30,12 +30,12 @@ def learnt(X, y, **more):
     return Likeness.of(X, y, np.arange(X.shape[1]), **more)
 
 
-# ---- of cases like the training cases one in a hundred, or fewer ----
+# ---- of samples like the training samples one in a hundred, or fewer ----
 
 
 @pytest.mark.parametrize("noise", ["normal", "correlated", "heavy", "missing"])
 @pytest.mark.parametrize("p", [10, 300])
-def test_of_cases_like_the_training_cases_few_are_unlike(rng, noise, p):
+def test_of_samples_like_the_training_samples_few_are_unlike(rng, noise, p):
     shares = []
     for n, classes in [(30, 2), (40, 3), (60, 2), (60, 4), (120, 3), (300, 2)] * 2:
         kind = Kind(rng, p, classes, noise)
@@ -47,15 +47,15 @@ def test_of_cases_like_the_training_cases_few_are_unlike(rng, noise, p):
     assert max(shares) < 0.06
 
 
-def test_many_features_make_training_cases_no_nearer(rng):
-    """Each training case is compared with the others alone, of 5,000 features and 30 cases too."""
+def test_many_features_make_training_samples_no_nearer(rng):
+    """Each training sample is compared with the others alone, also 30 samples of 5,000 features."""
     kind, shares = Kind(rng, 5000), []
     for _ in range(5):
         shares.append((learnt(*kind.draw(30)).compare(kind.draw(200)[0]).p < UNLIKE).mean())
     assert np.mean(shares) < 0.02
 
 
-def test_cases_that_go_together_are_left_out_together(rng):
+def test_samples_that_go_together_are_left_out_together(rng):
     kind = Kind(rng, 200)
     X, y = kind.draw(30)
     X, y = np.repeat(X, 3, axis=0), np.repeat(y, 3)
@@ -67,7 +67,7 @@ def test_cases_that_go_together_are_left_out_together(rng):
 
 
 def discrete(rng, n, p, apart, skew):
-    """Return shares that are unlike: of like cases, of values at random, of four never seen."""
+    """Return shares that are unlike: of like samples, of values at random, of four never seen."""
     counts = [int(k) for k in rng.integers(2, 5, p)]
     often = [[rng.dirichlet(np.full(k, skew))] * 2 for k in counts]
     for j in np.flatnonzero(rng.random(p) < 0.3 * apart):
@@ -95,7 +95,7 @@ def discrete(rng, n, p, apart, skew):
 @pytest.mark.parametrize("n", [100, 400])
 @pytest.mark.parametrize("p", [8, 50])
 def test_discrete_features(rng, n, p):
-    """Also where some cases have values that no other has, which is usual of many features."""
+    """Also where some samples have values that no other has, which is usual of many features."""
     shares = [discrete(rng, n, p, apart, skew) for apart in (0, 1) for skew in (1, 0.3)] * 2
     like, odd, unseen = np.mean(shares, axis=0)
     assert like < 0.04
@@ -148,8 +148,8 @@ def test_raw_values_shifted_ones_and_noise(rng):
     assert (noisy.distance > 1.5).all()
 
 
-def test_another_scale_of_heavy_tailed_cases_that_were_standardised(rng):
-    """Features differ so much in the slope that only the spread of a case, which is 1, tells."""
+def test_another_scale_of_heavy_tailed_samples_that_were_standardised(rng):
+    """Features differ so much in the slope that only the spread of a sample, which is 1, tells."""
 
     def draw(n):
         X = kind.draw(n)[0] + 8 * rng.normal(size=(n, 1)) * kind.factors[0]
@@ -166,7 +166,7 @@ def test_another_scale_of_heavy_tailed_cases_that_were_standardised(rng):
     assert (likeness.compare(new).p < UNLIKE).mean() < 0.06
 
 
-def test_few_cases_of_few_features_with_heavy_tails_or_two_values(rng):
+def test_few_samples_of_few_features_with_heavy_tails_or_two_values(rng):
     for noise in ("heavy", "bits"):
         shares = []
         for _ in range(40):
@@ -178,7 +178,7 @@ def test_few_cases_of_few_features_with_heavy_tails_or_two_values(rng):
         assert np.mean(shares) < 0.035
 
 
-def test_cases_of_a_class_that_did_not_train(rng):
+def test_samples_of_a_class_that_did_not_train(rng):
     kind = Kind(rng, 500, classes=4)
     kind.effect *= 2
     X, y = kind.draw(150)
@@ -208,14 +208,14 @@ def test_tables_of_which_little_can_be_said(rng):
     X[:, 3] = np.arange(30) == 7
     assert (learnt(X, y).compare(X).p > UNLIKE).mean() > 0.9
     assert np.isnan(learnt(X * 0, y).compare(X).p).all()
-    y = np.where(np.arange(30) == 3, 2, y)  # a class of one case
+    y = np.where(np.arange(30) == 3, 2, y)  # a class of one sample
     assert (learnt(X, y).compare(X).p > UNLIKE).mean() > 0.9
     bits = (rng.random((60, 50)) < 0.3).astype(np.uint8)
     assert (learnt(bits, bits[:, 0]).compare(1 - bits).p < UNLIKE).mean() > 0.9
 
 
 def test_large_tables_are_looked_at_in_part(rng, tmp_path, monkeypatch):
-    monkeypatch.setattr("thesiskit.models.likeness.CASES", 40)
+    monkeypatch.setattr("thesiskit.models.likeness.SAMPLES", 40)
     monkeypatch.setattr("thesiskit.models.likeness.FEATURES", 100)
     kind = Kind(rng, 300)
     X, y = kind.draw(200)
@@ -241,7 +241,7 @@ def test_measures_are_those_of_the_definitions(rng):
     np.testing.assert_allclose(found.shift, d.mean(axis=1))  # none is cut
     size = np.log(np.sqrt((d**2).mean(axis=1)))
     np.testing.assert_allclose(found.distance, np.exp(size - likeness.own[:, 2].mean()))
-    # what is kept of a training case is what the others say of it
+    # what is kept of a training sample is what the others say of it
     order = np.argsort(y, kind="stable")
     for row in (0, 11):
         rest = np.delete(order, row)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from logistic_cases import design_of
+from logistic_samples import design_of
 from scipy import integrate, special, stats
 
 from thesiskit.defaults import LEARNING
@@ -15,7 +15,7 @@ from thesiskit.models.patterns import compress_features, compress_sequences
 TARGETS = (1.05, 100)
 
 
-def cases(kind, rng, n=80, classes=2):
+def samples(kind, rng, n=80, classes=2):
     X = rng.integers(0, 3, (n, 4))
     make = compress_sequences if kind == "sequences" else compress_features
     y = (X[:, -1] + (rng.random(n) < 0.3)) % classes
@@ -23,7 +23,7 @@ def cases(kind, rng, n=80, classes=2):
 
 
 def reference(coefficient, log_sigma, shared, d, cauchy):
-    """E l(x) of distinct case d given a draw, one group after another."""
+    """E l(x) of distinct sample d given a draw, one group after another."""
     width = np.exp(log_sigma) if cauchy else np.exp(2 * log_sigma)
     total = np.zeros(len(coefficient))
     for g in shared.whole[shared.whole_begin[d] : shared.whole_begin[d + 1]]:
@@ -40,17 +40,17 @@ def reference(coefficient, log_sigma, shared, d, cauchy):
 @pytest.mark.parametrize("sets", [1, 3])
 def test_expected_linear_functions_are_sums_of_groups_and_shares(kind, cauchy, sets):
     rng = np.random.default_rng(3)
-    _, _, groups = cases(kind, rng, n=12)
+    _, _, groups = samples(kind, rng, n=12)
     new = np.random.default_rng(4).integers(0, 3, (60, 4))
     shared = groups.shared(new)
     assert len(shared.partial)  # else the shares are not tried
     probe = logistic.Probe.of_tests(shared)
-    assert len(probe.case) == min(20, len(shared.new_kind))
+    assert len(probe.sample) == min(20, len(shared.new_kind))
     coefficient = rng.standard_cauchy((5, sets, groups.n_groups))
     log_sigma = rng.normal(size=(5, 4))
     found = expected(coefficient, log_sigma, probe, cauchy=cauchy)
-    assert found.shape == (5, sets, len(probe.case))
-    for t, d in enumerate(probe.case):
+    assert found.shape == (5, sets, len(probe.sample))
+    for t, d in enumerate(probe.sample):
         for i in range(5):
             np.testing.assert_allclose(
                 found[i, :, t], reference(coefficient[i], log_sigma[i], shared, d, cauchy)
@@ -71,14 +71,14 @@ def test_the_share_is_the_mean_of_a_split(cauchy):
     np.testing.assert_allclose(s * share, mean, rtol=1e-6)
 
 
-def test_expected_linear_functions_of_training_cases_are_those_of_the_model():
+def test_expected_linear_functions_of_training_samples_are_those_of_the_model():
     rng = np.random.default_rng(5)
-    X, _, groups = cases("features", rng)
+    X, _, groups = samples("features", rng)
     probe = logistic.Probe.of_training(groups, X)
     place = [int(name.split()[-1]) - 1 for name in probe.names]
     assert len(place) == 20
     assert len({tuple(X[i]) for i in place}) == 20  # distinct
-    assert all(name.startswith("prediction of training case") for name in probe.names)
+    assert all(name.startswith("prediction of training sample") for name in probe.names)
     coefficient = rng.normal(size=(4, 1, groups.n_groups))
     found = expected(coefficient, np.zeros((4, 4)), probe, cauchy=True)
     np.testing.assert_allclose(found[:, 0], (design_of(groups) @ coefficient[:, 0].T).T[:, place])
@@ -114,7 +114,7 @@ def settings(until=TARGETS, **options):
 
 def model_of(kind, responses, prior, until, limit):
     rng = np.random.default_rng(8)
-    X, y, groups = cases(kind, rng, classes=3 if responses == "three" else 2)
+    X, y, groups = samples(kind, rng, classes=3 if responses == "three" else 2)
     chosen = settings(until, prior=prior, iterations=limit)
     probe = logistic.Probe.of_training(groups, X)
     if responses == "real":
@@ -172,7 +172,7 @@ def test_stored_draws_go_on_as_if_there_had_been_no_limit(kind, responses, prior
     np.testing.assert_array_equal(again.judgement.ess, whole.judgement.ess)
 
 
-def test_until_needs_cases_to_predict():
+def test_until_needs_samples_to_predict():
     model, _ = model_of("sequences", "two", "cauchy", TARGETS, 300)
     with pytest.raises(UserError, match="needs a probe"):
         logistic.sample(model, [np.random.default_rng(0)] * 3)

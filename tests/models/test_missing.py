@@ -34,8 +34,8 @@ def gappy(seed, n=(4, 5), p=7, tests=3, rate=0.25):
 @pytest.mark.parametrize("k", [1, 3, 7])
 def test_predictions_are_those_of_enumeration(correct, k):
     X, y, new, rng = gappy(1)
-    X[:, 2] = GONE  # a feature that no case has
-    X[y == 1, 4] = GONE  # one that no case of a class has
+    X[:, 2] = GONE  # a feature that no sample has
+    X[y == 1, 4] = GONE  # one that no sample of a class has
     found = select_features(X, y, k, rng, ties="as-printed")
     settings = nb.NaiveBayes(class_prior=(2.0, 0.5), alpha_points=3)
     posterior = nb.fit(found, settings, correct=correct)
@@ -55,7 +55,7 @@ def test_predictions_are_those_of_enumeration(correct, k):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_features_are_kept_by_the_cases_that_have_them(seed):
+def test_features_are_kept_by_the_samples_that_have_them(seed):
     X, y, _, rng = gappy(seed, n=(9, 7), p=60)
     squares = reference.screen_with_missing(X, y)
     found = select_features(X, y, 6, rng)
@@ -71,9 +71,9 @@ def test_features_are_kept_by_the_cases_that_have_them(seed):
     assert found.left_out.total == found.n_dropped == 54
     again = select_features(X, y, None, rng, threshold=Fraction(1, 3))
     assert set(again.selected) == {j for j, one in enumerate(squares) if one > Fraction(1, 9)}
-    cases = np.flatnonzero(np.arange(16) % 4)
-    part = select_features(PackedFeatures.pack(X), y, 6, rng, cases=cases)
-    assert part.gamma_squared == sorted(reference.screen_with_missing(X[cases], y[cases]))[-6]
+    samples = np.flatnonzero(np.arange(16) % 4)
+    part = select_features(PackedFeatures.pack(X), y, 6, rng, samples=samples)
+    assert part.gamma_squared == sorted(reference.screen_with_missing(X[samples], y[samples]))[-6]
 
 
 @pytest.mark.parametrize("quadrature", ["exact", "simpson-21"])
@@ -101,17 +101,17 @@ def test_a_table_without_gaps_says_the_same_through_either_way(quadrature):
     np.testing.assert_allclose(q, p, rtol=1e-8)
 
 
-def test_leaving_out_a_case_is_the_same_as_losing_its_values():
+def test_leaving_out_a_sample_is_the_same_as_losing_its_values():
     X, y, new, _ = gappy(4, n=(12, 11), p=40, rate=0.2)
     lost = X.copy()
     lost[3] = GONE
     a, b = (
-        select_features(table, y, 4, np.random.default_rng(0), cases=cases)
-        for table, cases in ((lost, None), (X, np.delete(np.arange(23), 3)))
+        select_features(table, y, 4, np.random.default_rng(0), samples=samples)
+        for table, samples in ((lost, None), (X, np.delete(np.arange(23), 3)))
     )
     assert a.gamma_squared == b.gamma_squared
     assert (a.selected == b.selected).all()
-    flat = nb.NaiveBayes(class_prior=(1e6, 1e6))  # the case still counts for its class
+    flat = nb.NaiveBayes(class_prior=(1e6, 1e6))  # the sample still counts for its class
     p, q = (nb.predict(nb.fit(one, flat), new[:, one.selected]) for one in (a, b))
     np.testing.assert_allclose(p, q, rtol=1e-4)
 
@@ -141,7 +141,7 @@ def test_selections_with_gaps_are_kept_whole():
 
 
 @pytest.mark.parametrize("quadrature", ["exact", "simpson-21"])
-def test_many_numbers_of_cases_share_tables(quadrature, monkeypatch):
+def test_many_numbers_of_samples_share_tables(quadrature, monkeypatch):
     rng = np.random.default_rng(9)
     counts = np.array([[0, 0], [0, 7], [5, 0], [1, 1], *rng.integers(20, 30, (25, 2))])
     pairs = rng.integers(0, counts + 1)
@@ -163,7 +163,7 @@ def test_many_numbers_of_cases_share_tables(quadrature, monkeypatch):
             np.testing.assert_allclose(left_out[d], right, rtol=1e-10, atol=1e-14)
 
 
-def test_many_cases_need_no_tables():
+def test_many_samples_need_no_tables():
     rng = np.random.default_rng(10)
     counts = np.array([[310, 320], [305, 311], [310, 320], [0, 0]])
     pairs = rng.integers(0, counts + 1)
@@ -215,11 +215,11 @@ def test_packed_features_know_their_gaps():
     assert is_binary(X)
     real = rng.normal(size=(70, 4))
     real[5, 1] = GONE
-    found = PackedFeatures.pack(real, cases=np.arange(40)).unpack(np.arange(4))
+    found = PackedFeatures.pack(real, samples=np.arange(40)).unpack(np.arange(4))
     assert np.isnan(found[5, 1])
     held = np.delete(np.arange(40), 5)
     assert (found[held, 1] == (real[held, 1] > np.median(real[held, 1]))).all()
-    with pytest.raises(DataError, match="infinite value in case 3, feature 2"):
+    with pytest.raises(DataError, match="infinite value in sample 3, feature 2"):
         PackedFeatures.pack(np.where(np.arange(8).reshape(4, 2) == 5, np.inf, GONE))
 
 
@@ -256,7 +256,7 @@ def test_features_that_a_weak_screening_took_away_are_missing_as_often_as_those_
     assert np.isfinite(nb.fit(found, nb.NaiveBayes(relevant="some")).log_joint).all()
 
 
-def test_features_with_few_cases_pass_a_screening_by_chance_more_often():
+def test_features_with_few_samples_pass_a_screening_by_chance_more_often():
     rng, bound = np.random.default_rng(3), Fraction("0.25")
     there = np.array([[20, 20], [6, 6], [5, 9]])
     y = [np.repeat([0, 1], one) for one in there]

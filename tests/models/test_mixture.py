@@ -94,7 +94,7 @@ def assert_frequencies(codes, probability) -> None:
 # dropped must lose against the kept ones that tie.  An update of part of the state, given data and
 # the rest, leaves this distribution alone.
 
-CASES, DROPPED, CUT = 6, 6, Fraction(1, 9)  # a cut that COR^2 often attains
+SAMPLES, DROPPED, CUT = 6, 6, Fraction(1, 9)  # a cut that COR^2 often attains
 KNOWN = {  # what is known of the dropped features
     "within": {WITHIN: DROPPED},
     "ties": {BELOW: 2, AT: 1},
@@ -108,7 +108,7 @@ def known(rule, class_counts, *, ties=True):
     return LeftOut.of(counts, class_counts, CUT, TIED_KEPT)
 
 
-def joint_draws(rng, number, rule="within", k=1, n=CASES, cut=CUT):
+def joint_draws(rng, number, rule="within", k=1, n=SAMPLES, cut=CUT):
     settings = settings_of_three()
     grids = settings.alpha, settings.response_alpha
     f0, f1 = settings.class_prior
@@ -200,12 +200,12 @@ SWEEPS = {
 
 def factor_tables(settings, sign=1.0, rule="within", *, ties=True):
     """Tables, and adjustment factors by the size of class 1, with their sign as wanted."""
-    tables = Tables(CASES, settings.alpha)
+    tables = Tables(SAMPLES, settings.alpha)
     made = {}
-    for n1 in range(CASES + 1):
-        if rule != "within" and 2 * n1 != CASES:
+    for n1 in range(SAMPLES + 1):
+        if rule != "within" and 2 * n1 != SAMPLES:
             continue  # no feature ties with the cut
-        classes = (CASES - n1, n1)
+        classes = (SAMPLES - n1, n1)
         made[n1] = tables.discards(classes, known(rule, classes, ties=ties))
         made[n1].fill_all()
         np.asarray(made[n1].value)[...] *= sign
@@ -240,7 +240,7 @@ def swept(draws, sampler, sweep, factors, times=2, seed=8, dropped=DROPPED):
                     getattr(made, f"sweep_{part}")(r, capsule)
             out["labels"][group], out["point"][group] = labels, point
             continue
-        labels, point = np.zeros(CASES, dtype=np.uint8), np.zeros(2, dtype=np.intp)
+        labels, point = np.zeros(SAMPLES, dtype=np.uint8), np.zeros(2, dtype=np.intp)
         theta = np.zeros(target.k + 1)
         made = mixture.with_theta(target, factor, labels, theta, point)
         for d in group:
@@ -703,17 +703,17 @@ def test_starts():
 
 @pytest.mark.parametrize("sampler", ["collapsed", "gibbs"])
 @pytest.mark.parametrize("case", ["constant", "identical", "nothing dropped", "n = 2", "k = 0"])
-def test_degenerate_data(sampler, case):
+def test_degenerate_data(sampler, sample):
     rng = np.random.default_rng(12)
-    n, k, dropped = (2, 3, 5) if case == "n = 2" else (9, 0 if case == "k = 0" else 10, 7)
+    n, k, dropped = (2, 3, 5) if sample == "n = 2" else (9, 0 if sample == "k = 0" else 10, 7)
     y = np.append([0, 1], rng.integers(0, 2, n - 2)).astype(np.uint8)
     x = rng.integers(0, 2, (n, k), dtype=np.uint8)
     cut = Fraction(1, 9)
-    if case == "constant":
+    if sample == "constant":
         x[:, 0], x[:, 1] = 0, 1
-    if case == "identical":
+    if sample == "identical":
         x[:] = x[:, :1]
-    if case == "nothing dropped":
+    if sample == "nothing dropped":
         dropped = 0
     settings = mixture.Mixture(**PRIORS, sampler=sampler, chains=4, iterations=60, burn_in=10,
                                 alpha_points=5)  # fmt: skip
@@ -822,9 +822,9 @@ def test_very_few_draws_are_not_reliable():
         ({"alpha_prior": (1.0,)}, "alpha_prior must be a pair"),
         ({"response_alpha_prior": ("a", 1.0)}, r"response_alpha_prior\[0\]"),
         ({"response_alpha_prior": (1.0, float("nan"))}, r"response_alpha_prior\[1\]"),
-        ({"sampler": "gibs"}, "unknown sampler 'gibs'; choose one of collapsed, gibbs"),
-        ({"burn_in": 400}, "of 400 iterations none is kept after burn_in 400;"),
-        ({"iterations": 5, "burn_in": 9}, "of 5 iterations none is kept after burn_in 9;"),
+        ({"sampler": "gibs"}, "unknown sampler 'gibs'. Fix: choose one of collapsed, gibbs"),
+        ({"burn_in": 400}, "of 400 iterations none remains after burn_in 400;"),
+        ({"iterations": 5, "burn_in": 9}, "of 5 iterations none remains after burn_in 9;"),
         ({"burn_in": -1}, "burn_in must be a whole number from 0, got -1"),
         ({"iterations": 0}, "iterations must be a whole number from 1, got 0"),
         ({"iterations": 2.5}, "iterations must be a whole number from 1, got 2.5"),
@@ -878,7 +878,7 @@ def test_defaults_follow_the_sampler():
 
 def test_bad_data():
     settings = mixture.Mixture()
-    with pytest.raises(UserError, match="at most 600 training cases, got 601"):
+    with pytest.raises(UserError, match="at most 600 training samples, got 601"):
         mixture.MixtureTarget(np.zeros((601, 1), dtype=np.uint8), np.arange(601) % 2, settings)
     with pytest.raises(DataError, match="table of 0 and 1"):
         mixture.MixtureTarget(np.full((4, 2), 0.5), [0, 1, 0, 1], settings)

@@ -49,12 +49,12 @@ def test_draws_are_those_of_chains_of_a_fixed_length():
     np.testing.assert_allclose(found.judgement.ess[:3], ess)
 
 
-def test_predictions_of_test_cases_are_judged():
+def test_predictions_of_test_samples_are_judged():
     posterior = target()
     table = np.array([[1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1]])
     probe = mixture.MixtureProbe.of(posterior, table)
     assert probe.names[:3] == ["log alpha", "log posterior", "agreement"]
-    assert probe.names[3:] == [f"prediction of test case {i}" for i in (1, 2, 4)]
+    assert probe.names[3:] == [f"prediction of test sample {i}" for i in (1, 2, 4)]
     rng = np.random.default_rng(2)
     drawn = {
         "labels": rng.integers(0, 2, (3, 40)).astype(np.uint8),

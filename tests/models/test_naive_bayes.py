@@ -300,7 +300,7 @@ def test_prediction_refuses_other_tables():
     X, y, new, rng = small(4)
     posterior = nb.fit(select_features(X, y, 3, rng), nb.NaiveBayes())
     for features, words in [
-        (new[:, :4], "3 features were kept; got a table of shape"),
+        (new[:, :4], "3 features were selected, but got a table of shape"),
         (new[0, :3], "got a table of shape"),
         (new[:, :3] * 7, "features must be 0 or 1"),
         (new[:, :3] + np.inf, "infinite value"),
@@ -310,12 +310,12 @@ def test_prediction_refuses_other_tables():
     assert nb.predict(posterior, new[:0, :3]).shape == (0,)
 
 
-def test_cases_are_predicted_alike_in_any_number(monkeypatch):
+def test_samples_are_predicted_alike_in_any_number(monkeypatch):
     X, y, new, rng = small(6, tests=20)
     found = select_features(X, y, 3, rng)
     posterior = nb.fit(found, nb.NaiveBayes())
     whole = nb.predict(posterior, new[:, found.selected])
-    monkeypatch.setattr(nb, "CASES", 7)
+    monkeypatch.setattr(nb, "SAMPLES", 7)
     np.testing.assert_allclose(nb.predict(posterior, new[:, found.selected]), whole, rtol=1e-13)
 
 
@@ -356,5 +356,5 @@ def test_a_posterior_of_nothing_names_a_remedy_that_is_one(quadrature, remedy, m
             *(np.full((len(pairs), len(alpha)), -np.inf),) * 3
         ),
     )  # fmt: skip
-    with pytest.raises(ThesiskitError, match=f"posterior weight 0; {remedy}"):
+    with pytest.raises(ThesiskitError, match=f"posterior weight 0. Fix: {remedy}"):
         nb.fit(select_features(X, y, 8, rng), nb.NaiveBayes(quadrature=quadrature))

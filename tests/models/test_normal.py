@@ -85,11 +85,11 @@ def test_marginals_against_brute_force_integration():
     brute = [np.log(slow.brute_density(values, effect, a, b)) for effect in (0.05, 1.0, 4.0)]
     formula = [slow.log_marginal(*data, effect, a, b) for effect in (0.05, 1.0, 4.0)]
     np.testing.assert_allclose(np.diff(brute), np.diff(formula), atol=1e-8)
-    # a new case of class g has the density of all cases divided by that of the others
+    # a new sample of class g has the density of all samples divided by that of the others
     ratios = []
     for g in (0, 1):
         more = [np.append(v, 2.2) if i == g else v for i, v in enumerate(values)]
-        after = slow.log_marginal(*slow.with_case(*data, g, 2.2), 1.0, a, b)
+        after = slow.log_marginal(*slow.with_sample(*data, g, 2.2), 1.0, a, b)
         ratios.append(np.log(slow.brute_density(more, 1.0, a, b)) - after)
     assert ratios[0] == pytest.approx(ratios[1], abs=1e-8)
 
@@ -101,22 +101,22 @@ def compare(X, y, k, settings, *, correct=True, tolerance=2e-5, **sabotage):
     rng = np.random.default_rng(3)
     selection = select_by_f(X, y, k, rng)
     found = normal.fit(selection, settings, correct=correct)
-    cases = rng.standard_normal((3, k)) * 1.5
-    cases[1, 0] = np.nan
-    cases[2] *= 4
+    samples = rng.standard_normal((3, k)) * 1.5
+    samples[1, 0] = np.nan
+    samples[2] *= 4
     features = list(zip(selection.counts.tolist(), selection.means.tolist(),
                         selection.within.tolist(), strict=True))  # fmt: skip
     left = [(row[:-1], row[-1]) for row in selection.left_out.tolist()] if correct else []
     G = len(selection.class_counts)
     p, log_posterior = slow.predictions(
-        features, left, selection.threshold, cases,
+        features, left, selection.threshold, samples,
         settings.class_weights(G) + selection.class_counts, settings.ratio, settings.pi_points,
         settings.effect_shapes, *settings.variance, **sabotage,
     )  # fmt: skip
     np.testing.assert_allclose(
         np.exp(found.log_joint).reshape(-1), np.exp(log_posterior), atol=tolerance
     )
-    np.testing.assert_allclose(normal.predict(found, cases), p, atol=tolerance)
+    np.testing.assert_allclose(normal.predict(found, samples), p, atol=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -209,9 +209,9 @@ def test_what_is_stored_makes_the_same_predictions():
         log_joint=found.log_joint,
         variance=found.variance,
     )
-    cases = X[:, selection.selected]
+    samples = X[:, selection.selected]
     np.testing.assert_array_equal(
-        normal.predict_log(found, cases), normal.predict_log(again, cases)
+        normal.predict_log(found, samples), normal.predict_log(again, samples)
     )
     np.testing.assert_array_equal(found.relevance, again.relevance)
     np.testing.assert_array_equal(found.log_discard, again.log_discard)
@@ -263,9 +263,9 @@ def test_a_table_read_in_parts(tmp_path):
     X, y, rng = drawn(12, n=30, p=5000, G=3)
     table = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, X.shape)
     table[:] = X
-    cases = np.arange(3, 30)
-    whole = select_by_f(table[:].astype(float), y, 50, rng, cases=cases)
-    parts = select_by_f(np.load(tmp_path / "X.npy", mmap_mode="r"), y, 50, rng, cases=cases)
+    samples = np.arange(3, 30)
+    whole = select_by_f(table[:].astype(float), y, 50, rng, samples=samples)
+    parts = select_by_f(np.load(tmp_path / "X.npy", mmap_mode="r"), y, 50, rng, samples=samples)
     np.testing.assert_array_equal(whole.selected, parts.selected)
     np.testing.assert_array_equal(whole.within, parts.within)
 
@@ -284,11 +284,11 @@ def test_screened_tables_are_as_the_whole_table():
     np.testing.assert_array_equal(all_kept.left_out, kept.left_out)
     with pytest.raises(UserError, match="smaller threshold"):
         select_by_f(table, y, None, rng, prefiltered=Screened(200, 2 * kept.threshold))
-    with pytest.raises(UserError, match="cannot have been kept from 20"):
+    with pytest.raises(UserError, match="cannot have been selected from 20"):
         select_by_f(table, y, None, rng, prefiltered=Screened(20))
 
 
-def test_a_threshold_of_correlations_is_of_the_cases_of_each_feature():
+def test_a_threshold_of_correlations_is_of_the_samples_of_each_feature():
     """Equation eq-cor-def."""
     rng = np.random.default_rng(21)
     y = np.arange(30) % 2
@@ -327,17 +327,17 @@ def test_one_feature_is_averaged_over_the_size_of_its_variance():
     X, y, rng = drawn(0, n=6, p=1, strong=1, effect=2.0)
     selection = select_by_f(X, y, 1, rng)
     data = [one[0].tolist() for one in (selection.counts, selection.means, selection.within)]
-    cases = X + rng.standard_normal((6, 1))
+    samples = X + rng.standard_normal((6, 1))
 
     def density(g, x, a):  # b is unknown, and as probable everywhere on the log scale
         b = np.exp(np.arange(-12, 12, 0.1))
-        more = slow.with_case(*data, g, x)
+        more = slow.with_sample(*data, g, x)
         return sum(one ** (a / 2) * np.exp(slow.log_marginal(*more, 1.0, a, one)) for one in b)
 
     settings = normal.Normal(ratio=(1.0,), effect_shapes=(None,), relevant="all")
-    found = normal.predict(normal.fit(selection, settings), cases)
+    found = normal.predict(normal.fit(selection, settings), samples)
     for a in (2.0, 6.0):  # which then does not matter
-        each = np.array([[density(g, x, a) for g in (0, 1)] for x in cases[:, 0]])
+        each = np.array([[density(g, x, a) for g in (0, 1)] for x in samples[:, 0]])
         np.testing.assert_allclose(found, each / each.sum(axis=1, keepdims=True), atol=5e-3)
 
 
@@ -357,13 +357,13 @@ def test_values_of_any_size(power):
     np.testing.assert_array_equal(first.means * size, other.means)
     model = normal.Normal()
     one, two = (normal.fit(selection, model) for selection in (first, other))
-    cases = rng.standard_normal((9, 5))
-    expected = normal.predict_log(one, cases)
-    np.testing.assert_allclose(normal.predict_log(two, cases * size), expected, atol=1e-6)
+    samples = rng.standard_normal((9, 5))
+    expected = normal.predict_log(one, samples)
+    np.testing.assert_allclose(normal.predict_log(two, samples * size), expected, atol=1e-6)
     about, arrays = model.saved(two)
     _, again = normal.Normal.restored(json.loads(json.dumps(about)), arrays, other.selected, 2)
     np.testing.assert_array_equal(
-        normal.predict_log(again, cases * size), normal.predict_log(two, cases * size)
+        normal.predict_log(again, samples * size), normal.predict_log(two, samples * size)
     )
     means = np.random.default_rng(0), np.random.default_rng(0)
     p, q = (
@@ -436,9 +436,9 @@ def test_bad_tables_are_refused():
         select_by_f(np.where(np.arange(40) == 2, 1.0, X), y, 40, rng)
     most = select_by_f(np.where(np.arange(40) == 2, 1.0, X), y, 40, rng, at_most=True)
     assert (len(most.selected), most.n_features, most.n_dropped) == (39, 39, 0)
-    with pytest.raises(DataError, match="class 1 has no training case"):
-        select_by_f(X, y, 5, rng, cases=np.flatnonzero(y == 0))
-    with pytest.raises(DataError, match="more cases than classes"):
+    with pytest.raises(DataError, match="class 1 has no training sample"):
+        select_by_f(X, y, 5, rng, samples=np.flatnonzero(y == 0))
+    with pytest.raises(DataError, match="more samples than classes"):
         select_by_f(X[:2], y[:2], 5, rng)
     with pytest.raises(UserError, match="3 numbers, but there are 2 classes"):
         selection = select_by_f(X, y, 5, rng)
@@ -459,7 +459,7 @@ def test_separated_columns_have_a_large_f():
 
 
 def from_the_prior(rng, settings, n, p, G):
-    """Draw a data set, and a test case, from the model's prior; return the truth as well."""
+    """Draw a data set, and a test sample, from the model's prior; return the truth as well."""
     shape = settings.effect_shapes[rng.integers(len(settings.effect_shapes))]
     ratio, pi = rng.choice(settings.ratio), rng.choice(settings.pi_points)
     a, b = settings.variance
@@ -484,10 +484,10 @@ def test_predictions_come_true_as_often_as_promised(G):
     for _ in range(200):
         X, y, *_ = from_the_prior(rng, settings, 6 * G, 100, G)
         selection = select_by_f(X[:-1], y[:-1], 8, rng)
-        case = X[-1:, selection.selected]
+        sample = X[-1:, selection.selected]
         for correct in (True, False):
             found = normal.fit(selection, settings, correct=correct)
-            p = normal.predict(found, case)[0]
+            p = normal.predict(found, sample)[0]
             promised[correct].append(p.max())
             right[correct].append(p.argmax() == y[-1])
     for correct in (True, False):
@@ -528,8 +528,10 @@ def test_a_model_file_keeps_the_priors_of_its_table():
     about, arrays = model.saved(found)
     again, posterior = normal.Normal.restored(about, arrays, selection.selected, 2)
     assert again.pi == normal_grids(3)[0]
-    cases = X[:, selection.selected]
-    np.testing.assert_array_equal(normal.predict(posterior, cases), normal.predict(found, cases))
+    samples = X[:, selection.selected]
+    np.testing.assert_array_equal(
+        normal.predict(posterior, samples), normal.predict(found, samples)
+    )
     for name in ("pi", "ratio"):
         damaged = about | {"settings": about["settings"] | {name: None}}
         with pytest.raises(ValueError, match="belong together"):
@@ -553,7 +555,7 @@ def test_predicted_errors_of_few_features_are_near_observed_errors(p):
     assert np.mean(gaps[True]) > np.mean(gaps[False]) + 0.05
 
 
-def test_a_promise_is_kept_by_the_cases_that_it_is_of():
+def test_a_promise_is_kept_by_the_samples_that_it_is_of():
     X, y, rng = drawn(31, n=40, p=300, G=2)
     selection = select_by_f(X, y, 10, rng)
     found = normal.fit(selection, normal.Normal())

@@ -214,7 +214,7 @@ def test_missing_values_are_means_and_constant_columns_say_nothing():
         (6, 2, [0, 1, 2, 0, 1, 2]),
     ],
 )
-def test_few_cases_and_few_features(n, p, classes):
+def test_few_samples_and_few_features(n, p, classes):
     X = np.random.default_rng(0).standard_normal((n, p))
     learnt = pool.fit(X, np.array(classes), np.random.default_rng(0))
     log = pool.log_probability(learnt, np.vstack([X, 1e9 * X, np.full((1, p), np.nan)]))
@@ -238,7 +238,7 @@ def test_singular_tables(table):
         assert (log.argmax(axis=1) == y).all()
 
 
-def test_missing_values_are_filled_without_the_cases_left_out():
+def test_missing_values_are_filled_without_the_samples_left_out():
     X, y = drawn(40, 30)
     fold = stratified(y, np.random.default_rng(1), 5)
     mine, others = np.flatnonzero(fold == 0)[:1], np.flatnonzero(fold == 0)[1:]
@@ -260,7 +260,7 @@ def test_missing_values_are_filled_without_the_cases_left_out():
     np.testing.assert_allclose(again[:, mine], found[:, mine], atol=1e-12)
 
 
-def test_a_class_without_a_case_in_the_other_folds_has_probability_0():
+def test_a_class_without_a_sample_in_the_other_folds_has_probability_0():
     X = np.random.default_rng(0).standard_normal((12, 5))
     y = np.array([0] * 6 + [1] * 5 + [2])
     fold = stratified(y, np.random.default_rng(1), 5)
@@ -273,7 +273,7 @@ def test_a_class_without_a_case_in_the_other_folds_has_probability_0():
 
 
 def test_effects_are_slopes_of_log_odds():
-    """By finite differences, of a pool that has one ridge and many cases."""
+    """By finite differences, of a pool that has one ridge and many samples."""
     X, y = drawn(50, 12)
     learnt = pool.fit(X, y, np.random.default_rng(0))
     one = np.flatnonzero(learnt["family"] == pool.RIDGE)[0]
@@ -281,7 +281,7 @@ def test_effects_are_slopes_of_log_odds():
              "power": np.array([1.7, 0, 0]), "cases": np.array(10**12),
              "shrinkage": np.array(0.0)}  # fmt: skip
     alone["weight"][one] = 1
-    alone["damping"] = np.ones(len(learnt["family"]))  # nothing is added to so many cases
+    alone["damping"] = np.ones(len(learnt["family"]))  # nothing is added to so many samples
     learnt |= alone
     effect = pool.effects(learnt)
     slope = effect[1] - effect[0]
@@ -290,18 +290,18 @@ def test_effects_are_slopes_of_log_odds():
         log = pool.log_probability(learnt, table)
         return log[:, 1] - log[:, 0]
 
-    case = X.mean(axis=0) + 0.1 * X.std(axis=0)
+    sample = X.mean(axis=0) + 0.1 * X.std(axis=0)
     for j in range(12):
         step = np.zeros(12)
         step[j] = X[:, j].std() / 2
-        [low], [high] = log_odds((case - step)[None]), log_odds((case + step)[None])
+        [low], [high] = log_odds((sample - step)[None]), log_odds((sample + step)[None])
         assert slope[j] == pytest.approx(high - low, rel=1e-6, abs=1e-9)
     np.testing.assert_allclose(pool.deviations(learnt), X.std(axis=0))
 
 
 @pytest.mark.parametrize("G", [2, 4])
 def test_effects_tell_what_is_predicted(G):
-    """The log odds of new cases are near a linear function, with effects for its slopes."""
+    """The log odds of new samples are near a linear function, with effects for its slopes."""
     X, y = drawn(240, 300, G, seed=G)
     learnt = pool.fit(X[:80], y[:80], np.random.default_rng(0))
     log = pool.log_probability(learnt, X[80:])

@@ -64,7 +64,7 @@ def table(rng, n, p, n_values, missing=0.0):
 
 
 def patterns_of(X, order, name=""):
-    """All patterns up to an order that each case expresses, as sets of (feature, value)."""
+    """All patterns up to an order that each sample expresses, as sets of (feature, value)."""
     return [
         {
             pattern
@@ -78,7 +78,7 @@ def patterns_of(X, order, name=""):
 
 
 def by_patterns(X, Y, sigma, name="other"):
-    """Sum of sigma^2 over all patterns that both cases express, (n, m); unseen values differ."""
+    """Sum of sigma^2 over all patterns that both samples express, (n, m); unseen values differ."""
     order = len(sigma) - 1
     return np.array(
         [
@@ -146,7 +146,7 @@ def compressed_batches(
     groups = compressed(X, order, compress=compress)
     draws = logistic.sample(logistic.LogisticTarget(groups, y, K, told), rngs)
     shared = groups.shared(tests)
-    cases = len(shared.whole_begin) - 1
+    samples = len(shared.whole_begin) - 1
     parts = []
     for coefficient, log_sigma in zip(draws.coefficient, draws.log_sigma, strict=True):
         for c, s in zip(np.split(coefficient, batches), np.split(log_sigma, batches), strict=True):
@@ -155,11 +155,11 @@ def compressed_batches(
                 np.ascontiguousarray(variance @ counts.T.astype(float))
                 for counts in (shared.shared_counts, shared.other_counts, shared.new_counts)
             )
-            out = np.zeros((cases, K))
+            out = np.zeros((samples, K))
             splitting_kernel.Shares(shared, *widths, False).add_probabilities(
                 np.ascontiguousarray(c), splits, out, rngs[0].bit_generator.capsule
             )
-            parts.append(out[shared.case_of] / len(c) / splits)
+            parts.append(out[shared.sample_of] / len(c) / splits)
     return np.array(parts)
 
 
@@ -183,7 +183,8 @@ def agree(one, other=None):
 def exact_two_rows(counts, sigma_0, sigma_1):
     """P(class 2) for states 0, 1 and an unseen one; order 1, K = 2.
 
-    counts (2, 2): cases of each state and class, all positive.  sigma_1 a number, or (shape, mode).
+    counts (2, 2): samples of each state and class, all positive.  sigma_1 a number, or (shape,
+    mode).
     """
     beta = np.arange(-8 * sigma_0, 8 * sigma_0 + 0.01, 0.5)
     prior = np.exp(-0.5 * (beta / sigma_0) ** 2)

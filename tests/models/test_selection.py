@@ -107,11 +107,11 @@ def test_any_kind_of_table(rng, kind, tmp_path):
     assert (found.selected == expected.selected).all()
 
 
-def test_some_cases_only(rng):
+def test_some_samples_only(rng):
     X, y = data(rng)
-    cases = np.sort(rng.permutation(len(y))[:25])
-    ours = select_features(X, y, 5, np.random.default_rng(3), cases=cases)
-    theirs = select_features(X[cases], y[cases], 5, np.random.default_rng(3))
+    samples = np.sort(rng.permutation(len(y))[:25])
+    ours = select_features(X, y, 5, np.random.default_rng(3), samples=samples)
+    theirs = select_features(X[samples], y[samples], 5, np.random.default_rng(3))
     assert (ours.selected == theirs.selected).all()
     assert ours.class_counts == theirs.class_counts
 
@@ -136,8 +136,8 @@ def test_constant_features_are_never_an_error(rng):
     ("change", "words"),
     [
         (lambda X, y: (X, np.zeros(40), 2), "one class"),
-        (lambda X, y: (X, np.where(np.arange(40) == 7, np.nan, y), 2), "missing in case 8"),
-        (lambda X, y: (X, y[:-1], 2), "40 cases in the features but 39"),
+        (lambda X, y: (X, np.where(np.arange(40) == 7, np.nan, y), 2), "missing in sample 8"),
+        (lambda X, y: (X, y[:-1], 2), "40 samples in the features but 39"),
         (lambda X, y: (X, y, 0), "from 1 to 60, got 0"),
         (lambda X, y: (X, y, 61), "from 1 to 60, got 61"),
         (lambda X, y: (X, y, 2.5), "from 1 to 60, got 2.5"),
@@ -145,9 +145,9 @@ def test_constant_features_are_never_an_error(rng):
         (lambda X, y: (X, y, "3"), "from 1 to 60, got '3'"),
         (lambda X, y: (X, y, np.nan), "from 1 to 60, got nan"),
         (lambda X, y: (X.astype(str), y, 1), "must be numbers"),
-        (lambda X, y: (X, np.where(y == 1, "a", "b"), 1), "code classes 0 and 1"),
-        (lambda X, y: (X + np.inf, y, 1), "infinite value in case 1, feature 1"),
-        (lambda X, y: (X.astype(float), y + np.nan, 1), "missing in case 1"),
+        (lambda X, y: (X, np.where(y == 1, "a", "b"), 1), "code the classes as 0 and 1"),
+        (lambda X, y: (X + np.inf, y, 1), "infinite value in sample 1, feature 1"),
+        (lambda X, y: (X.astype(float), y + np.nan, 1), "missing in sample 1"),
         (lambda X, y: (np.where(np.arange(60) == 4, np.nan, X * 0.5), y, 2), "binary features"),
         (lambda X, y: (X, y * 0.5, 2), "a response of 0 and 1"),
     ],
@@ -162,11 +162,11 @@ def test_packing_real_features_at_training_medians(rng):
     X = rng.normal(size=(9, 4))
     X[:, 1] = rng.integers(0, 2, 9)  # 0/1 already: stays
     train = np.array([0, 2, 3, 5, 8])
-    bits = PackedFeatures.pack(X, cases=train).unpack(np.arange(4))
+    bits = PackedFeatures.pack(X, samples=train).unpack(np.arange(4))
     expected = (np.median(X[train], axis=0) < X).astype(int)
     expected[:, 1] = X[:, 1]
     assert (bits == expected).all()
-    two = PackedFeatures.pack(X[:5], X[5:], cases=train).unpack(np.arange(4))
+    two = PackedFeatures.pack(X[:5], X[5:], samples=train).unpack(np.arange(4))
     assert (two == expected).all()
 
 
@@ -177,11 +177,11 @@ def test_bad_thresholds(rng, threshold):
         select_features(X, y, None, rng, threshold=threshold)
 
 
-@pytest.mark.parametrize("cases", [np.array([], dtype=int), np.array([0, 0, 1, 30])])
-def test_bad_cases(rng, cases):
+@pytest.mark.parametrize("samples", [np.array([], dtype=int), np.array([0, 0, 1, 30])])
+def test_bad_samples(rng, samples):
     X, y = data(rng)
-    with pytest.raises(UserError, match="cases must be row numbers"):
-        select_features(X, y, 3, rng, cases=cases)
+    with pytest.raises(UserError, match="samples must be row numbers"):
+        select_features(X, y, 3, rng, samples=samples)
 
 
 def test_changes_in_a_private_map_survive(tmp_path, rng):

@@ -29,7 +29,7 @@ def expression(groups, g) -> tuple:
     return tuple(groups.indices[groups.indptr[g] : groups.indptr[g + 1]].tolist())
 
 
-def cases_of_rows(groups, g) -> tuple:
+def samples_of_rows(groups, g) -> tuple:
     rows = groups.members[groups.begin[g] : groups.end[g]]
     return tuple(np.flatnonzero(np.isin(groups.row_of, rows)).tolist())
 
@@ -43,7 +43,7 @@ def patterns_in(groups, g) -> list[tuple]:
 def check_groups(groups, histories, order, compressed):
     wanted = twin.superpatterns(histories, order)
     everything = twin.expressions(histories, order)
-    assert groups.n_cases == len(histories)
+    assert groups.n_samples == len(histories)
     assert groups.n_groups == (len(wanted) if compressed else len(everything))
     assert groups.n_patterns == len(everything)
     assert groups.n_rows == len({twin.suffix(h, order) for h in histories})
@@ -57,21 +57,21 @@ def check_groups(groups, histories, order, compressed):
     assert groups.indptr[-1] == len(groups.indices)
     found = []
     for g in range(groups.n_groups):
-        cases = expression(groups, g)
-        assert list(cases) == sorted(set(cases))
-        assert cases == cases_of_rows(groups, g)
+        samples = expression(groups, g)
+        assert list(samples) == sorted(set(samples))
+        assert samples == samples_of_rows(groups, g)
         patterns = patterns_in(groups, g)
         assert tuple(groups.patterns_per_order[g]) == twin.by_order(patterns, order)
-        assert sorted(wanted[cases]) == sorted(patterns) if compressed else len(patterns) == 1
+        assert sorted(wanted[samples]) == sorted(patterns) if compressed else len(patterns) == 1
         for pattern in patterns:
-            assert everything[pattern] == cases
+            assert everything[pattern] == samples
         found += patterns
     assert sorted(found) == sorted(everything)
     check_division(groups)
 
 
 def check_division(groups):
-    """The cases of a group are divided among the groups that it is above, or of one history."""
+    """The samples of a group are divided among the groups that it is above, or of one history."""
     assert groups.above[0] == -1
     assert (groups.above[1:] >= 0).all()
     assert (groups.above < np.arange(groups.n_groups)).all()
@@ -88,9 +88,9 @@ def check_division(groups):
 def check_shared(groups, tests):
     order, everything = groups.order, twin.expressions(groups.histories, groups.order)
     shared = groups.shared(tests)
-    assert shared.case_of.shape == (len(tests),)
+    assert shared.sample_of.shape == (len(tests),)
     distinct = len(shared.new_kind)
-    assert set(shared.case_of) == set(range(distinct))
+    assert set(shared.sample_of) == set(range(distinct))
     assert len(shared.whole_begin) == len(shared.partial_begin) == distinct + 1
     assert len(shared.whole) == shared.whole_begin[-1]
     assert len(shared.partial) == len(shared.partial_kind) == shared.partial_begin[-1]
@@ -103,7 +103,7 @@ def check_shared(groups, tests):
         ]
         assert counts.tolist() == [list(row) for row in wanted]
         assert tuple(new) == twin.by_order(expressed - set(everything), order)
-        d = shared.case_of[t]
+        d = shared.sample_of[t]
         whole = shared.whole[shared.whole_begin[d] : shared.whole_begin[d + 1]]
         partial = shared.partial[shared.partial_begin[d] : shared.partial_begin[d + 1]]
         kinds = shared.partial_kind[shared.partial_begin[d] : shared.partial_begin[d + 1]]
@@ -142,7 +142,7 @@ def test_groups_and_shared_patterns_against_all_patterns(problem):
     ("n", "length", "states", "order"),
     [(400, 9, 2, 9), (700, 5, 3, 4), (300, 40, 2, 40), (500, 8, 26, 8), (1500, 6, 2, 6)],
 )
-def test_groups_of_many_cases(rng, n, length, states, order):
+def test_groups_of_many_samples(rng, n, length, states, order):
     # more than the insertion sort takes, many ties, long common pasts
     histories = rng.integers(0, states, (n, length))
     histories[n // 2 :, length // 3 :] = histories[0, length // 3 :]
@@ -247,8 +247,8 @@ def test_what_cannot_be_an_order():
 @pytest.mark.parametrize(
     ("histories", "message"),
     [
-        ([[0, 1], [1]], "histories are of unequal length; cut them to the most recent states"),
-        ([0, 1], r"histories must be a table \(cases, states\), got an array of shape \(2,\)"),
+        ([[0, 1], [1]], "histories are of unequal length. Fix: cut them to the most recent states"),
+        ([0, 1], r"histories must be a table \(samples, states\), got an array of shape \(2,\)"),
         (np.zeros((2, 2, 2)), "must be a table"),
         (np.zeros((0, 3)), "there are no histories"),
         ([[0, 1], [1, -1]], "histories: a state is negative in row 1, column 1: -1"),
@@ -276,7 +276,9 @@ def test_what_is_wrong_in_a_sliding_window_is_found():
 
 def test_what_cannot_be_test_histories():
     groups = compress_sequences(np.zeros((3, 2), dtype=int), 2)
-    with pytest.raises(UserError, match="have 2 states, test histories 3; make them the same"):
+    with pytest.raises(
+        UserError, match=r"have 2 states, test histories 3. Fix: make them the same"
+    ):
         groups.shared(np.zeros((1, 3), dtype=int))
     with pytest.raises(UserError, match=r"takes one history, got an array of shape \(1, 2\)"):
         groups.shared_patterns(np.zeros((1, 2), dtype=int))

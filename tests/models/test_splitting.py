@@ -270,9 +270,9 @@ def test_expected_logistic_where_nothing_or_all_of_s_is_shared(width):
 
 
 def test_parts_of_a_prediction_are_the_whole_and_end_when_asked(monkeypatch, rng):
-    """However the loops over draws, cases and splits are cut, the random numbers are the same."""
+    """However the loops over draws, samples and splits are cut, the random numbers are the same."""
     codes = rng.integers(0, 3, (30, 4))
-    groups = SequencePatterns(3).groups(codes[:20], 3, min_cases=1)
+    groups = SequencePatterns(3).groups(codes[:20], 3, min_samples=1)
     shared, log_sigma = groups.shared(codes[20:]), rng.normal(size=(7, 4))
     found = {}
     for classes in (2, 3):

@@ -56,7 +56,7 @@ def test_no_error_does_not_sharpen_and_no_signal_ends():
     y = np.repeat([0, 1], 10)
     sure = np.where(y[:, None] == [0, 1], -1e-9, -40.0)
     found = temperature.fit_temperature(sure, y, strength=4)
-    # the targets of 10 cases: 41/42, so log odds of 40 become log 41
+    # the targets of 10 samples: 41/42, so log odds of 40 become log 41
     assert 40 / found.tau == pytest.approx(np.log(41), rel=1e-5)
     assert (found.errors, found.offset) == (0, pytest.approx(np.zeros(2), abs=1e-8))
     wrong = temperature.fit_temperature(sure[::-1], y, strength=4)
@@ -93,19 +93,19 @@ def test_imitated_reals_have_the_means_errors_and_residuals_that_are_asked_for(m
     variance = np.array([1.0, 2.0, 0.5, 3.0])
     monkeypatch.setattr(temperature, "DRAWS", 4000)
     monkeypatch.setattr(temperature, "correlation_factor", lambda *_: 1.0)
-    cases, _ = temperature.imitated_reals(values, y, means, spread, variance, rng)
-    assert cases.shape == (240_000, 4)
-    cases = cases.reshape(4000, 60, 4)
+    samples, _ = temperature.imitated_reals(values, y, means, spread, variance, rng)
+    assert samples.shape == (240_000, 4)
+    samples = samples.reshape(4000, 60, 4)
     mine = values - np.array([values[y == g].mean(axis=0) for g in range(3)])[y]
     for g in range(3):
-        middle = cases[:, y == g].mean(axis=1)  # of each draw
+        middle = samples[:, y == g].mean(axis=1)  # of each draw
         assert middle.mean(axis=0) == pytest.approx(means[:, g], abs=0.02)
         assert middle.var(axis=0) == pytest.approx(spread[:, g] * variance, rel=0.15)
         # errors of means go together as residuals do
         assert np.corrcoef(middle.T) == pytest.approx(np.corrcoef(mine.T), abs=0.06)
-    away = (cases - cases[:, y == 0].mean(axis=1)[:, None])[0, y == 0]
+    away = (samples - samples[:, y == 0].mean(axis=1)[:, None])[0, y == 0]
     assert np.corrcoef(away.T) == pytest.approx(np.corrcoef(mine[y == 0].T), abs=1e-9)
-    grown = cases[0, y == 2] - cases[0, y == 2].mean(axis=0)
+    grown = samples[0, y == 2] - samples[0, y == 2].mean(axis=0)
     scale = grown / mine[y == 2]
     assert scale == pytest.approx(np.tile(scale[0], (10, 1)))  # whole vectors, one factor a feature
     whole = np.sqrt(variance * 57 / (mine**2).sum(axis=0) * 10 / 9)
@@ -132,45 +132,45 @@ def test_correlations_of_few_samples_are_multiplied_by_a_factor(monkeypatch):
     monkeypatch.setattr(temperature, "DRAWS", 4000)
     monkeypatch.setattr(temperature, "correlation_factor", lambda *_: 0.5)
     values, zero = values[:, :3], np.zeros((3, 2))
-    cases, _ = temperature.imitated_reals(values, y, zero, zero, np.ones(3), rng)
-    before, after = (np.corrcoef(one.T)[0, 1] for one in (residual, cases))
+    samples, _ = temperature.imitated_reals(values, y, zero, zero, np.ones(3), rng)
+    before, after = (np.corrcoef(one.T)[0, 1] for one in (residual, samples))
     assert after == pytest.approx(0.5 * before, abs=0.05)
     # equal samples of a group stay equal: their errors do not average out
     pairs = np.repeat([0, 1, 2, 3, 4, 5, 6], 2)
-    cases, _ = temperature.imitated_reals(
+    samples, _ = temperature.imitated_reals(
         values[::2][pairs], y, zero, zero + 1, np.ones(3), rng, pairs
     )
-    np.testing.assert_array_equal(cases[::2], cases[1::2])
+    np.testing.assert_array_equal(samples[::2], samples[1::2])
 
 
-def test_imitated_cases_miss_what_training_cases_miss_and_constant_features_stay_constant():
+def test_imitated_samples_miss_what_training_samples_miss_and_constant_features_stay_constant():
     rng, y = np.random.default_rng(6), np.repeat([0, 1], 5)
     values = rng.normal(size=(10, 3))
     values[2, 1], values[:, 2] = np.nan, 7.0
     means = np.array([[0.0, 1.0], [0.0, 1.0], [7.0, 7.0]])
-    cases, _ = temperature.imitated_reals(values, y, means, np.zeros((3, 2)), np.ones(3), rng)
-    assert (np.isnan(cases) == np.tile(np.isnan(values), (8, 1))).all()
-    assert (cases[:, 2] == 7).all()
+    samples, _ = temperature.imitated_reals(values, y, means, np.zeros((3, 2)), np.ones(3), rng)
+    assert (np.isnan(samples) == np.tile(np.isnan(values), (8, 1))).all()
+    assert (samples[:, 2] == 7).all()
     bits = (values > 0).astype(float)
     bits[2, 1] = np.nan
-    cases, _ = temperature.imitated_bits(bits, y, np.full((2, 3), 0.5), rng)
-    assert (np.isnan(cases) == np.tile(np.isnan(bits), (8, 1))).all()
+    samples, _ = temperature.imitated_bits(bits, y, np.full((2, 3), 0.5), rng)
+    assert (np.isnan(samples) == np.tile(np.isnan(bits), (8, 1))).all()
 
 
 @pytest.mark.parametrize("there", [1.0, 0.5, 0.3])
 def test_missing_values_change_no_variance(there, monkeypatch):
-    """Each feature has its own cases: residuals are scaled by what is there."""
+    """Each feature has its own samples: residuals are scaled by what is there."""
     monkeypatch.setattr(temperature, "correlation_factor", lambda *_: 1.0)
     rng, y = np.random.default_rng(8), np.repeat([0, 1], 50)
     values = rng.normal(size=(100, 300))
     values[rng.random(values.shape) > there] = np.nan
     zero = np.zeros((300, 2))
-    cases, classes = temperature.imitated_reals(values, y, zero, zero, np.full(300, 4.0), rng)
-    mine = cases[:100]
+    samples, classes = temperature.imitated_reals(values, y, zero, zero, np.full(300, 4.0), rng)
+    mine = samples[:100]
     mine = mine - np.array([np.nanmean(mine[y == g], axis=0) for g in (0, 1)])[classes[:100]]
     known = (~np.isnan(mine)).sum(axis=0)
     found = np.nansum(mine**2, axis=0) / (known - 2)
-    # a residual is a part of a new case's: n_g / (n_g - 1) of its square
+    # a residual is a part of a new sample's: n_g / (n_g - 1) of its square
     assert 4.0 < found.mean() < 4.0 * (1 + 1.5 / (50 * there))
 
 
@@ -180,8 +180,8 @@ def test_rounding_is_no_residual():
     values[:3, 0] = np.array([0.1, 0.2, 0.3]) / [1, 2, 3]  # 0.1 but for rounding
     means = np.tile([0.1, 0.3], (2, 1))
     rng = np.random.default_rng(9)
-    cases, _ = temperature.imitated_reals(values, y, means, np.ones((2, 2)), np.ones(2), rng)
-    np.testing.assert_allclose(cases, np.tile(means.T[y], (8, 1)), atol=1e-12)
+    samples, _ = temperature.imitated_reals(values, y, means, np.ones((2, 2)), np.ones(2), rng)
+    np.testing.assert_allclose(samples, np.tile(means.T[y], (8, 1)), atol=1e-12)
 
 
 def test_imitated_bits_have_the_rates_that_are_asked_for_and_keep_their_pairs(monkeypatch):
@@ -191,9 +191,9 @@ def test_imitated_bits_have_the_rates_that_are_asked_for_and_keep_their_pairs(mo
     rates = np.array([values[y == g].mean(axis=0) for g in (0, 1)])
     shrunken = rates + np.array([[0.05], [-0.05]])
     monkeypatch.setattr(temperature, "DRAWS", 4000)
-    cases, classes = temperature.imitated_bits(values, y, shrunken, rng)
+    samples, classes = temperature.imitated_bits(values, y, shrunken, rng)
     for g in (0, 1):
-        mine = cases[classes == g]
+        mine = samples[classes == g]
         assert mine.mean(axis=0) == pytest.approx(shrunken[g], abs=0.01)
         per_draw = mine.reshape(4000, -1, 2).mean(axis=1)
         # the error of a rate is that of a bootstrap sample, and what is flipped by lot
@@ -205,10 +205,10 @@ def test_imitated_bits_have_the_rates_that_are_asked_for_and_keep_their_pairs(mo
 
 @pytest.mark.parametrize(
     ("counts", "words"),
-    [((2, 2), "4 training cases of 2 classes"), ((2, 3), "it needs 6"), ((3, 3), ""),
-     ((2, 4), ""), ((2, 2, 2), "it needs 8"), ((1, 9), "has one training case"),
+    [((2, 2), "4 training samples of 2 classes"), ((2, 3), "it needs 6"), ((3, 3), ""),
+     ((2, 4), ""), ((2, 2, 2), "it needs 8"), ((1, 9), "has one training sample"),
      ((1, 2, 6), "")],
 )  # fmt: skip
-def test_too_few_cases_have_no_temperature(counts, words):
+def test_too_few_samples_have_no_temperature(counts, words):
     told = temperature.too_few(np.array(counts))
     assert words in told if words else not told

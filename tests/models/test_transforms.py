@@ -100,7 +100,7 @@ def test_odd_columns(kind):
     assert np.isnan(found[:, 3]).all()
     assert fitted.apply(X[:1]).shape == (1, 40)
     X[5, 1] = np.inf
-    with pytest.raises(DataError, match="infinite value in case 6, feature 2"):
+    with pytest.raises(DataError, match="infinite value in sample 6, feature 2"):
         Transform.of(kind, X)
     with pytest.raises(DataError, match="infinite"):
         fitted.apply(X)

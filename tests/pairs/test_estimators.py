@@ -170,7 +170,7 @@ def test_few_patterns():
         ({"order": 2, "n_features": None}, None, "give n_features"),
         ({"order": 2, "screened": {"of": 100}}, None, "screened is for columns"),
         ({"order": 2}, lambda X: X + 0.5, "'x0' has real values .*intervals.*NormalClassifier"),
-        ({"order": 2}, lambda X: X + np.inf, "column 'x0' holds inf"),
+        ({"order": 2}, lambda X: X + np.inf, "column 'x0' contains inf"),
         ({"order": 2}, lambda X: X + 20 * np.arange(len(X))[:, None] % 18,
          "column 'x0' has 1[789] values, at most 16 .*NormalClassifier"),
         ({"order": 2}, lambda X: 0 * X, "no feature varies"),

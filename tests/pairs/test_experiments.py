@@ -23,7 +23,7 @@ from thesiskit.pairs import work
 from thesiskit.pairs.covariates import Covariates
 from thesiskit.pairs.interactions import select_patterns
 from thesiskit.pairs.planes import Planes, express, words
-from thesiskit.study.all_cases import AllCases
+from thesiskit.study.all_samples import AllSamples
 from thesiskit.study.experiment import Experiment
 
 CONFIG = """
@@ -35,7 +35,7 @@ evaluation: {folds: 3}
 selection: {features: [4], order: 2, disjoint: [true, false]}
 model: {kind: naive-bayes, relevant: [some], temperature: [none, residual],
         methods: [corrected, logistic-regression]}
-report: {parts: [summary, score-table, selected-features, predictions]}
+report: {parts: [summary, methods, selected-features, predictions]}
 """
 LOGISTIC = """kind: logistic, orders: [2], chains: 1, iterations: 60, burn_in: 20, thin: 1,
         priors: [gaussian]}"""
@@ -52,7 +52,7 @@ data:
   pairs: 2
 selection: {features: [5], order: 2, disjoint: true}
 model: {kind: naive-bayes, relevant: [some], methods: [corrected, random-forest]}
-report: {parts: [score-table]}
+report: {parts: [methods]}
 """
 
 
@@ -85,11 +85,11 @@ def test_what_is_kept_and_predicted_is_that_of_the_best_of_all_patterns(tmp_path
     record = made(tmp_path).record()
     names = [f"rs{j}" for j in range(8)]
     values = ["AA", "AG", "GG"]
-    order = np.argsort(record.predictions["case"])
+    order = np.argsort(record.predictions["sample"])
     kept, start = record.results.load("select", 0), 0
     for fold in range(3):
-        test = order[record.predictions["fold"][order] == fold]
-        mine = record.predictions["case"][test].astype(int)
+        test = order[record.predictions["fold"].to_numpy()[order] == fold]
+        mine = record.predictions["sample"].to_numpy()[test]
         train = np.setdiff1d(np.arange(len(y)), mine)
         scores = {}  # of all patterns of one and two features, by name
         for d in (1, 2):
@@ -124,10 +124,10 @@ def test_what_is_kept_and_predicted_is_that_of_the_best_of_all_patterns(tmp_path
             model = naive_bayes.NaiveBayes(relevant="some", pi=PATTERN_PI)
             fitted = naive_bayes.fit(selection, model)
             odds = naive_bayes.predict_log_odds(fitted, express(selection.selected, codes[mine]))
-            arm = record.find("4 disjoint" if disjoint else "4", "corrected")
+            method = record.find("4 disjoint" if disjoint else "4", "corrected")
             if set(found) == {*_named(selection.selected, names, values)}:  # the same of ties
                 np.testing.assert_allclose(
-                    record.probability(arm)[test], special.expit(odds), rtol=1e-9
+                    record.probability(method)[test], special.expit(odds), rtol=1e-9
                 )
 
 
@@ -135,33 +135,33 @@ def _named(numbers, names, values):
     return words(numbers, names, [values] * len(names))
 
 
-def test_new_cases_are_predicted_from_the_results_and_from_a_file(tmp_path):
+def test_new_samples_are_predicted_from_the_results_and_from_a_file(tmp_path):
     rng = np.random.default_rng(2)
     frame, *_ = table(rng, missing=0.05)
     frame.to_csv(tmp_path / "t.csv", index=False)
     new, *_ = table(rng, 20, missing=0.05)
     new = new.drop(columns="y").iloc[:, ::-1]
-    new.iloc[0, 7] = "TT"  # no training case has it
+    new.iloc[0, 7] = "TT"  # no training sample has it
     new.to_csv(tmp_path / "new.csv", index=False)
     config = load_config(_written(tmp_path, CONFIG))
-    whole = AllCases(config, Results(tmp_path / "r", "pairs"), tmp_path)
+    whole = AllSamples(config, Results(tmp_path / "r", "pairs"), tmp_path)
     whole.fit(watch=lambda cells, *_: cells)
     model = whole.model()
     model.save(tmp_path / "m.model")
     read = load_model(tmp_path / "m.model")
-    assert len(read.arms) == 5
-    for arm in read.arms:
-        p = model.predict_proba(tmp_path / "new.csv", arm)
-        np.testing.assert_array_equal(read.predict_proba(new, arm), p)
+    assert len(read.methods) == 5
+    for method in read.methods:
+        p = model.predict_proba(tmp_path / "new.csv", method)
+        np.testing.assert_array_equal(read.predict_proba(new, method), p)
         assert np.isfinite(p).all()
         # a value that nobody had is another value, not a missing one
         other = new.assign(rs0=new["rs0"].replace("TT", "AA"))
-        if "logistic" not in arm:
-            kept = model.arms[arm]
-            table_of = kept.table(model.inputs, model._cases(new), bits=True)
+        if "logistic" not in method:
+            kept = model.methods[method]
+            table_of = kept.table(model.inputs, model._samples(new), bits=True)
             assert (
                 np.isnan(table_of[0]).sum()
-                <= np.isnan(kept.table(model.inputs, model._cases(other), bits=True)[0]).sum()
+                <= np.isnan(kept.table(model.inputs, model._samples(other), bits=True)[0]).sum()
             )
 
 
@@ -176,7 +176,7 @@ def test_a_logistic_model_takes_the_features_of_the_patterns(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     text = CONFIG.replace("disjoint: [true, false]", "disjoint: true")
     start = text.index("kind: naive-bayes")
-    text = text[:start] + LOGISTIC + "\nreport: {parts: [summary, model-table]}\n"
+    text = text[:start] + LOGISTIC + "\nreport: {parts: [summary, methods]}\n"
     one = made(tmp_path, text.replace("features: [4]", "features: [2]"))
     for block in range(3):
         simulated = one.results.load("simulate", block)
@@ -189,7 +189,7 @@ def test_a_logistic_model_takes_the_features_of_the_patterns(tmp_path):
                   "--results", tmp_path / "r")  # fmt: skip
     assert done.exit_code == 0, done.output
     config = load_config(tmp_path / "c.yaml")
-    whole = AllCases(config, Results(tmp_path / "r", "pairs"), tmp_path)
+    whole = AllSamples(config, Results(tmp_path / "r", "pairs"), tmp_path)
     whole.fit(watch=lambda cells, *_: cells)
     model = whole.model()
     assert len(model.inputs.names) < 8
@@ -211,17 +211,17 @@ def test_covariates_multiply_the_odds(tmp_path):
         tmp_path, CONFIG.replace("response: y}", "response: y, covariates: [age]}"), "aged"
     )
     p, adjusted = plain.record(), with_age.record()
-    arm = p.find("4", "corrected")
-    cases = p.predictions["case"].astype(int)
+    method = p.find("4", "corrected")
+    samples = p.predictions["sample"].to_numpy()
     for fold in range(3):
-        mine = p.predictions["fold"] == fold
-        train = np.setdiff1d(np.arange(len(y)), cases[mine])
+        mine = p.predictions["fold"].to_numpy() == fold
+        train = np.setdiff1d(np.arange(len(y)), samples[mine])
         values = frame[["age"]].to_numpy()
         first = Covariates.of(values[train], y[train])
-        wanted = first.adjusted(p.probability(arm)[mine], values[cases[mine]])[:, 1]
-        np.testing.assert_allclose(adjusted.probability(arm)[mine], wanted, rtol=1e-9)
-    assert adjusted.scores[arm.row].amlp < p.scores[arm.row].amlp - 0.04
-    peer = next(one for one in p.arms if one.method == "logistic-regression")
+        wanted = first.adjusted(p.probability(method)[mine], values[samples[mine]])[:, 1]
+        np.testing.assert_allclose(adjusted.probability(method)[mine], wanted, rtol=1e-9)
+    assert adjusted.scores[method.row].log_loss < p.scores[method.row].log_loss - 0.04
+    peer = next(one for one in p.methods if one.estimator == "logistic-regression")
     np.testing.assert_array_equal(adjusted.probability(peer), p.probability(peer))
     assert any("logistic-regression: without them" in note for note in with_age.notes)
 
@@ -310,14 +310,17 @@ def test_a_screening_that_is_stopped_goes_on(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("features: [4] -> features: [all]", "too many patterns to keep all"),
-        ("logistic-regression] -> bernoulli-nb]", "bernoulli-nb takes no discrete features"),
+        ("features: [4] -> features: [all]", "too many patterns to select all"),
+        ("logistic-regression] -> bernoulli-nb]", "bernoulli-nb does not accept discrete features"),
         ("order: 2 -> order: 4", "selection.order"),
-        ("features: [4] -> features: [100000]", "the number of patterns to keep must be from 1 to"),
+        (
+            "features: [4] -> features: [100000]",
+            "the number of patterns to select must be from 1 to",
+        ),
         ("disjoint: [true, false] -> disjoint: [true]\n  ld: 1.5", "selection.ld"),
         ("response: y} -> response: y, covariates: [y]}", "which is data.response"),
         ("response: y} -> response: y, covariates: [age]}", "there is no column 'age'"),
-        ("response: y} -> response: y, covariates: [rs3]}", "which is no number"),
+        ("response: y} -> response: y, covariates: [rs3]}", "which is not a number"),
         ("folds: 3} -> folds: 3, feature_groups: 2}", "evaluation.feature_groups"),
     ],
 )
@@ -358,16 +361,16 @@ def test_a_long_screening_needs_yes(tmp_path, monkeypatch):
         tmp_path, DRAWN.replace("loci: 30", "loci: 600").replace("cates: 2", "cates: 4")
     )
     # four data sets, each with two walks: (600 / 512)^2 of 100 s
-    must_fail(invoke("run", path), "0.31 hours of a processor to screen patterns", "--yes")
+    must_fail(invoke("run", path), "0.31 hours of a processor to score patterns", "--yes")
 
 
 @pytest.mark.parametrize(
-    "data", ["epistasis, cases: 90, noise_features: 4",
+    "data", ["epistasis, samples: 90, noise_features: 4",
              "interactions, features: 4, values: 3, train: 90, test: 20, sigma: [1, 1]"]
 )  # fmt: skip
 def test_sources_that_draw_for_other_models_are_refused(tmp_path, data):
     text = CONFIG.replace("table, path: t.csv, response: y", data).replace("folds: 3", "")
-    said = "draws cases for model.kind: logistic; genotypes draws them"
+    said = "draws samples for model.kind: logistic; genotypes draws them"
     must_fail(invoke("run", _written(tmp_path, text)), said)
 
 
@@ -378,7 +381,7 @@ def test_too_many_values_and_classes_are_refused_by_name(tmp_path):
     must_fail(invoke("run", _written(tmp_path, CONFIG)), "the feature 'rs3' has 20 values")
     frame["y"] = np.arange(len(frame)) % 3
     frame.drop(columns="rs3").to_csv(tmp_path / "t.csv", index=False)
-    must_fail(invoke("run", tmp_path / "c.yaml"), "there are 3; use model.kind: logistic")
+    must_fail(invoke("run", tmp_path / "c.yaml"), "not 3. Fix: use model.kind: logistic")
 
 
 def test_columns_that_are_numbers_have_no_patterns(tmp_path):

@@ -66,7 +66,7 @@ def test_genotypes_have_the_frequencies_of_the_model(rng):
     frequency, prevalence = (0.3, 0.4), 0.2
     table, truth = draw_epistasis(
         rng,
-        cases=40_000,
+        samples=40_000,
         noise_features=3,
         frequency=frequency,
         heritability=0.2,
@@ -77,8 +77,8 @@ def test_genotypes_have_the_frequencies_of_the_model(rng):
     assert table.features == ["N0", "N1", "N2", "P1", "P2"]
     population = np.outer(*map(weights, frequency))
     pair = table.X[:, 3] * 3 + table.X[:, 4]
-    case, control = population * truth["penetrance"], population * (1 - truth["penetrance"])
-    for y, expected in ((1, case / prevalence), (0, control / (1 - prevalence))):
+    sample, control = population * truth["penetrance"], population * (1 - truth["penetrance"])
+    for y, expected in ((1, sample / prevalence), (0, control / (1 - prevalence))):
         counts = np.bincount(pair[table.response == y], minlength=9)
         assert_proportions(counts, expected.reshape(-1))
     assert_calibrated(truth["probability"][:, 1], table.response)
@@ -105,21 +105,21 @@ def strongest_pair(X, y):
 
 
 def test_the_pair_stands_out(rng):
-    table, _ = draw_epistasis(rng, cases=1600, noise_features=18, **TWO_LOCI)
+    table, _ = draw_epistasis(rng, samples=1600, noise_features=18, **TWO_LOCI)
     assert strongest_pair(table.X, table.response) == (18, 19)
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"cases": 1}, "cases is 1 and noise_features 0; they must be at least 2 and 0"),
+        ({"samples": 1}, "samples is 1, noise_features 0; they must be at least 2 and 0"),
         ({"heritability": 0}, "heritability is 0; with freq.* above 0 and at most 0.88"),
         ({"heritability": 0.9}, "frequencies 0.4 and 0.4 and prevalence 0.5 .* at most 0.88$"),
     ],
 )
 def test_epistasis_that_cannot_be(rng, settings, words):
     with pytest.raises(DataError, match=words):
-        draw_epistasis(rng, **TWO_LOCI | {"cases": 10, "noise_features": 0} | settings)
+        draw_epistasis(rng, **TWO_LOCI | {"samples": 10, "noise_features": 0} | settings)
 
 
 def test_the_pair_of_gametes_stands_out():

@@ -59,7 +59,7 @@ def expected(codes, y, k, order, threshold=None, disjoint=False, ld=None, seed=3
     )
 
 
-CASES = {
+SAMPLES = {
     "one": {"n": 40, "p": 30, "order": 1, "k": 5},
     "pairs": {"n": 90, "p": 60, "order": 2, "k": 20},
     "many pairs": {"n": 150, "p": 90, "order": 2, "k": 50, "values": (3,)},
@@ -71,17 +71,17 @@ CASES = {
     "threes": {"n": 70, "p": 17, "order": 3, "k": 30},
     "threes with ties": {"n": 12, "p": 14, "order": 3, "k": 100},
     "threes, missing": {"n": 50, "p": 14, "order": 3, "k": 40, "missing": 0.15},
-    "most cases": {"n": 100_000, "p": 5, "order": 2, "k": 3},
+    "many lines": {"n": 100_000, "p": 5, "order": 2, "k": 3},
     "words": {"n": 64, "p": 20, "order": 2, "k": 9},
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("how", ["best", "threshold", "disjoint", "ld", "both", "both above"])
 def test_against_all_patterns_listed(name, how, monkeypatch):
-    case = dict(CASES[name])
-    order, k = case.pop("order"), case.pop("k")
-    codes, y = drawn(len(name), **case, alike=0.3 if how in ("ld", "both") else 0)
+    sample = dict(SAMPLES[name])
+    order, k = sample.pop("order"), sample.pop("k")
+    codes, y = drawn(len(name), **sample, alike=0.3 if how in ("ld", "both") else 0)
     codes[:, 3] = 1  # constant
     options = {}
     if how in ("disjoint", "both", "both above"):
@@ -93,7 +93,7 @@ def test_against_all_patterns_listed(name, how, monkeypatch):
     monkeypatch.setattr(interactions, "ROWS", 7)
     monkeypatch.setattr(interactions, "ROOM", 500)
     wanted = expected(codes, y, k, order, **options)
-    assert wanted[0] or name in ("many values", "most cases")
+    assert wanted[0] or name in ("many values", "many lines")
     for listed in (1, 150, interactions.LISTED):
         monkeypatch.setattr(interactions, "LISTED", listed)
         assert fields(selected(codes, y, k, order=order, **options)) == wanted
@@ -158,10 +158,10 @@ def test_an_interruption_ends_the_screening_between_blocks(monkeypatch):
         selected(codes, y, 6, **options, run=Run(threads=2, watch=watch))
     assert len(saved) == 4
     assert fields(selected(codes, y, 6, **options, run=Run(state=saved[-1]))) == wanted
-    with pytest.raises(UserError, match="begin again without"):
+    with pytest.raises(UserError, match="start again without"):
         selected(codes, y, 7, **options, run=Run(state=saved[-1]))
     codes[codes == 0] = 1
-    with pytest.raises(UserError, match="begin again without"):
+    with pytest.raises(UserError, match="start again without"):
         selected(codes, y, 6, **options, run=Run(state=saved[-1]))
 
 
@@ -178,7 +178,7 @@ def test_binary_features_alone_are_selected_as_before():
 
 
 def test_which_tied_patterns_are_kept_is_a_fair_lot():
-    # one feature of three values makes three patterns that say the same of cases 0 1 2
+    # one feature of three values makes three patterns that say the same of samples 0 1 2
     codes = np.array([[0, 0], [1, 1], [2, 2]] * 20, dtype=np.int8)
     y = np.arange(60) // 30
     kept = [int(selected(codes, y, 1, seed=seed).selected[0]) for seed in range(300)]
@@ -204,7 +204,7 @@ def test_tables_of_every_kind(tmp_path, monkeypatch, kind):
     codes, y = drawn(1, 50, 40, missing=0.1)
     wanted = fields(selected(codes, y, 10))
     monkeypatch.setattr(planes_module, "CHUNK", 500)
-    table, cases = codes, None
+    table, samples = codes, None
     if kind == "int16":
         table = codes.astype(np.int16)
     if kind == "float":
@@ -215,11 +215,11 @@ def test_tables_of_every_kind(tmp_path, monkeypatch, kind):
     if kind == "reader":
         table = Reader(codes)
     if kind == "cases":
-        cases = np.random.default_rng(1).permutation(80)[:50]
+        samples = np.random.default_rng(1).permutation(80)[:50]
         table, responses = np.full((80, 40), 7, dtype=np.int8), np.zeros(80)
-        table[cases], responses[cases] = codes, y
+        table[samples], responses[samples] = codes, y
         y = responses
-    planes = Planes.pack(table, y, cases)
+    planes = Planes.pack(table, y, samples)
     assert fields(select_patterns(planes, 10, np.random.default_rng(3))) == wanted
     if kind == "reader":
         assert table.largest == 10 * 50
@@ -244,7 +244,7 @@ def test_numbers_of_patterns_and_their_table():
         known = ~np.isnan(column)
         assert [known[y == c].sum() for c in (0, 1)] == present.tolist()
         assert [np.nansum(column[y == c]) for c in (0, 1)] == ones.tolist()
-    # a value that no training case had is another value; a missing one hides all
+    # a value that no training sample had is another value; a missing one hides all
     new = np.array([[0, 1, 2], [0, 1, 9], [0, -1, 9]])
     number = encode(np.array([[0, 1, 2]]), np.array([[0, 1, 2]]))
     np.testing.assert_array_equal(express(number, new)[:, 0], [1, 0, np.nan])
@@ -257,15 +257,15 @@ def bad_input():
     with_codes = lambda value: np.where(np.arange(8) == 4, value, codes)  # noqa: E731
     select = lambda k=2, **options: select_patterns(planes, k, np.random.default_rng(1), **options)  # noqa: E731
     yield "varies", lambda: pack(codes * 0, y)
-    yield "30 cases in the features but 29", lambda: pack(codes, y[1:])
+    yield "30 samples in the features but 29", lambda: pack(codes, y[1:])
     yield "one class only", lambda: pack(codes, y * 0)
     yield "response of 0 and 1", lambda: pack(codes, other)
-    yield "16 in case 1, feature 5", lambda: pack(with_codes(16), y)
-    yield "-2 in case 1, feature 5", lambda: pack(with_codes(-2), y)
-    yield "0.5 in case 1, feature 5", lambda: pack(with_codes(0.5), y)
-    yield "inf in case 1, feature 5", lambda: pack(with_codes(np.inf), y)
+    yield "16 in sample 1, feature 5", lambda: pack(with_codes(16), y)
+    yield "-2 in sample 1, feature 5", lambda: pack(with_codes(-2), y)
+    yield "0.5 in sample 1, feature 5", lambda: pack(with_codes(0.5), y)
+    yield "inf in sample 1, feature 5", lambda: pack(with_codes(np.inf), y)
     yield "must be numbers", lambda: pack(codes.astype(str), y)
-    yield "100,001 cases", lambda: pack(np.zeros((100_001, 1)), np.arange(100_001) % 2)
+    yield "100,001 samples", lambda: pack(np.zeros((100_001, 1)), np.arange(100_001) % 2)
     wide = np.broadcast_to(np.int8(0), (2, 1 << 26))
     yield "67,108,864 features", lambda: pack(wide, np.arange(2))
     yield "give either", lambda: select(threshold=0.1)
@@ -300,9 +300,9 @@ def test_at_most_keeps_all_that_there_are(disjoint):
 
 @pytest.mark.parametrize("number", range(22))
 def test_bad_input_says_what_to_do(number):
-    cases = list(bad_input())
-    assert len(cases) == 22
-    message, work = cases[number]
+    samples = list(bad_input())
+    assert len(samples) == 22
+    message, work = samples[number]
     with pytest.raises(UserError, match=message) as caught:
         work()
     assert len(str(caught.value).splitlines()) <= 2
@@ -312,7 +312,7 @@ def test_too_many_patterns_are_refused_before_the_work(monkeypatch):
     codes, y = drawn(1, 30, 20, values=(3,))
     assert Planes.pack(codes, y).number_of_patterns(3) == 60 + 9 * 190 + 27 * 1140
     monkeypatch.setattr(interactions, "MOST_PATTERNS", 5_000)
-    with pytest.raises(UserError, match="keep about 10 features"):
+    with pytest.raises(UserError, match="select about 10 features"):
         selected(codes, y, 5, order=3)
     monkeypatch.setattr(interactions, "MOST_ABOVE", 100)
     monkeypatch.setattr(interactions, "ROOM", 10)

@@ -1,4 +1,4 @@
-"""Genotypes of PLINK files: what is unpacked, what is refused, and predictions of new cases."""
+"""Genotypes of PLINK files: what is unpacked, what is refused, and predictions of new samples."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ def source(**keys):
 
 
 @pytest.mark.parametrize("n", [5, 6, 7, 8])  # the last byte has room for others
-def test_all_genotypes_of_all_cases(tmp_path, n):
+def test_all_genotypes_of_all_samples(tmp_path, n):
     X = drawn(n, 9)
     table = read_plink(write(tmp_path / "a.bed", X))
     assert np.array_equal(table.X[:, :], X)
@@ -44,7 +44,7 @@ def test_all_genotypes_of_all_cases(tmp_path, n):
     assert table.as_table().missing == (X == MISSING).sum()
 
 
-def test_bits_that_stand_behind_the_last_case_are_nothing(tmp_path):
+def test_bits_that_stand_behind_the_last_sample_are_nothing(tmp_path):
     path = write(tmp_path / "a.bed", drawn(5, 2))
     content = bytearray(path.read_bytes())
     before = read_plink(path)
@@ -76,19 +76,19 @@ def test_what_is_asked_for_is_what_an_array_has(tmp_path, monkeypatch):
     with pytest.raises(TypeError):
         np.concatenate([lazy, X])
     y = np.arange(30) % 2
-    cases = np.flatnonzero(np.arange(30) % 5 > 0)
-    for a, b in zip(vars(Planes.pack(lazy, y, cases)).values(),
-                    vars(Planes.pack(X, y, cases)).values(), strict=True):  # fmt: skip
+    samples = np.flatnonzero(np.arange(30) % 5 > 0)
+    for a, b in zip(vars(Planes.pack(lazy, y, samples)).values(),
+                    vars(Planes.pack(X, y, samples)).values(), strict=True):  # fmt: skip
         assert np.array_equal(a, b)
 
 
-def test_loci_of_test_cases_are_found_by_name_and_alleles(tmp_path):
+def test_loci_of_test_samples_are_found_by_name_and_alleles(tmp_path):
     X, new = drawn(20, 6), drawn(9, 6, seed=1)
     alleles = [("A", "G"), ("C", "T"), ("A", "T"), ("0", "G"), ("A", "AC"), ("G", "T")]
     write(tmp_path / "a.bed", X, alleles=alleles)
     order, turned = [4, 2, 0, 5, 3, 1], np.array([4, 1, 3])
     theirs = [pair[::-1] if j in turned else pair for j, pair in enumerate(alleles)]
-    theirs[3], theirs[5] = ("G", "C"), ("0", "T")  # only one allele was seen in these cases
+    theirs[3], theirs[5] = ("G", "C"), ("0", "T")  # only one allele was seen in these samples
     there = np.where(np.isin(np.arange(6), turned) & (new >= 0), 2 - new, new)
     write(
         tmp_path / "b.bed", there[:, order], names=[f"rs{j}" for j in order],
@@ -98,13 +98,13 @@ def test_loci_of_test_cases_are_found_by_name_and_alleles(tmp_path):
     assert np.array_equal(test.X[:, :], new)
     assert np.array_equal(np.concatenate([train.X, test.X])[:, :], np.concatenate([X, new]))
     assert test.notes[-1] == (
-        "b.bed: 3 loci have swapped alleles: counted as in the training cases"
+        "b.bed: 3 loci have swapped alleles: counted as in the training samples"
     )
     assert np.array_equal(test.X.missing, (new == MISSING).sum(axis=0))
     fewer = [j for j in order if j not in (0, 5)]
     write(tmp_path / "c.bed", there[:, fewer], names=[f"rs{j}" for j in fewer],
           alleles=[theirs[j] for j in fewer], phenotype=[-9] * 9)  # fmt: skip
-    with pytest.raises(DataError, match=r"c\.bed: it lacks 2 loci of the training cases: rs0, rs5"):
+    with pytest.raises(DataError, match=r"c\.bed: lacks 2 loci of the training samples: rs0, rs5"):
         source(path="a.bed", test_path="c.bed").read(tmp_path)
     held = source(path="a.bed").read_new(tmp_path / "c.bed", train)
     assert list(held.lacking) == ["rs0", "rs5"]
@@ -120,7 +120,7 @@ def test_loci_of_test_cases_are_found_by_name_and_alleles(tmp_path):
             read()
 
 
-def test_names_of_loci_and_cases(tmp_path):
+def test_names_of_loci_and_samples(tmp_path):
     X = drawn(12, 6)
     names, pairs = ["rs1", ".", "rs1", "rs2", ".", "rs9"], [("A", "G")] * 6
     path = write(tmp_path / "a.bed", X, names=names, alleles=pairs, ids=["1", "2"] * 6)
@@ -142,7 +142,7 @@ def test_names_of_loci_and_cases(tmp_path):
         read_plink(write(path, X), ignore=["rs7"])
 
 
-def test_cases_without_a_phenotype_are_left_out(tmp_path):
+def test_samples_without_a_phenotype_are_left_out(tmp_path):
     X = drawn(8, 4)
     path = write(tmp_path / "a.bed", X, phenotype=[1, -9, 2, 0, 1, "NA", 2, 2])
     kept = [0, 2, 4, 6, 7]
@@ -151,7 +151,7 @@ def test_cases_without_a_phenotype_are_left_out(tmp_path):
     assert table.response.tolist() == [0, 1, 0, 1, 1]
     assert table.ids == [f"i{i}" for i in kept]
     assert np.array_equal(table.X.missing, (X[kept] == MISSING).sum(axis=0))
-    assert "a.bed: 3 cases without a phenotype left out: i1, i3, i5" in table.notes
+    assert "a.bed: 3 samples without a phenotype dropped: i1, i3, i5" in table.notes
     assert len(source(path="a.bed").read_new(path, table).X) == 8
 
 
@@ -166,11 +166,11 @@ def test_covariates_stand_beside_the_genotypes(tmp_path):
     np.testing.assert_array_equal(read.covariates["age"], [40, 41, 43, 44, 45])
     np.testing.assert_array_equal(read.covariates["pc1"], [0, 0.1, 0.3, np.nan, 0.5])
     for text, said in (
-        ("FID IID age pc1\n" + "\n".join(lines[1:]), "no line for the case"),
+        ("FID IID age pc1\n" + "\n".join(lines[1:]), "no line for the sample"),
         ("FID IID age bmi\n" + "\n".join(lines), "there is no column 'pc1'"),
         ("age pc1\n" + "\n".join(lines), "first FID and IID"),
-        ("FID IID pc1 age\n" + "\n".join(lines).replace(" 40 ", " old "), "no number"),
-        ("FID IID pc1 age\n" + "\n".join(lines).replace(" 40 ", " inf "), "no number"),
+        ("FID IID pc1 age\n" + "\n".join(lines).replace(" 40 ", " old "), "not a number"),
+        ("FID IID pc1 age\n" + "\n".join(lines).replace(" 40 ", " inf "), "not a number"),
         ("FID IID age pc1\n" + "\n".join(lines) + " 3", "has not 4 columns"),
         ("", "first FID and IID"),
     ):
@@ -182,11 +182,11 @@ def test_covariates_stand_beside_the_genotypes(tmp_path):
 @pytest.mark.parametrize(
     ("phenotype", "said"),
     [
-        ([-9] * 6, "the phenotype in the .fam is missing in all cases; write 1"),
-        ([2] * 6, "is 2 in all cases that have one"),
-        ([0, 1] * 3, "is 1 in all cases that have one; a 0 counts as missing (`plink --1"),
-        ([1, 2, 1.5, 2, 1, 2], "is 1.5 in some cases; it must be 1 (control) or 2 (case)"),
-        ([1, 2, 3, 2, 1, 2], "is 3 in some cases"),
+        ([-9] * 6, "the phenotype in the .fam is missing in all samples. Fix: write 1"),
+        ([2] * 6, "is 2 in all samples that have one"),
+        ([0, 1] * 3, "is 1 in all samples that have one; a 0 counts as missing (`plink --1"),
+        ([1, 2, 1.5, 2, 1, 2], "is 1.5 in some samples; it must be 1 (control) or 2 (case)"),
+        ([1, 2, 3, 2, 1, 2], "is 3 in some samples"),
     ],
 )
 def test_phenotypes_that_are_no_classes(tmp_path, phenotype, said):
@@ -198,19 +198,19 @@ def test_phenotypes_that_are_no_classes(tmp_path, phenotype, said):
 @pytest.mark.parametrize(
     ("suffix", "change", "said"),
     [
-        (".bed", lambda b: b[:-1], "has 6 bytes, but 6 cases in the .fam and 2 loci in the .bim "
-         "make 7; it is cut off"),
+        (".bed", lambda b: b[:-1], "has 6 bytes, but 6 samples in the .fam and 2 loci in the .bim "
+         "make 7; the file is truncated"),
         (".bed", lambda b: b + b"\0", "has 8 bytes"),
         (".bed", lambda b: b"", "it is no .bed of PLINK 1"),
         (".bed", lambda b: b"chr1\t10\t20\n", "it is no .bed of PLINK 1, which begins with"),
-        (".bed", lambda b: b"\x6c\x1b\x00" + b[3:], "are case after case; `plink --bfile OLD"),
-        (".fam", lambda b: b + b"a b 0 0 1 2\n" * 3, "but 9 cases"),
+        (".bed", lambda b: b"\x6c\x1b\x00" + b[3:], "are sample after sample; `plink --bfile OLD"),
+        (".fam", lambda b: b + b"a b 0 0 1 2\n" * 3, "but 9 samples"),
         (".fam", lambda b: b.replace(b" 0 0", b" 0", 1), "line 1 has 5 columns; a .fam has six"),
-        (".fam", lambda b: b"", "it is empty"),
-        (".fam", lambda b: b.replace(b"f1 i1", b"f0 i0"), "several cases of the .fam are called"),
+        (".fam", lambda b: b"", "is empty"),
+        (".fam", lambda b: b.replace(b"f1 i1", b"f0 i0"), "several samples of the .fam are named"),
         (".bim", lambda b: b"\n" + b, "line 1 has 0 columns; a .bim has six"),
         (".bim", lambda b: b.replace(b"rs1", b"r\x011"), "control character"),
-        (".bim", None, "there is no such file"),
+        (".bim", None, "no such file"),
     ],
 )  # fmt: skip
 def test_files_that_cannot_be_read(tmp_path, suffix, change, said):
@@ -242,7 +242,7 @@ report: {{ parts: [summary, data-card, selected-features] }}
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    """Write the same cases as study.bed and study.csv, with a config for each, and new cases."""
+    """Write the same samples as study.bed and study.csv, a config for each, and new samples."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(5)
     X = rng.binomial(2, 0.4, (150, 40))
@@ -269,10 +269,10 @@ def test_predictions_are_those_of_a_table(study):
     for name in ("bed", "csv"):
         done = invoke("run", f"{name}.yaml", "--jobs", "0")
         assert done.exit_code == 0, done.output
-        done = invoke("predict", f"{name}.yaml", "--new", f"new.{name}", "--all-arms", "--output",
-                      f"{name}.out", "--jobs", "0")  # fmt: skip
+        options = ("--all-methods", "--output", f"{name}.out", "--jobs", "0")
+        done = invoke("predict", f"{name}.yaml", "--new", f"new.{name}", *options)
         assert done.exit_code == 0, done.output
-    for part in ("summary", "selected-features"):
+    for part in ("methods", "selected-features"):
         found = [Path(f"results/{name}/tables/{part}.csv").read_text() for name in ("bed", "csv")]
         assert found[0] == found[1]
     bed, csv = (pd.read_csv(f"{name}.out") for name in ("bed", "csv"))
@@ -283,17 +283,17 @@ def test_predictions_are_those_of_a_table(study):
 
 def test_a_model_file_needs_the_loci_that_it_keeps(study):
     _, new, names = study
-    arm = "6 disjoint corrected exact some"
-    done = invoke("export", "bed.yaml", "bed.model", "--arm", arm, "--jobs", "0")
+    method = "6 disjoint corrected exact some"
+    done = invoke("export", "bed.yaml", "bed.model", "--method", method, "--jobs", "0")
     assert done.exit_code == 0, done.output
     predicted = ("predict", "--model", "bed.model", "--new")
     assert invoke(*predicted, "new.bed", "--output", "all.csv").exit_code == 0
     model = load_model(Path("bed.model"))
-    kept = {model.inputs.names[j] for j in model.arm().columns(model.inputs)}
+    kept = {model.inputs.names[j] for j in model.method().columns(model.inputs)}
     assert {"rs0", "rs1"} <= kept < {*names}
     for drop, said in (
-        ({*names} - kept, "kept by no arm: nothing is lost"),
-        ({"rs0"}, "it lacks 'rs0', kept by 6 disjoint corrected exact...: counted as missing"),
+        ({*names} - kept, "selected by no method: no effect"),
+        ({"rs0"}, "lacks 'rs0', selected by 6 disjoint corrected exact...: treated as missing"),
     ):
         there = [j for j in range(40) if names[j] not in drop]
         write(Path("fewer.bed"), new[:, there], names=[names[j] for j in there],
@@ -317,8 +317,8 @@ def test_a_config_is_written_that_runs(study):
     assert done.exit_code == 0, done.output
     config = load_config(Path("kin.yaml"))
     assert config.data.source == "plink"
-    assert config.data.case_groups == "family"
-    assert "74 groups of cases" in done.output
+    assert config.data.sample_groups == "family"
+    assert "74 groups of samples" in done.output
     assert (config.selection.order, config.selection.features) == (2, [20])
     assert config.selection.disjoint == [True, False]
     assert "random-forest" in config.model.methods
@@ -335,11 +335,11 @@ def test_a_logistic_model_takes_the_loci_of_selected_patterns(study):
     text = Path("bed.yaml").read_text().replace("disjoint: [true, false]", "disjoint: [true]")
     model = "{ kind: logistic, orders: [1], chains: 1, iterations: 20, burn_in: 5, peers: [] }"
     lines = [f"model: {model}" if one.startswith("model:") else one for one in text.splitlines()]
-    lines[-1] = "report: { parts: [model-table] }"
+    lines[-1] = "report: { parts: [methods] }"
     Path("logistic.yaml").write_text("\n".join(lines) + "\n")
     done = invoke("run", "logistic.yaml", "--jobs", "0")
     assert done.exit_code == 0, done.output
-    done = invoke("predict", "logistic.yaml", "--new", "new.bed", "--jobs", "0", "--arm", "x")
+    done = invoke("predict", "logistic.yaml", "--new", "new.bed", "--jobs", "0", "--method", "x")
     must_fail(done, "there is no method 'x'")
 
 
@@ -350,7 +350,9 @@ def test_of_many_genotypes_some_are_looked_at(tmp_path, monkeypatch):
     assert len(checking.findings([table])) == 1  # the same person twice
     monkeypatch.setattr(checking, "LARGE", 1000)
     monkeypatch.setattr(checking, "SOME", 600)
-    assert checking.findings([table])[-1] == "of 30 features 15 were looked at, one of 2"
+    assert checking.findings([table])[-1] == (
+        "D15 Coverage: only 15 of 30 features were checked, one of 2"
+    )
     dense = replace(table, X=X.astype(np.int16))
     assert checking.findings([dense]) == checking.findings([table])
 

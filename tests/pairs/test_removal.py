@@ -65,8 +65,8 @@ def test_an_own_table_is_predicted_and_exported(without):
     thesiskit("init", "t.csv", "--output", "own.yaml")
     thesiskit("check", "own.yaml")
     thesiskit("run", "own.yaml", "--jobs", "0")
-    thesiskit("predict", "own.yaml", "--new", "new.csv", "--output", "p.csv", "--all-arms")
-    thesiskit("export", "own.yaml", "own.model", "--all-arms")
+    thesiskit("predict", "own.yaml", "--new", "new.csv", "--output", "p.csv", "--all-methods")
+    thesiskit("export", "own.yaml", "own.model", "--all-methods")
     thesiskit("predict", "--model", "own.model", "--new", "new.csv", "--output", "again.csv")
 
 
@@ -77,6 +77,8 @@ def test_what_needs_patterns_is_refused(without):
 
     assert "unknown source 'plink'" in refused("data.source=plink")
     model = "model={kind: naive-bayes}"
-    assert "features need model.kind: logistic" in refused(model, "selection={features: [3]}")
+    assert "features need a logistic model. Fix: set model.kind: logistic" in refused(
+        model, "selection={features: [3]}"
+    )
     refusal = refused(model, "selection={features: [3], order: 2}")
     assert "selection.order: unknown key" in refusal

@@ -36,7 +36,7 @@ replicates: 2
 data: { source: genotypes, loci: 20, train: 200, test: 50, pairs: 1, effect: 1.2 }
 selection: { thresholds: [0.2], order: 2 }
 model: { relevant: [some] }
-report: { parts: [summary, relevance, pairs] }
+report: { parts: [summary, pairs] }
 """
 N, P = 240, 14
 
@@ -96,17 +96,17 @@ def test_patterns_have_what_the_table_holds_of_them(folder):
             there = np.all([mine[name] == value for name, value in parts], axis=0)
             odds = []
             for name in ("case", "control"):
-                cases = known & (response == name)
-                assert row[f"known: {name}"] == cases.sum()
-                assert row[f"with it: {name}"] == there[cases].sum()
-                odds.append((there[cases].sum() + 0.5) / ((~there[cases]).sum() + 0.5))
+                samples = known & (response == name)
+                assert row[f"known: {name}"] == samples.sum()
+                assert row[f"present: {name}"] == there[samples].sum()
+                odds.append((there[samples].sum() + 0.5) / ((~there[samples]).sum() + 0.5))
             assert row["odds ratio: counted"] == pytest.approx(odds[1] / odds[0], rel=1e-5)
             moved = np.log([row["odds ratio: corrected"], row["odds ratio: counted"]])
             assert abs(moved[0]) < abs(moved[1])
-            assert 1 / 3 <= row["kept in"] * (1 + 1e-9) <= 1 + 1e-9
+            assert 1 / 3 <= row["selected in"] * (1 + 1e-9) <= 1 + 1e-9
 
 
-def test_cells_are_counts_of_cases(folder):
+def test_cells_are_counts_of_samples(folder):
     found = table(folder, "mine", "pair-cells")
     mine, _ = first_training_set(folder)
     assert found["features"].nunique() <= 10
@@ -127,14 +127,12 @@ def test_cells_are_counts_of_cases(folder):
 
 def test_all_that_is_said_calls_them_patterns(folder):
     said = (folder / "mine.txt").read_text()
-    assert re.search(r"kept 3 disjoint \(gamma 0\.\d\d\), .* patterns -> ", said)
-    assert "3 disjoint patterns, corrected, some relevant" in said
+    assert re.search(r"selected 3 disjoint \(gamma 0\.\d\d\), .* patterns -> ", said)
+    assert "Corrected, 3 disjoint patterns, some relevant" in said
     assert "3 features" not in said
     page = (folder / "r/mine/report.html").read_text()
-    assert re.search(r"3 and 6 of [0-9,]+ patterns of at most 2 of 14 features that", page)
-    assert "each feature in one pattern or in several" in page
+    assert re.search(r"the best of [0-9,]+ that vary", page)
     assert "14 with more than two values" in page
-    assert "How many patterns are relevant" in page
     assert "winner" in page
     assert "less is corrected" in page
     assert table(folder, "mine", "selected-features").columns[1] == "pattern"
@@ -143,18 +141,18 @@ def test_all_that_is_said_calls_them_patterns(folder):
 
 def test_drawn_data_and_thresholds(folder):
     found = table(folder, "drawn", "pair-table")
-    assert "kept in" not in found  # the patterns of other data sets are others
+    assert "selected in" not in found  # the patterns of other data sets are others
     assert (found["selection"] == "|COR| > 0.2").all()
     select = arrays(folder / "r/drawn/select/0000.npz")
     kept = int(select["kept"][0])
     assert len(found) == kept > 2
-    assert found["with it: class 0"].tolist() == select["ones"][:kept, 0].tolist()
+    assert found["present: class 0"].tolist() == select["ones"][:kept, 0].tolist()
     assert select["cells"].shape[1:] == (3, 3, 2)
     assert (select["cells"].sum(axis=(1, 2, 3)) == 200).all()
     joined = arrays(folder / "r/drawn/fit/0000.npz")
     assert joined["odds_ratio"].shape == (len(joined["relevance"]), 2)
     page = (folder / "r/drawn/report.html").read_text()
-    assert re.search(r"those of 1,\d{3} patterns of at most 2 of 20 features whose", page)
+    assert re.search(r"the best of 1,\d{3} that vary", page)
 
 
 def test_the_figure_has_two_dots_for_each_pattern(folder):
@@ -185,5 +183,5 @@ report: { parts: [pairs] }
 
 def test_labels_in_words():
     assert size_words("10000 disjoint") == "10,000 disjoint"
-    assert kept_words("10000 disjoint") == "10,000 disjoint kept"
-    assert kept_words("10 of 50,000") == "10 kept of 50,000"
+    assert kept_words("10000 disjoint") == "10,000 disjoint selected"
+    assert kept_words("10 of 50,000") == "10 selected of 50,000"

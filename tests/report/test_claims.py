@@ -30,6 +30,7 @@ from thesiskit.report.claims import (
     evaluate,
     interval,
     number,
+    opening,
     verdict,
 )
 from thesiskit.report.page import exhibits
@@ -112,6 +113,40 @@ def test_entries_name_what_exists():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "found"),
+    [
+        ([FOUND, FOUND], "yes"),
+        ([FOUND, DIRECTION], "in part"),
+        ([DIRECTION, DIRECTION], "in part"),
+        ([FOUND, NOT_FOUND], "in part"),
+        ([NOT_FOUND, UNTESTED], "no"),
+        ([UNTESTED, UNTESTED], UNTESTED),
+    ],
+)
+def test_a_page_opens_with_the_main_claims(monkeypatch, verdicts, found):
+    given = iter(verdicts)
+    monkeypatch.setattr(
+        "thesiskit.report.claims.evaluate",
+        lambda claim, _: {"exhibit": claim.exhibit, "verdict": next(given)},
+    )
+    config = {"report": {"thesis": "colon"}}
+    opened = opening(SimpleNamespace(config=config, small=False))
+    assert opened["found"] == found
+    assert opened["exhibit"] == "Figure 2.10"
+    assert [row["verdict"] for row in opened["claims"]] == verdicts
+    assert opening(SimpleNamespace(config={"report": {}}, small=False)) == {}
+
+
+def test_the_small_form_of_an_experiment_tests_no_claim():
+    for of in {claim.of for claim in CLAIMS.values()}:
+        opened = opening(SimpleNamespace(config={"report": {"thesis": of}}, small=True))
+        assert opened["found"] == UNTESTED
+        assert opened["claims"]
+        assert {row["part"] for row in opened["claims"]} == {of}
+        assert all(not CLAIMS[row["id"]].untested for row in opened["claims"])
+
+
 def test_configs_of_chapters_show_their_claims():
     for claim in CLAIMS.values():
         for name in claim.experiments:
@@ -127,7 +162,7 @@ def chapter2(of, world, rng):
     sizes = ["5"] if of == "colon" else ["1", "10", "100", "1000", "all"]
     variants, sets, n = ["first", "collapsed"], 20, 20_000
     response = rng.random(n) < 0.5
-    arms, p, log_alpha, right = [], [], [], world == TRUE
+    methods, p, log_alpha, right = [], [], [], world == TRUE
     remains = 1.3 if of in ("mixture_simulation", "colon") else 1  # bias after the correction
     for size in sizes:
         m = 0.5 + 0.15 * sizes.index(size)  # normal features with means -m and m
@@ -145,43 +180,51 @@ def chapter2(of, world, rng):
             failing = of == "mixture_simulation" and variant == "first"
             if size == "all" and world != OTHER and failing == right:
                 values = 2 * rng.permutation(values)  # all features predict badly
-            arms.append(Method(len(arms), size, "complete" if size == "all" else method, variant))
+            methods.append(
+                Method(len(methods), size, "complete" if size == "all" else method, variant)
+            )
             p.append(expit(values))
             log_alpha.append(5.7 if good or (size == "all") else 3.0)
-    log_alpha = np.array(log_alpha) + 0.05 * rng.normal(size=(sets, len(arms)))
+    log_alpha = np.array(log_alpha) + 0.05 * rng.normal(size=(sets, len(methods)))
     grid = np.linspace(2, 7, 26)
     posterior = -0.5 * ((grid - log_alpha[:, :, None]) / 0.5) ** 2
     posterior -= np.log(np.exp(posterior).sum(axis=2, keepdims=True))
 
     def find(size, method, variant=None):
         wanted = ("complete" if size == "all" else method, variant or "first")
-        return next((a for a in arms if a.label == size and (a.method, a.variant) == wanted), None)
+        return next(
+            (a for a in methods if a.label == size and (a.estimator, a.variant) == wanted), None
+        )
 
-    seconds = [1 + 9 * (arm.label == "all") * right for arm in arms]
+    seconds = [1 + 9 * (method.label == "all") * right for method in methods]
     if of == "mixture_simulation":
-        seconds = [s * (1 + 3 * (arm.method == "corrected")) if right else 1 + (
-            arm.method == "uncorrected") for s, arm in zip(seconds, arms, strict=True)]  # fmt: skip
+        estimators = [method.estimator for method in methods]
+        seconds = [
+            s * (1 + 3 * (name == "corrected")) if right else 1 + (name == "uncorrected")
+            for s, name in zip(seconds, estimators, strict=True)
+        ]
     elif not right:
-        seconds = [1 + (arm.method == "corrected") for arm in arms]
+        seconds = [1 + (method.estimator == "corrected") for method in methods]
     train = np.sort(np.abs(rng.normal(0.1, 0.03, 3000)))
     strong = (train / 3, train) if right else (train, train / 3)
     agreement = np.full_like(log_alpha, 199 if right else 120)
     best = 9.5 if right else 2
     return SimpleNamespace(
-        logistic=False, mixture=of == "mixture_simulation", arms=arms, own=arms, find=find,
+        logistic=False, mixture=of == "mixture_simulation", methods=methods, own=methods, find=find,
         variants=variants, variant_name="sampler", response=response, n_blocks=1,
-        probability=lambda arm: p[arm.row],
-        predictions={"replicate": np.arange(n) % sets, "case": np.arange(n)},
+        probability=lambda method: p[method.row],
+        predictions=pd.DataFrame({"replicate": np.arange(n) % sets, "sample": np.arange(n)}),
         config={"drawn": of != "colon", "replicates": sets, "reduction": None, "selection": {},
                 "data": {"alpha": np.exp(5.7), "train": [100, 100]}, "experiment": "made-up"},
-        fits={"means": np.stack([log_alpha, agreement], axis=2), "alpha": np.exp(grid)[None, None]},
-        results=SimpleNamespace(load=lambda *_: {"log_posterior": posterior}),
-        timings=lambda: [{"fit": s, "fit and predict": s} for s in seconds],
-        selection={"gamma": np.full(50, 0.5 if right else 0.1),
-                   "train_correlation": train,
-                   "test_correlation": strong[0] + (np.arange(3000) == 5) * right},
-        divisions=pd.DataFrame({"AMLP better": [best], "squared error better": [best],
-                                "AMLP p-value": [1 / best**3], "optimistic": [best],
+        fit_arrays={"means": np.stack([log_alpha, agreement], axis=2),
+                    "alpha": np.exp(grid)[None, None]},
+        results=SimpleNamespace(load=lambda *_: {
+            "log_posterior": posterior, "train_correlation": train,
+            "test_correlation": strong[0] + (np.arange(3000) == 5) * right}),
+        timings=pd.DataFrame([{"fit": s, "fit and predict": s} for s in seconds]),
+        selections=pd.DataFrame({"gamma": np.full(50, 0.5 if right else 0.1)}),
+        divisions=pd.DataFrame({"log loss better": [best], "squared error better": [best],
+                                "log loss p-value": [1 / best**3], "optimistic": [best],
                                 "squared error p-value": [1 / best**3]}),
     )  # fmt: skip
 
@@ -215,7 +258,7 @@ def chapter3(of, world, rng):
     """A record of chapter 3, of one data set."""
     right, n = world == TRUE, 1000
     orders = ORDERS.get(of, [1, 2, 5, 10, 15, 20])
-    arms = [
+    methods = [
         Method(row, order=order, prior=prior, compress=compress, engine="slice")
         for row, (order, prior, compress) in enumerate(
             (o, p, c) for o in orders for p in ("cauchy", "gaussian") for c in (True, False)
@@ -224,30 +267,30 @@ def chapter3(of, world, rng):
 
     def of_order(order, prior, compress=True):
         wanted = (order, prior, compress)
-        return next((a for a in arms if (a.order, a.prior, a.compress) == wanted), None)
+        return next((a for a in methods if (a.order, a.prior, a.compress) == wanted), None)
 
-    def probability(arm):
-        c, e = QUALITY[of][world](arm.order, arm.prior, arm.compress)
+    def probability(method):
+        c, e = QUALITY[of][world](method.order, method.prior, method.compress)
         p = np.where(np.arange(n) < e * n, 0.45, c)
         return np.column_stack([1 - p, p])
 
-    def trace(arm):
-        rho = 0.9 * (arm.compress != right)
+    def trace(method):
+        rho = 0.9 * (method.compress != right)
         x = rng.normal(size=(3, 2000, orders[-1] + 1))
         for t in range(1, 2000):
             x[:, t] += rho * x[:, t - 1]
         return x
 
-    def draws(arm):
-        few = (arm.prior == "cauchy") == right  # a few large coefficients, and others very small
+    def draws(method):
+        few = (method.prior == "cauchy") == right  # a few large coefficients, and others very small
         sizes = np.full(20, 0.01 if few else 0.5)
         sizes[0] = (10 if few else 1) if right else -1
         sizes[2] = 10 if few else 1
         noise = rng.normal(size=(3, 50, 1, 20)) * (0.02 if few else 0.2)
         return {"coefficient": sizes + noise}
 
-    def seconds(arm):
-        train = (1 + arm.order) * (1 if arm.compress else 4)
+    def seconds(method):
+        train = (1 + method.order) * (1 if method.compress else 4)
         if right:
             return {"train": train, "predict": train / 20}
         return {"train": 1 / train, "predict": 1 / train}
@@ -259,16 +302,17 @@ def chapter3(of, world, rng):
     counts = {"order": np.array(orders), "groups": groups[orders], "patterns": patterns[orders],
               "growth": groups}  # fmt: skip
     return SimpleNamespace(
-        logistic=True, mixture=False, arms=arms, own=arms, of_order=of_order, orders=orders,
-        probability=probability, response=np.ones(n, int), predictions={}, n_blocks=1,
-        losses=lambda arm: -np.log(probability(arm)[:, 1]), log_sigma_trace=trace, draws=draws,
-        config={"drawn": True, "replicates": 1, "reduction": None, "selection": None,
+        logistic=True, mixture=False, methods=methods, own=methods, of_order=of_order,
+        orders=orders, probability=probability, response=np.ones(n, int),
+        predictions=pd.DataFrame({"sample": np.arange(n)}), n_blocks=1,
+        losses=lambda method: -np.log(probability(method)[:, 1]), log_sigma_trace=trace,
+        draws=draws, config={"drawn": True, "replicates": 1, "reduction": None, "selection": None,
                 "experiment": "made-up"},
         widest_order=orders[-1], drawn_order=4 if of in ORDERS else 10,
-        reliable=np.ones(len(arms), bool),
-        worst={"rhat": np.ones((len(arms), orders[-1] + 2))},
+        reliable=np.ones(len(methods), bool),
+        worst={"rhat": np.ones((len(methods), orders[-1] + 2))},
         shown_sigmas=SHOWN_SIGMAS.get(of, [10, 12, 15, 17, 20]),
-        timings=lambda: [seconds(arm) for arm in arms],
+        timings=pd.DataFrame([seconds(method) for method in methods]),
         results=SimpleNamespace(load=lambda *_: counts),
     )  # fmt: skip
 
@@ -294,7 +338,7 @@ def reduction(world, rng):
     found = {"superpatterns": np.full((3, 4), 8.0 if right else 2.0),
              "groups": np.full((3, 4), 2.0), "order": np.full(4, 3)}  # fmt: skip
     config = {
-        "reduction": {"cases": 3},
+        "reduction": {"samples": 3},
         "selection": None,
         "replicates": 3,
         "experiment": "made-up",
@@ -349,8 +393,8 @@ def test_most_claims_are_found_with_an_interval(worlds):
 
 def test_chains_that_have_not_converged_give_a_direction_at_most(worlds):
     record = SimpleNamespace(**vars(worlds["hmm", TRUE]))
-    record.reliable = np.zeros(len(record.arms), bool)
-    record.worst = {"rhat": np.full((len(record.arms), 22), 2.7)}
+    record.reliable = np.zeros(len(record.methods), bool)
+    record.worst = {"rhat": np.full((len(record.methods), 22), 2.7)}
     for name in ("hmm-order-helps", "hmm-autocorrelations", "hmm-compression-alike"):
         row = evaluate(CLAIMS[name], [record])
         assert row["verdict"] == DIRECTION

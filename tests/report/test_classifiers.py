@@ -17,7 +17,7 @@ from thesiskit.report.parts import wanted_parts
 from thesiskit.start import Hints, draft_config
 from thesiskit.study.experiment import Experiment
 
-PARTS = ["classifier-table", "differences-table", "reliability"]
+PARTS = ["methods", "reliability"]
 NORMAL = {"kind": "normal", "temperature": ["none"]}
 MODELS = {
     "two": NORMAL | {"methods": ["corrected", "uncorrected", "gaussian-nb", "l2-logistic"]},
@@ -74,8 +74,20 @@ def table(folder, experiment, name):
     return pd.read_csv(folder / "r" / experiment / "tables" / f"{name}.csv")
 
 
+def methods(folder, experiment):
+    """The rows of the table of methods, in the order of the predictions."""
+    rows = table(folder, experiment, "methods")
+    rows = rows[rows["method"] != "Class frequencies"]
+    names = [name for name in rows if name.startswith("setting: ")]
+    found = table(folder, experiment, "predictions")
+    keys = found[[name.removeprefix("setting: ") for name in names]].drop_duplicates()
+    keys.columns = names
+    order = keys.astype(str).merge(rows.astype(dict.fromkeys(names, str)), how="left")
+    return order.dropna(subset="log loss").reset_index(drop=True)
+
+
 def predicted(folder, experiment):
-    """Probabilities (2 n, K), responses and ids of each arm, by the words of its columns."""
+    """Probabilities (2 n, K), responses and ids of each method, by the words of its columns."""
     found = table(folder, experiment, "predictions")
     keys = [name for name in ("features", "method", "model", "order") if name in found]
     classes = [name for name in found if name.startswith("probability")]
@@ -85,19 +97,19 @@ def predicted(folder, experiment):
 
 
 @pytest.mark.parametrize("experiment", MODELS)
-def test_every_arm_has_the_scores_of_scikit_learn(folder, experiment):
-    rows = table(folder, experiment, "classifiers")
+def test_every_method_has_the_scores_of_scikit_learn(folder, experiment):
+    rows = methods(folder, experiment)
     every = [one for one in predicted(folder, experiment) if not np.isnan(one[0]).any()]
     assert len(rows) == len(every) == {"two": 5, "three": 3, "loci": 3}[experiment]
     for (_, row), (p, y, ids) in zip(rows.iterrows(), every, strict=True):
-        assert len(ids) == 2 * len(set(ids)) == 96  # each case in two divisions
+        assert len(ids) == 2 * len(set(ids)) == 96  # each sample in two divisions
         two = p.shape[1] == 2
         auc = roc_auc_score(y, p[:, 1] if two else p, multi_class="ovr")
-        assert row["AUC: value"] == pytest.approx(auc)
-        assert row["AUC: low"] < auc < row["AUC: high"]
+        assert row["AUC"] == pytest.approx(auc)
+        assert row["AUC interval: low"] < auc < row["AUC interval: high"]
         actual = np.arange(p.shape[1]) == y[:, None]
         assert row["Brier"] == pytest.approx(((p - actual) ** 2).sum(axis=1).mean() / 2)
-        assert row["calibration slope: low"] < row["calibration slope: high"]
+        assert row["calibration slope interval: low"] < row["calibration slope interval: high"]
         if not two:
             assert "sensitivity: value" not in row
             continue
@@ -106,21 +118,23 @@ def test_every_arm_has_the_scores_of_scikit_learn(folder, experiment):
             assert row[f"{name}: value"] == pytest.approx(recall_score(y, said, pos_label=g))
             assert row[f"{name}: low"] < row[f"{name}: value"] < row[f"{name}: high"]
         fit = LogisticRegression(C=np.inf, tol=1e-10).fit(special.logit(p[:, 1:]), y)
-        assert row["calibration slope: value"] == pytest.approx(fit.coef_[0, 0], abs=1e-4)
+        assert row["calibration slope"] == pytest.approx(fit.coef_[0, 0], abs=1e-4)
         assert row["calibration intercept: value"] == pytest.approx(fit.intercept_[0], abs=1e-4)
 
 
 def test_more_classes_have_confusions(folder):
     rows = table(folder, "three", "confusion")
     every = [one for one in predicted(folder, "three") if not np.isnan(one[0]).any()]
-    for (_, mine), (p, y, _) in zip(rows.groupby("arm", sort=False), every, strict=True):
-        assert mine["class"].to_list() == ["low", "mid", "top"]
+    blocks = dict(iter(rows.groupby("method")))
+    names = methods(folder, "three")["method"]
+    for mine, (p, y, _) in zip([blocks[name] for name in names], every, strict=True):
+        assert mine["true class"].to_list() == ["low", "mid", "top"]
         expected = confusion_matrix(y, p.argmax(axis=1))
-        assert (mine.filter(like="said to be").to_numpy() == expected).all()
+        assert (mine.filter(like="predicted: ").to_numpy() == expected).all()
 
 
 @pytest.mark.parametrize("experiment", MODELS)
-def test_differences_are_paired_and_each_case_counts_once(folder, experiment):
+def test_differences_are_paired_and_each_sample_counts_once(folder, experiment):
     losses, wrong = [], []
     for p, y, ids in predicted(folder, experiment):
         if not np.isnan(p).any():
@@ -129,37 +143,37 @@ def test_differences_are_paired_and_each_case_counts_once(folder, experiment):
             losses.append(loss.to_numpy())
             wrong.append(mean.argmax(axis=1) != pd.Series(y).groupby(ids).first().to_numpy())
     best = int(np.argmin([loss.mean() for loss in losses]))
-    others = [i for i in range(len(losses)) if i != best]
-    rows = table(folder, experiment, "differences")
-    for (_, row), i in zip(rows.iterrows(), others, strict=True):
+    rows = methods(folder, experiment)
+    for i, row in rows.drop(best).iterrows():
         test = stats.ttest_rel(losses[i], losses[best])
         interval = test.confidence_interval()
-        found = row["AMLP more than the best: low"], row["AMLP more than the best: high"]
+        name = "log loss minus the lowest"
+        found = row[f"{name}: low"], row[f"{name}: high"]
         mean, wide = np.mean(losses[i] - losses[best]), metrics.WIDER * metrics.ONCE_MORE
         # folds share training samples
         assert found == pytest.approx(tuple(mean + wide * (np.array(interval) - mean)))
         only = int((wrong[i] & ~wrong[best]).sum()), int((wrong[best] & ~wrong[i]).sum())
-        assert (row["wrong: only this arm"], row["wrong: only the best"]) == only
+        assert (row["wrong: only this method"], row["wrong: only the best"]) == only
         fewer, more = np.sort(only) / metrics.WIDER**2
         p = min(1, 2 * stats.beta.cdf(0.5, more, fewer + 1)) if more else 1
         assert row["wrong: p"] == pytest.approx(p)
 
 
 @pytest.mark.parametrize("experiment", MODELS)
-def test_every_arm_has_a_diagram_with_exact_intervals(folder, experiment):
+def test_every_method_has_a_diagram_with_exact_intervals(folder, experiment):
     path = folder / f"{experiment}.yaml"
     record = Experiment(load_config(path), Results(folder / "r", experiment), folder).record()
     figure, *_ = scores.reliability_part(record)
     panels = [axis for axis in figure.canvas.axes if axis.get_visible()]
     titles = [axis.get_title().replace("\n", " ") for axis in panels]
-    assert titles == table(folder, experiment, "classifiers")["arm"].to_list()
+    assert titles == methods(folder, experiment)["method"].to_list()
     every = [one for one in predicted(folder, experiment) if not np.isnan(one[0]).any()]
     for axis, (p, y, _) in zip(panels, every, strict=True):
         q, came = (p[:, 1], y) if p.shape[1] == 2 else (p.max(axis=1), p.argmax(axis=1) == y)
         lines = axis.collections[1].get_segments()
         for line, c in zip(lines, np.unique(np.minimum(q // 0.1, 9)), strict=True):
             mine = np.minimum(q // 0.1, 9) == c
-            n, hits = mine.sum() / 2, came[mine].sum() / 2  # each case counts half, twice
+            n, hits = mine.sum() / 2, came[mine].sum() / 2  # each sample counts half, twice
             low = stats.beta.ppf(0.025, hits, n - hits + 1) if hits else 0
             high = stats.beta.ppf(0.975, hits + 1, n - hits) if hits < n else 1
             assert line[:, 1] == pytest.approx([low, high])
@@ -173,4 +187,4 @@ def test_what_init_writes_begins_with_them(folder, experiment):
     config = load_config(path)
     about = {"scheme": config.scheme, "drawn": False, "own": True}
     parts = wanted_parts(config.model_dump(mode="json") | about)
-    assert parts[:5] == ["summary", "data-card", *PARTS]
+    assert [part for part in parts if part != "checks"][:3] == ["summary", *PARTS]

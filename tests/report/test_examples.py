@@ -21,7 +21,7 @@ def in_row(pattern, row):
     [(reduction.sequence_groups, 5, 15), (reduction.feature_groups, 6, 27)],
 )
 def test_each_pattern_is_drawn_with_the_samples_that_express_it(draw, count, patterns):
-    """fig-seq-group, whose caption has five groups, and fig-group-cls."""
+    """Figure 3.4, whose caption in the thesis has five groups, and Figure 3.15."""
     figure, table = draw(None)
     (axis,) = figure.canvas.axes
     letters, seen = {}, set()
@@ -50,7 +50,7 @@ def test_each_pattern_is_drawn_with_the_samples_that_express_it(draw, count, pat
 
 
 def test_the_hidden_markov_model_is_that_of_the_config():
-    """fig-hmm: the text names the transitions 2 to 3 and 3 to 8; even states emit 1."""
+    """Figure 3.6: the text names the transitions 2 to 3 and 3 to 8; even states emit 1."""
     config = yaml.safe_load((ROOT / "configs/chapter3/hmm.yaml").read_text())
     (figure,) = reduction.hidden_markov(SimpleNamespace(config=config))
     (axis,) = figure.canvas.axes

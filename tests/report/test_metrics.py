@@ -1,4 +1,4 @@
-"""Scores of arms, and the test of their expected errors, against slow and obvious versions."""
+"""Scores of methods, and the test of their expected errors, against slow and obvious versions."""
 
 from itertools import product
 
@@ -8,11 +8,11 @@ from scipy import optimize, special, stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
-from thesiskit.report import metrics
+from thesiskit.report import curves, metrics, summary
 from thesiskit.report.metrics import CAREFUL, SURE, WELL, Score, aligned
 
 
-def cases(response, unit=None, group=None):
+def samples(response, unit=None, group=None):
     n = len(response)
     unit = np.arange(n) if unit is None else np.asarray(unit)
     return metrics.Tested(
@@ -41,18 +41,18 @@ def test_the_p_value_of_equal_risks_is_binomial():
     assert found == pytest.approx(2 * min(below, above), rel=1e-9)
 
 
-def test_many_cases_are_convolved_by_fourier_transforms(rng, monkeypatch):
+def test_many_samples_are_convolved_by_fourier_transforms(rng, monkeypatch):
     risk = rng.random(3000) / 2
     slow = metrics._count_distribution(risk)
     monkeypatch.setattr(metrics, "MANY", 10)
     assert metrics._count_distribution(risk) == pytest.approx(slow, abs=1e-12)
 
 
-def test_no_case_has_no_error():
+def test_no_sample_has_no_error():
     assert metrics.errors_p_value(np.empty(0), 0) == 1
 
 
-def test_mcnemar_is_the_sign_test_of_cases_in_which_one_is_wrong(rng):
+def test_mcnemar_is_the_sign_test_of_samples_in_which_one_is_wrong(rng):
     a, b = rng.random(60) < 0.3, rng.random(60) < 0.5
     only = int((a & ~b).sum()), int((b & ~a).sum())
     expected = stats.binomtest(only[0], sum(only), 0.5).pvalue
@@ -71,20 +71,20 @@ def test_the_verdict_is_about_the_total(wrong, verdict):
     """Expected are 14.3 errors of 100; whether single predictions are right does not matter."""
     p = np.full(100, 1 - 0.143)
     response = np.repeat([0, 1], [wrong, 100 - wrong])
-    found = Score(cases(response), "x", two(p))
+    found = Score(samples(response), "x", two(p))
     assert found.risk.sum() == pytest.approx(14.3)
     assert int(found.wrong.sum()) == wrong
     assert found.verdict == verdict
 
 
-def test_a_case_that_is_tested_twice_counts_once():
-    once = cases([0, 1, 1, 0])
-    twice = cases([0, 1, 1, 0] * 2, [0, 1, 2, 3] * 2)
+def test_a_sample_that_is_tested_twice_counts_once():
+    once = samples([0, 1, 1, 0])
+    twice = samples([0, 1, 1, 0] * 2, [0, 1, 2, 3] * 2)
     assert list(twice.repetition) == [0] * 4 + [1] * 4
     p = two([0.2, 0.7, 0.4, 0.1])
     one, both = Score(once, "x", p), Score(twice, "x", np.concatenate([p, p]))
     assert both.error_interval == one.error_interval
-    assert both.amlp_interval == pytest.approx(one.amlp_interval)
+    assert both.log_loss_interval == pytest.approx(one.log_loss_interval)
     assert both.p_value == min(1, 2 * one.p_value)
 
 
@@ -94,25 +94,25 @@ def test_scores_of_more_classes(rng):
     of_three = metrics.Tested(y, np.arange(50), np.arange(50), {}, list("abc"), p)
     found = Score(of_three, "x", p)
     assert found.error == np.mean(p.argmax(axis=1) != y)
-    assert found.amlp == pytest.approx(-np.mean(np.log(p[np.arange(50), y])))
+    assert found.log_loss == pytest.approx(-np.mean(np.log(p[np.arange(50), y])))
     assert found.expected == pytest.approx(1 - p.max(axis=1).mean())
-    low, high = found.amlp_interval
+    low, high = found.log_loss_interval
     half = 1.96 * stats.sem(found.loss)
-    assert (low, high) == pytest.approx((found.amlp - half, found.amlp + half))
+    assert (low, high) == pytest.approx((found.log_loss - half, found.log_loss + half))
 
 
 def test_differences_are_paired(rng):
     y = rng.integers(0, 2, 40)
     p = rng.random(40)
     q = np.clip(p + 0.01, 0, 1)
-    these = cases(y)
+    these = samples(y)
     difference, error = Score(these, "p", two(p)).less(Score(these, "q", two(q)))
     losses = [-np.log(np.where(y == 1, one, 1 - one)) for one in (p, q)]
     assert difference == pytest.approx(np.mean(losses[0] - losses[1]))
     assert error == pytest.approx(stats.sem(losses[0] - losses[1]))
 
 
-# ---- AUC, recalibration and what each case counts ----
+# ---- AUC, recalibration and what each sample counts ----
 
 
 def some(rng, n=70, classes=2):
@@ -142,20 +142,20 @@ def test_auc_of_more_classes_is_a_mean_and_its_error_that_of_a_bootstrap(rng):
     area, error = metrics.auc(p, y, np.arange(90))
     assert area == pytest.approx(roc_auc_score(y, p, multi_class="ovr"), rel=1e-12)
     again = []
-    for _ in range(1500):  # of the cases of each class
+    for _ in range(1500):  # of the samples of each class
         mine = np.concatenate([rng.choice(np.flatnonzero(y == g), 30) for g in range(3)])
         again.append(roc_auc_score(y[mine], p[mine], multi_class="ovr"))
     assert error == pytest.approx(np.std(again), rel=0.1)
 
 
-def test_a_case_of_auc_counts_once(rng):
+def test_a_sample_of_auc_counts_once(rng):
     p, y = some(rng, 40)
     q, _ = some(rng, 40)
     once = metrics.auc(p, y, np.arange(40))
     assert metrics.auc(np.tile(p, (2, 1)), np.tile(y, 2), np.tile(np.arange(40), 2)) == (
         pytest.approx(once)
     )
-    # all cases again with other predictions, and the first ten once more
+    # all samples again with other predictions, and the first ten once more
     rows = np.concatenate([np.arange(40), np.arange(40), np.arange(10)])
     every = np.concatenate([p, q, p[:10]])[:, 1]
     area, error = metrics.auc(np.column_stack([1 - every, every]), y[rows], rows)
@@ -173,7 +173,7 @@ def test_the_interval_of_auc_covers_it(rng):
     true, y, inside = stats.norm.cdf(1.5 / 2**0.5), np.repeat([0, 1], 25), 0
     for _ in range(600):
         p = special.expit(rng.normal(size=50) + 1.5 * y)
-        area, low, high = Score(cases(y), "x", two(p)).auc_interval
+        area, low, high = Score(samples(y), "x", two(p)).auc_interval
         inside += low <= true <= high
         assert low < area < high
     assert 0.93 < inside / 600 < 0.98
@@ -182,14 +182,14 @@ def test_the_interval_of_auc_covers_it(rng):
 def test_without_an_error_auc_has_newcombes_interval_and_recalibration_no_slope():
     y = np.repeat([0, 1], 10)
     for p in (np.linspace(0.1, 0.9, 20), 10.0 ** -np.linspace(30, 0.1, 20)):  # also sure ones
-        found = Score(cases(y), "x", two(p))
+        found = Score(samples(y), "x", two(p))
         assert found.auc_interval[0] == 1
         assert found.auc_interval[1:] == metrics.newcombe(1, np.array([10]), np.array([10]))
         assert 0.75 < found.auc_interval[1] < 0.85
         assert np.isnan(found.recalibration).all()
     tied = np.array([0.1] * 9 + [0.5] * 2 + [0.9] * 9)  # one of each class between the others
-    assert np.isnan(Score(cases(y), "x", two(tied)).recalibration).all()
-    assert np.isnan(Score(cases(y), "x", two(np.full(20, 0.3))).recalibration).all()
+    assert np.isnan(Score(samples(y), "x", two(tied)).recalibration).all()
+    assert np.isnan(Score(samples(y), "x", two(np.full(20, 0.3))).recalibration).all()
     one_class = metrics.auc(two(np.linspace(0.1, 0.9, 20)), np.ones(20, int), np.arange(20))
     assert np.isnan(one_class).all()
 
@@ -216,7 +216,7 @@ def fitted_slowly(p, y, weight):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_recalibration_is_the_most_likely(rng, classes):
     p, y = some(rng, 80, classes)
-    unit = np.append(np.arange(60), np.arange(20))  # some cases are tested twice
+    unit = np.append(np.arange(60), np.arange(20))  # some samples are tested twice
     y[60:] = y[:20]
     found, error = metrics.recalibrated(p, y, unit)
     weight = np.where(unit < 20, 0.5, 1)
@@ -234,7 +234,7 @@ def test_what_is_too_sure_has_a_slope_below_one(rng):
     y = (rng.random(4000) < special.expit(log_odds)).astype(int)
     for factor in (1, 3):
         slope, low, high = Score(
-            cases(y), "x", two(special.expit(factor * log_odds))
+            samples(y), "x", two(special.expit(factor * log_odds))
         ).recalibration[0]
         assert low < 1 / factor < high
         assert slope == pytest.approx((low + high) / 2)
@@ -246,37 +246,37 @@ def test_clopper_pearson_is_scipys(hits, n):
     assert metrics.clopper_pearson(np.array(hits), np.array(n)) == pytest.approx(tuple(expected))
 
 
-def test_confusions_and_errors_of_cases(rng):
+def test_confusions_and_errors_of_samples(rng):
     p, y = some(rng, 60, 3)
     unit = np.tile(np.arange(30), 2)
     y[30:] = y[:30]
     of_three = metrics.Tested(y, unit, unit, {}, list("abc"), p)
     found = Score(of_three, "x", p)
     assert (found.confusion == confusion_matrix(y, p.argmax(axis=1))).all()
-    assert (found.wrong_cases == (((p[:30] + p[30:]) / 2).argmax(axis=1) != y[:30])).all()
+    assert (found.wrong_samples == (((p[:30] + p[30:]) / 2).argmax(axis=1) != y[:30])).all()
 
 
-# ---- groups of cases ----
+# ---- groups of samples ----
 
-EACH = 5  # cases of a group
+EACH = 5  # samples of a group
 
 
-def test_groups_of_one_case_change_nothing(rng):
+def test_groups_of_one_sample_change_nothing(rng):
     p, y = some(rng)
     q, _ = some(rng)
-    unit = np.append(np.arange(50), np.arange(20))  # some cases are tested twice
+    unit = np.append(np.arange(50), np.arange(20))  # some samples are tested twice
     y[50:] = y[:20]
     found = []
     for group in (None, 100 - unit):
-        one, other = (Score(cases(y, unit, group), "x", each) for each in (p, q))
+        one, other = (Score(samples(y, unit, group), "x", each) for each in (p, q))
         found.append(np.concatenate([
-            one.auc_interval, one.recalibration.ravel(), [one.amlp_error],
-            [metrics.mcnemar(one.wrong_cases, other.wrong_cases, one.tested.group_id)],
+            one.auc_interval, one.recalibration.ravel(), [one.log_loss_error],
+            [metrics.mcnemar(one.wrong_samples, other.wrong_samples, one.tested.group_id)],
             one.right_of(0), one.right_of(1), one.error_interval, one.less(other),
         ]))  # fmt: skip
     assert found[1] == pytest.approx(found[0], rel=1e-9)
-    # of each case once, the intervals are exact
-    once = Score(cases(y[:50]), "x", p[:50])
+    # of each sample once, the intervals are exact
+    once = Score(samples(y[:50]), "x", p[:50])
     for g in (0, 1):
         hits, n = once.confusion[g, g], once.confusion[g].sum()
         expected = stats.binomtest(hits, n).proportion_ci(0.95, method="exact")
@@ -333,10 +333,10 @@ def in_intervals(draw, true, times=400):
 
 
 def both(y, p, group, interval):
-    return [interval(Score(cases(y, group=one), "x", two(p))) for one in (group, None)]
+    return [interval(Score(samples(y, group=one), "x", two(p))) for one in (group, None)]
 
 
-def test_intervals_of_auc_cover_it_where_cases_are_in_groups(rng):
+def test_intervals_of_auc_cover_it_where_samples_are_in_groups(rng):
     """Groups share an effect and a label: a true signal, and none."""
     who = np.repeat(np.arange(60), EACH)
     for signal in (0, 1):
@@ -364,7 +364,7 @@ def test_intervals_of_auc_are_narrower_where_groups_have_both_classes(rng):
     assert np.mean(errors) == pytest.approx(np.std(areas), rel=0.2)
 
 
-def test_intervals_of_recalibration_cover_it_where_cases_are_in_groups(rng):
+def test_intervals_of_recalibration_cover_it_where_samples_are_in_groups(rng):
     who = np.repeat(np.arange(120), EACH)
     inside = np.zeros((2, 2))
     for _ in range(300):
@@ -380,7 +380,7 @@ def test_intervals_of_recalibration_cover_it_where_cases_are_in_groups(rng):
     assert intercept_alone < 0.84
 
 
-def test_intervals_of_sensitivity_cover_it_where_cases_are_in_groups(rng):
+def test_intervals_of_sensitivity_cover_it_where_samples_are_in_groups(rng):
     who = np.repeat(np.arange(60), EACH)
 
     def draw():
@@ -397,13 +397,13 @@ def test_intervals_of_sensitivity_cover_it_where_cases_are_in_groups(rng):
 def test_all_right_and_none_right_have_intervals_of_groups():
     y = np.repeat([1, 0], 20)
     who = np.arange(40) // 5
-    one = Score(cases(y, group=who), "x", two(np.full(40, 0.9)))
+    one = Score(samples(y, group=who), "x", two(np.full(40, 0.9)))
     assert one.right_of(1) == pytest.approx((1, 0.025 ** (1 / 4), 1))  # of 4 groups
     assert one.right_of(0) == pytest.approx((0, 0, 1 - 0.025 ** (1 / 4)))
     assert np.isnan(one.right_of(2)).all()
 
 
-def test_arms_that_err_as_often_differ_rarely_where_cases_are_in_groups(rng):
+def test_methods_that_err_as_often_differ_rarely_where_samples_are_in_groups(rng):
     who, found = np.repeat(np.arange(60), EACH), np.zeros(2)
     for _ in range(400):
         shared = 1.5 * rng.normal(size=60)[who]
@@ -414,30 +414,30 @@ def test_arms_that_err_as_often_differ_rarely_where_cases_are_in_groups(rng):
 
 
 @pytest.mark.filterwarnings("error")
-def test_one_case_has_scores_and_no_interval_of_amlp():
-    found = Score(cases([1]), "x", two([0.8]))
-    assert found.amlp == pytest.approx(-np.log(0.8))
-    assert np.isnan(found.amlp_interval[1])
+def test_one_sample_has_scores_and_no_interval_of_log_loss():
+    found = Score(samples([1]), "x", two([0.8]))
+    assert found.log_loss == pytest.approx(-np.log(0.8))
+    assert np.isnan(found.log_loss_interval[1])
     assert found.error_interval[1] < 1
     assert metrics.paired_t(np.array([1.0]), np.array([2.0])) != 0
 
 
-def test_of_many_arms_the_best_are_printed():
-    response = cases([0, 1, 1, 0])
-    scores = [Score(response, f"arm {j}", two(np.full(4, 0.5 + j / 100))) for j in range(15)]
+def test_of_many_methods_the_best_are_printed():
+    response = samples([0, 1, 1, 0])
+    scores = [Score(response, f"method {j}", two(np.full(4, 0.5 + j / 100))) for j in range(15)]
     lines = metrics.headline(scores)
     assert len(lines) == 14
-    assert lines[1].startswith("arm 0 ")
-    assert "arm 11" in lines[12]  # those closest to one half are best
-    assert lines[-1] == "(the best 12 of 15 by AMLP)"
+    assert lines[1].startswith("method 0 ")
+    assert "method 11" in lines[12]  # those closest to one half are best
+    assert lines[-1] == "(the best 12 of 15 by log loss)"
     assert metrics.headline([]) == []
 
 
 def test_columns_are_aligned():
-    assert aligned(["", "AMLP"], [("a", "0.1"), ("long", "10.25")]) == [
-        "       AMLP", "a       0.1", "long  10.25"
+    assert aligned(["", "log loss"], [("a", "0.1"), ("long", "10.25")]) == [
+        "      log loss", "a          0.1", "long     10.25"
     ]  # fmt: skip
-    assert aligned(["", "AMLP"], []) == []
+    assert aligned(["", "log loss"], []) == []
 
 
 # ---- folds that share training samples ----
@@ -489,23 +489,21 @@ def test_intervals_of_folds_cover_the_score_of_the_model_of_all_samples(rng, sig
 def test_intervals_are_wider_only_where_test_samples_train():
     """Not in one holdout, or in a test set that is predicted twice, but in two holdouts."""
     unit = np.arange(12)
-    assert cases(unit % 2, unit).wider == 1
-    assert cases(np.tile(unit % 2, 2), np.tile(unit, 2)).wider == 1
+    assert samples(unit % 2, unit).wider == 1
+    assert samples(np.tile(unit % 2, 2), np.tile(unit, 2)).wider == 1
     again = np.append(unit, unit[6:] + 3)
-    assert cases(again % 2, again).wider == metrics.WIDER
-    once = Score(cases(unit % 2), "x", two(unit / 12))
+    assert samples(again % 2, again).wider == metrics.WIDER
+    once = Score(samples(unit % 2), "x", two(unit / 12))
     tested = metrics.Tested(
         unit % 2, unit, unit, {"fold": unit // 4 + 1}, ["a", "b"], np.full((12, 2), 0.5)
     )
     folded = Score(tested, "x", two(unit / 12))
-    assert folded.amlp_error == pytest.approx(1.4 * 1.15 * once.amlp_error)
+    assert folded.log_loss_error == pytest.approx(1.4 * 1.15 * once.log_loss_error)
     assert folded.error_interval == metrics.wilson(once.error, 12 / 1.4**2)
     assert folded.less(once)[1] == 0
     assert folded.right_of(1)[2] > once.right_of(1)[2]
     wide = np.diff(folded.recalibration[:, 1:]) / np.diff(once.recalibration[:, 1:])
     assert wide == pytest.approx(np.full((2, 1), 1.4))
-    assert "1.4" in tested.about_intervals
-    assert not cases(unit % 2).about_intervals
 
 
 def test_class_frequencies_in_leave_one_out_are_a_guess():
@@ -521,7 +519,7 @@ def test_class_frequencies_in_leave_one_out_are_a_guess():
     frequencies = Score(tested, "base rate", base)
     assert guess.error == 0.5
     assert frequencies.error == 1
-    assert guess.amlp < frequencies.amlp
+    assert guess.log_loss < frequencies.log_loss
 
 
 @pytest.mark.parametrize("area", [0, 0.02, 0.6, 1])
@@ -546,3 +544,44 @@ def test_errors_of_fewer_samples_are_compared():
     expected = stats.binomtest(8, 10).pvalue
     assert metrics.mcnemar(a, b, wider=2) == pytest.approx(expected)
     assert metrics.mcnemar(a, b) < metrics.mcnemar(a, b, wider=1.4) < expected
+
+
+def test_stability_is_1_of_equal_selections_and_0_at_random(rng):
+    same = [np.arange(5)] * 4
+    assert metrics.stability(same, 50) == (1.0, 1.0, 1.0)
+    random = [rng.choice(2000, 100, replace=False) for _ in range(20)]
+    value, low, high = metrics.stability(random, 2000)
+    assert low < 0 < high
+    assert value == pytest.approx(0, abs=0.02)
+    # with the formula of the paper, from the binary matrix
+    Z = np.zeros((20, 2000))
+    for row, features in zip(Z, random, strict=True):
+        row[features] = 1
+    share = 100 / 2000
+    assert value == pytest.approx(1 - Z.var(axis=0, ddof=1).mean() / (share * (1 - share)))
+
+
+def test_net_benefit_is_that_of_its_definition(rng):
+    y = rng.integers(0, 2, 60)
+    p = np.clip(0.3 + 0.4 * y + rng.normal(0, 0.2, 60), 0.01, 0.99)
+    tested = metrics.Tested(y, np.arange(60), np.arange(60), {}, ["a", "b"], np.full((60, 2), 0.5))
+    score = metrics.Score(tested, "x", np.column_stack([1 - p, p]))
+    thresholds = np.array([0.2, 0.5, 0.8])
+    benefit, half = curves.net_benefit(score, thresholds)
+    for t, value in zip(thresholds, benefit, strict=True):
+        hits, misses = ((p >= t) & (y == 1)).mean(), ((p >= t) & (y == 0)).mean()
+        assert value == pytest.approx(hits - misses * t / (1 - t))
+    assert (half > 0).all()
+
+
+def test_a_smoothed_calibration_curve_follows_the_truth(rng):
+    p = rng.random(4000)
+    x, middle, error = curves.smoothed(p, (rng.random(4000) < p**2).astype(float))
+    assert (np.abs(middle - x**2) < 4 * error + 0.02).all()
+
+
+def test_labels_are_apart_and_inside():
+    moved = summary.apart(np.array([0.0, 0.01, 0.02, 0.99, 1.0]), 0.06)
+    assert (np.diff(moved) >= 0.06 - 1e-9).all()
+    assert moved.min() >= 0
+    assert moved.max() <= 1

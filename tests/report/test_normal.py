@@ -13,6 +13,7 @@ from sklearn.metrics import log_loss
 from thesiskit.config import load_config
 from thesiskit.files import Results
 from thesiskit.report import posteriors as told
+from thesiskit.report import scores
 from thesiskit.report.posteriors import FittedTemperatures, format_temperature, temperatures
 from thesiskit.study.experiment import Experiment
 
@@ -25,24 +26,24 @@ data: { source: file, path: genes.csv, response: kind, id: patient }
 evaluation: { folds: 3 }
 selection: { features: [8] }
 model: { kind: normal, temperature: [none, residual] }
-report: { parts: [score-table, calibration-table, reliability,
-                  performance, selection-table, timing-table] }
+report: { parts: [methods, calibration-table, reliability, temperature-table,
+                  selection-table, timing-table] }
 """
-CASES, WIDTH = 45, 24
+SAMPLES, WIDTH = 45, 24
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("normal")
     rng = np.random.default_rng(6)
-    y = rng.permutation(np.arange(CASES) % 3)
-    X = rng.normal(size=(CASES, WIDTH))
+    y = rng.permutation(np.arange(SAMPLES) % 3)
+    X = rng.normal(size=(SAMPLES, WIDTH))
     X[:, 0] += 1.5 * (y == 2)
     X[:, 1] -= 1.5 * (y == 1)
-    X[:, 2:6] = X[:, [0]] + 0.1 * rng.normal(size=(CASES, 4))  # the same evidence five times
+    X[:, 2:6] = X[:, [0]] + 0.1 * rng.normal(size=(SAMPLES, 4))  # the same evidence five times
     frame = pd.DataFrame(X, columns=[f"GENE{j}" for j in range(WIDTH)])
     frame.insert(0, "kind", np.array(NAMES)[y])
-    frame.insert(0, "patient", [f"P-{i:02d}" for i in range(CASES)])
+    frame.insert(0, "patient", [f"P-{i:02d}" for i in range(SAMPLES)])
     frame.to_csv(folder / "genes.csv", index=False)
     (folder / "mine.yaml").write_text(MINE)
     (folder / "mine.txt").write_text(run("run", folder / "mine.yaml", "--results", folder / "r"))
@@ -69,13 +70,17 @@ def predicted(folder):
 
 
 def test_scores_are_those_of_all_classes(folder):
-    found, scores = predicted(folder), table(folder, "scores")
-    assert found["probability"].shape == (len(scores), CASES, 3)
-    for p, row in zip(found["probability"], scores.itertuples(), strict=True):
-        y = found["response"]
-        assert row.error == pytest.approx((p.argmax(axis=1) != y).mean())
-        assert pytest.approx(log_loss(y, p)) == row.AMLP
-        assert row[4] == pytest.approx(1 - p.max(axis=1).mean())
+    found, rows = predicted(folder), table(folder, "methods").set_index("setting: method")
+    assert found["probability"].shape == (len(rows) - 1, SAMPLES, 3)
+    y = found["response"]
+    for p, estimator, tempered in zip(
+        found["probability"], found["method"], found["temperature"], strict=True
+    ):
+        words = f"{estimator}, some relevant" + ", residual-tempered" * (tempered == "residual")
+        row = rows.loc[words]
+        assert row["error"] == pytest.approx((p.argmax(axis=1) != y).mean())
+        assert row["log loss"] == pytest.approx(log_loss(y, p))
+        assert row["predicted error"] == pytest.approx(1 - p.max(axis=1).mean())
 
 
 def test_predictions_have_a_column_for_each_class(folder, genes):
@@ -102,26 +107,27 @@ def test_selected_features_have_class_means_and_correlation_ratios(folder, genes
             ratio = np.sqrt(2 * f[g] / (2 * f[g] + len(train) - 3))
             seen.setdefault(g, []).append([ratio, *(one[g].mean() for one in groups)])
     assert set(frame.index) == set(seen)
-    columns = ["correlation ratio: mean", *(f"mean: {name}" for name in NAMES)]
+    columns = ["correlation ratio", *(f"mean: {name}" for name in NAMES)]
     for g, values in seen.items():
         assert frame.loc[g, columns].tolist() == pytest.approx(np.mean(values, axis=0), rel=1e-5)
-        assert frame.loc[g, "kept in"] == pytest.approx(len(values) / 3)
+        assert frame.loc[g, "selected in"] == len(values)
     assert frame["probability relevant"].between(0, 1).all()
 
 
 def test_calibration_is_of_the_predicted_class(folder):
     p, y = predicted(folder)["probability"][0], predicted(folder)["response"]
-    frame = table(folder, "reliability")
-    mine = frame[(frame.features == 8) & (frame.method == "corrected, some relevant")]
+    config = load_config(folder / "mine.yaml")
+    record = Experiment(config, Results(folder / "r", "mine"), folder).record()
+    mine = scores.reliability(record, record.methods[0])
     category = np.minimum((10 * p.max(axis=1)).astype(int), 9)
     right = p.argmax(axis=1) == y
     for row in mine.itertuples():
-        inside = category == row.C
-        assert row.cases == inside.sum()
+        inside = category == row.category
+        assert row.samples == inside.sum()
         if inside.any():
             assert row.actual == pytest.approx(right[inside].mean())
             assert row.predicted == pytest.approx(p.max(axis=1)[inside].mean())
-    assert mine.cases.sum() == CASES
+    assert mine.samples.sum() == SAMPLES
 
 
 def test_temperatures_are_those_of_the_fits(folder):
@@ -149,58 +155,40 @@ def test_a_temperature_without_a_bound_says_that_features_predict_nothing(monkey
     endless = dict.fromkeys(temperatures(record), many)
     monkeypatch.setattr(told, "temperatures", lambda _: endless)
     (found,) = told.temperature_table(record)
-    assert "Where it is above 10,000, the features predict nothing" in found.caption
-
-
-def test_the_number_of_relevant_features_is_given_where_they_are_independent(monkeypatch, folder):
-    config = load_config(folder / "mine.yaml")
-    record = Experiment(config, Results(folder / "r", "mine"), folder).record()
-    for tau, given in ((1.3, True), (7.0, False), (1e6, True)):
-        fitted = dict.fromkeys(
-            temperatures(record), FittedTemperatures(np.full(3, tau), np.ones(3))
-        )
-        monkeypatch.setattr(told, "temperatures", lambda _, fitted=fitted: fitted)
-        assert ("are too large" in told.relevance_table(record)[0].caption) != given
+    assert "Above 10,000 the features carry no information" in found.caption
 
 
 def test_the_page_says_what_is_asked(folder):
     text = page(folder)
     for words in (
-        "To which class does a case belong: glioma, lymphoma or melanoma (the column kind",
-        "by naive Bayes with normal features with and without the correction",
-        "glioma 15 (33 %), lymphoma 15 (33 %), melanoma 15 (33 %)",
-        "24 real, taken as they are",
-        "show that features are correlated: the numbers then count each signal several times",
-        "A 'residual-tempered' arm divides its log odds",
-        "The confidence of a prediction is the probability of the predicted class",
+        "On samples it has not seen, the recommended method classifies",
+        "Corrected methods are naive Bayes with normal features",
+        "glioma 15 (33%), lymphoma 15 (33%), melanoma 15 (33%)",
+        "24 continuous, untransformed",
+        "mean of each class against the others",
     ):
         assert words in text, words
     assert not re.search(r"\bnan\b", text)
-    assert "mean log rho 8 corrected some" in (folder / "mine.txt").read_text()
-    assert "tempered" not in (folder / "mine.txt").read_text().split("fit: ")[1].split("->")[0]
+    assert " of each method: 8 corrected" in (folder / "mine.txt").read_text()
 
 
-def test_arms_that_take_two_classes_say_nothing_of_three(folder, tmp_path):
+def test_methods_that_take_two_classes_say_nothing_of_three(folder, tmp_path):
     text = MINE.replace("[none, residual]", "residual, methods: [corrected, naive-corrected]")
     parts = "parts: [temperature-table, reliability] }"
     text = re.sub(r"parts: .*", parts, text, flags=re.S)
     text = text.replace("path: genes", f"path: {folder}/genes")
     (tmp_path / "mine.yaml").write_text(text)
     run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
-    summary = pd.read_csv(tmp_path / "r/mine/tables/summary.csv")
-    assert not summary.arm.str.contains("naive Bayes").any()
-    assert not summary.isna().any(axis=None)
+    rows = pd.read_csv(tmp_path / "r/mine/tables/methods.csv")
+    assert rows.method.tolist() == ["Corrected, 8 features", "Class frequencies"]
     tempered = pd.read_csv(tmp_path / "r/mine/tables/temperatures.csv")
     assert tempered.method.tolist() == ["corrected, some relevant, residual-tempered"]
-    assert "Other models stand beside these" not in page(tmp_path)
 
 
 def test_parts_say_what_they_need(folder):
     for part, words in (("temperature-table", "residual in model.temperature"),
                         ("log-alpha", "model.kind: naive-bayes")):  # fmt: skip
-        text = MINE.replace("[none, residual]", "none").replace(
-            "[score-table", f"[{part}, score-table"
-        )
+        text = MINE.replace("[none, residual]", "none").replace("[methods", f"[{part}, methods")
         (folder / "other.yaml").write_text(text.replace("experiment: mine", "experiment: other"))
         must_fail(invoke("run", folder / "other.yaml", "--results", folder / "r"), words)
 
@@ -212,7 +200,7 @@ def test_a_table_that_was_screened_before_promises(folder):
     (folder / "screened.yaml").write_text(text.replace(", temperature: [none, residual]", ""))
     run("run", folder / "screened.yaml", "--results", folder / "r")
     promised = arrays(folder / "r/screened/fit/0000.npz")["promised"][0]
-    frame = table(folder, "summary", "screened")
+    frame = table(folder, "methods", "screened")
     assert frame["predicted error"].tolist() == pytest.approx(promised.tolist())
     text = page(folder, "screened")
-    assert "always predicting the most frequent class is wrong in 66.7 %" in text
+    assert "always predicting 'glioma' would be right in 33%" in text

@@ -1,6 +1,5 @@
 """What a report may touch: files that it made, in folders that thesiskit made, through no link."""
 
-import json
 import os
 import re
 import shutil
@@ -46,7 +45,7 @@ def test_the_folder_of_a_paper_is_not_a_results_folder(tmp_path):
         (tmp_path / "paper-smoke" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "paper-smoke" / name).write_text("mine")
     text = run("run", NULL, *SMALL, "--results", tmp_path, code=1)
-    assert "has files that thesiskit did not make (figures, paper.tex, tables)" in text
+    assert "has files that thesiskit did not create (figures, paper.tex, tables)" in text
     assert sorted(path.name for path in tmp_path.iterdir()) == ["paper-smoke"]
     assert (tmp_path / "paper-smoke/figures/figure1.pdf").read_text() == "mine"
 
@@ -58,23 +57,15 @@ def test_no_command_begins_there(tmp_path, command):
     name, *more = command.split()
     arguments = [name, *more[:1], NULL, *more[1:]] if name == "batch" else [name, NULL]
     text = run(*arguments, *SMALL, "--results", tmp_path, code=1)
-    assert "thesiskit did not make (notes.txt)" in text
+    assert "thesiskit did not create (notes.txt)" in text
     assert [path.name for path in (tmp_path / "paper-smoke").iterdir()] == ["notes.txt"]
-
-
-def test_results_of_a_version_without_marks_are_taken_on(paper):
-    (paper / ".thesiskit").unlink()
-    record = read_record(paper / "provenance.json")
-    (paper / "provenance.json").write_text(json.dumps(record))
-    again(paper)
-    assert (paper / ".thesiskit").exists()
 
 
 def test_an_index_of_the_users_is_left_alone(tmp_path):
     (tmp_path / "index.html").write_text("<title>My site</title>")
     text = run("run", NULL, *SMALL, "--results", tmp_path, code=1)
-    assert "index.html: thesiskit did not make it" in text
-    with pytest.raises(ResultsError, match="did not make it"):
+    assert "index.html: was not created by thesiskit" in text
+    with pytest.raises(ResultsError, match="was not created by thesiskit"):
         write_index(tmp_path)
     assert (tmp_path / "index.html").read_text() == "<title>My site</title>"
 
@@ -83,9 +74,9 @@ def test_an_earlier_report_s_files_go_and_others_stay(paper):
     (paper / "tables" / "mine.csv").write_text("mine")
     (paper / "figures" / "drafts").mkdir()
     before = sorted(path.name for path in (paper / "tables").iterdir())
-    again(paper, "--set", "report.parts=[score-table]")
+    again(paper, "--set", "report.parts=[methods]")
     after = {path.name for path in (paper / "tables").iterdir()}
-    assert {"mine.csv", "scores.csv"} <= after
+    assert {"mine.csv", "methods.csv"} <= after
     assert not list((paper / "figures").glob("*.p*"))
     assert (paper / "figures" / "drafts").is_dir()
     again(paper)
@@ -127,7 +118,7 @@ def test_a_record_that_was_tampered_with_removes_nothing_else(paper, tmp_path, l
     record = read_record(paper / "provenance.json")
     record["report"]["files"][link] = ""
     write_record(paper / "provenance.json", record)
-    again(paper, "--set", "report.parts=[score-table]")
+    again(paper, "--set", "report.parts=[methods]")
     assert victim.exists()
 
 
@@ -137,7 +128,7 @@ def test_the_lock_follows_no_link(paper, tmp_path):
     (paper / ".runner").unlink()
     (paper / ".runner").symlink_to(mine)
     text = again(paper, "--force", code=1)
-    assert ".runner: cannot be locked: it is a link; remove it" in text
+    assert ".runner: cannot be locked: it is a link. Fix: remove it" in text
     assert mine.read_text() == "mine"
 
 
@@ -152,12 +143,12 @@ def test_a_temporary_file_follows_no_link(paper, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [".runner", "provenance.json", "report.html", "fit/0000.npz",
-                                  "fit/0000.json", "tables/scores.csv"])  # fmt: skip
+                                  "fit/0000.json", "tables/methods.csv"])  # fmt: skip
 def test_a_pipe_in_a_file_s_place_is_refused(paper, name):
     (paper / name).unlink(missing_ok=True)
     os.mkfifo(paper / name)
     force = ["--force"] if name == ".runner" else []
-    text = again(paper, "--set", "report.parts=[score-table]", *force, code=1)
+    text = again(paper, "--set", "report.parts=[methods]", *force, code=1)
     assert str(paper / name) in text
     assert stat.S_ISFIFO((paper / name).stat().st_mode)
 
@@ -166,7 +157,7 @@ def test_a_table_that_was_changed_is_written_again(paper):
     path = next((paper / "tables").glob("*.csv"), None) or next((paper / "figures").glob("*.png"))
     before = path.read_bytes()
     path.write_bytes(before[:-3])
-    assert f"{path} was damaged or changed; it is written again" in again(paper)
+    assert f"{path} was damaged or changed and is written again" in again(paper)
     assert path.read_bytes() == before
 
 

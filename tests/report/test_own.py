@@ -5,12 +5,16 @@ import html
 import json
 import re
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from commands import arrays, run
+
+from thesiskit.report import summary
+from thesiskit.report.layout import template
 
 GENES = """
 experiment: mine
@@ -20,8 +24,12 @@ data: { source: file, path: genes.csv, response: status, positive: tumour, id: p
 evaluation: { folds: 4 }
 selection: { features: [3, 8, all] }
 model: { methods: [corrected, uncorrected, l2-logistic] }
-report: { parts: [score-table, reliability] }
+report: { parts: [methods, reliability] }
 """
+DRAWN = GENES.replace(
+    "source: file, path: genes.csv, response: status, positive: tumour, id: patient",
+    "source: naive-bayes, features: 30, alpha: 5, train: [10, 10], test: [6, 6]",
+).replace("evaluation: { folds: 4 }\n", "replicates: 2\n")
 LOCI = """
 experiment: loci
 title: Loci
@@ -36,7 +44,7 @@ model:
   iterations: 40
   burn_in: 10
   peers: [logistic-regression]
-report: { parts: [coefficients, model-table] }
+report: { parts: [coefficients, methods] }
 """
 
 
@@ -77,15 +85,17 @@ def table(folder, experiment, name):
 
 
 def page(folder, experiment):
-    return (folder / "r" / experiment / "report.html").read_text()
+    text = (folder / "r" / experiment / "report.html").read_text()
+    assert "built-in method" not in text  # a template that shows a function in place of its value
+    return text
 
 
 def test_the_parts_of_a_table_of_ones_own_come_first(folder):
     anchors = re.findall(r'id="part-([a-z-]+)"', page(folder, "mine"))
-    assert anchors == ["summary", "data-card", "selected-features", "predictions", "score-table",
-                       "reliability"]  # fmt: skip
-    assert re.findall(r'id="part-([a-z-]+)"', page(folder, "loci"))[:3] == [
-        "summary", "data-card", "predictions"
+    assert anchors == ["summary", "checks", "methods", "reliability", "selected-features",
+                       "predictions", "data-card", "checklist"]  # fmt: skip
+    assert re.findall(r'id="part-([a-z-]+)"', page(folder, "loci"))[:5] == [
+        "summary", "checks", "methods", "reliability", "predictions"
     ]  # fmt: skip
 
 
@@ -109,15 +119,15 @@ def test_selected_features_are_those_of_the_training_sets(folder, genes):
     assert set(found.selection) == {3, 8}  # of all features nothing is selected
     for row in found.itertuples(index=False):
         mine = kept[row.selection].get(row.feature, [])
-        assert round(row[2] * 4) >= len(mine)
-        if len(mine) == round(row[2] * 4):  # no tie
+        assert row[2] >= len(mine)
+        if len(mine) == row[2]:  # no tie
             assert row[3] == pytest.approx(np.mean(mine))
             assert row[4:] == pytest.approx((min(mine), max(mine)))
     rows = found[found.selection == 8].set_index("feature")
-    assert rows.loc["GENE0", "correlation: mean"] > 0.5  # tumours have more
-    assert rows.loc["GENE4", "correlation: mean"] < -0.5  # and less
+    assert rows.loc["GENE0", "correlation"] > 0.5  # tumours have more
+    assert rows.loc["GENE4", "correlation"] < -0.5  # and less
     for size, part in found.groupby("selection"):
-        assert part["kept in"].sum() == pytest.approx(size)
+        assert part["selected in"].sum() == 4 * size
 
 
 def test_predictions_have_ids_and_classes_by_name(folder, genes):
@@ -132,42 +142,89 @@ def test_predictions_have_ids_and_classes_by_name(folder, genes):
     assert both.to_numpy() == pytest.approx(1)
     status = dict(zip(genes.patient, genes.status, strict=True))
     assert (found.response == found.id.map(status)).all()
-    first = found[: len(cells["case"])]  # the first arm, in the order of the table
+    first = found[: len(cells["case"])]  # the first method, in the order of the table
     assert list(first.id) == list(genes.patient)
-    by_case = cells["probability"][0][np.argsort(cells["case"])]
-    assert first["probability: tumour"].to_numpy() == pytest.approx(by_case)
+    by_sample = cells["probability"][0][np.argsort(cells["case"])]
+    assert first["probability: tumour"].to_numpy() == pytest.approx(by_sample)
     assert list(first.fold) == list(cells["fold"][np.argsort(cells["case"])] + 1)
 
 
 def test_ids_are_numbers_of_rows_unless_there_are_some(folder):
     found = table(folder, "loci", "predictions")
-    cases = pd.read_csv(folder / "loci.csv")
+    samples = pd.read_csv(folder / "loci.csv")
     assert list(found.id[:45]) == list(range(1, 46))
-    assert list(found.response[:45]) == list(cases.status)
+    assert list(found.response[:45]) == list(samples.status)
     assert set(found.order) == {"2", "all"}
 
 
-def test_the_summary_says_what_was_asked_and_found(folder):
+def test_the_page_opens_with_a_sentence_figures_of_merit_and_two_pictures(folder):
     text = html.unescape(page(folder, "mine"))
-    assert "Is a case tumour or normal (the column status of genes.csv)?" in text
-    assert "the 3 and 8 of 30 features that correlate best" in text
-    assert re.search(r"Of \d+ arms, .* has the lowest AMLP, and is the one to predict by", text)
-    found = table(folder, "mine", "summary").set_index("arm")
-    assert found.loc["base rate", "errors: observed"] == 16
-    scores = table(folder, "mine", "scores").set_index(["features", "method"])
-    for (size, method), row in scores.iterrows():
-        mine = found.loc[f"{size} features, {method}"]
-        assert mine["error rate: mean"] == pytest.approx(row["error"])
-        assert mine["AMLP: mean"] == pytest.approx(row["AMLP"])
-        assert mine["errors: expected"] == pytest.approx(40 * row["expected error"], abs=0.051)
-        assert mine["error rate: low"] < row["error"] < mine["error rate: high"]
-    assert "were observed: " in text
+    answer = text.partition('id="answer"><p>')[2].partition("</p>")[0]
+    rows = table(folder, "mine", "methods").set_index("method")
+    best = rows.drop("Class frequencies").sort_values("log loss").iloc[0]
+    right = f"{100 * (1 - best['error']):.0f}%"
+    assert answer.startswith(
+        f"On samples it has not seen, the recommended method classifies {right} correctly"
+    )
+    assert "always predicting 'tumour' would be right in 60%" in answer
+    predicted, errors = re.search(r"predicted ([\d.]+) errors and made (\d+):", answer).groups()
+    assert float(predicted) == pytest.approx(40 * best["predicted error"], abs=0.051)
+    assert (
+        int(errors) == round(40 * best["error"]) == len(table(folder, "mine", "wrong-predictions"))
+    )
+    cards = re.findall(r'<dt>([^<]*)</dt> <dd class="value">([^<]*)<', text)
+    assert [title for title, _ in cards] == ["Log loss", "Error", "Predicted error", "AUC"]
+    assert cards[0][1] == f"{best['log loss']:.3f}"
+    assert cards[3][1] == f"{best['AUC']:.2f}"
+    sections = re.findall(r'<section id="([a-z-]+)"', text)
+    assert sections[:4] == ["forest", "strip", "checks", "methods"]
+    assert sections[-3:] == ["data-card", "checklist", "glossary"]
+
+
+def test_one_table_has_every_method(folder):
+    rows = table(folder, "mine", "methods").set_index("method")
+    assert list(rows.index) == [*rows.sort_values("log loss").index]
+    found = table(folder, "mine", "predictions")
+    y = found.response == "tumour"
+    for (size, method), part in found.groupby(["features", "method"]):
+        of = (rows["setting: features"] == size) & (rows["setting: method"] == method)
+        p = part["probability: tumour"]
+        loss = -np.log(np.where(y[part.index], p, 1 - p)).mean()
+        assert rows.loc[of, "log loss"].item() == pytest.approx(loss)
+        assert rows.loc[of, "error"].item() == pytest.approx(((p >= 0.5) != y[part.index]).mean())
+        assert rows.loc[of, "predicted error"].item() == pytest.approx(np.minimum(p, 1 - p).mean())
+    assert rows.loc["Class frequencies", "error"] == 0.4
+    best = rows["log loss"].iloc[0]
+    minus = rows["log loss minus the lowest: value"]
+    assert minus.to_numpy() == pytest.approx(rows["log loss"].to_numpy() - best)
+
+
+def test_the_numbers_of_the_page_are_in_a_file(folder):
+    found = json.loads((folder / "r/mine/report.json").read_text())
+    rows = table(folder, "mine", "methods")
+    assert [row["method"] for row in found["methods"]] == rows["method"].tolist()
+    assert found["opening"]["error"] == rows["error"].iloc[0]
+    assert found["card"]["samples"] == "40"
+    assert found["seed"] == 1
+    assert len(found["date"]) == 10
+
+
+def test_a_methods_paragraph_names_data_division_methods_and_versions(folder):
+    text = page(folder, "mine")
+    paragraph = text.partition('id="checklist"')[2].partition('<p class="lead">')[2]
+    paragraph = html.unescape(paragraph.partition("</p>")[0])
+    for words in ("40 samples (tumour 24 (60%), normal 16 (40%))", "Features: 30.", "4-fold",
+                  "Ridge", "Corrected, 3 features", "thesiskit 0", "numpy ", "seed 1"):  # fmt: skip
+        assert words in paragraph
+    items = table(folder, "mine", "checklist")
+    assert len(items) == 30
+    assert (items["report"] == "for the authors").sum() == 11
 
 
 def test_the_data_card_says_what_was_made_binary(folder):
     card = dict(table(folder, "mine", "data-card").to_numpy())
-    assert card["cases"] == "40"
-    assert card["classes"] == "tumour 24 (60 %), normal 16 (40 %)"
+    assert card["samples"] == "40"
+    assert card["classes"] == "tumour 24 (60%), normal 16 (40%)"
     assert card["made binary"].startswith("29 cut at the median of each training set")
     assert "1 with two values" in card["made binary"]
     assert card["missing values"] == "none"
@@ -179,7 +236,7 @@ def test_every_table_and_figure_links_a_file_that_exists(folder):
         assert links
         assert all((folder / "r" / name / link).is_file() for link in links)
         sections = re.findall(r"<section", page(folder, name))
-        assert len(links) == len(sections)
+        assert len(links) == len(sections) - 1  # the glossary has no file
     assert any(
         link.endswith(".pdf") for link in re.findall(r'href="([^"]+)"', page(folder, "mine"))
     )
@@ -187,8 +244,11 @@ def test_every_table_and_figure_links_a_file_that_exists(folder):
 
 def test_terms_are_explained_where_they_stand(folder):
     text = page(folder, "mine")
-    assert re.search(r'<abbr title="average minus log probability[^"]*">AMLP</abbr>', text)
-    assert text.count("<dt>expected error</dt>") == 1
+    assert re.search(r'<abbr title="the average minus log probability[^"]*">log loss</abbr>', text)
+    assert text.count("<dt>predicted error</dt>") == 1
+    places = set(re.findall(r'<a href="#(term-[0-9]+)"', text))
+    assert places <= set(re.findall(r'<div id="(term-[0-9]+)"', text))
+    assert len(places) > 4
 
 
 def test_coefficients_are_of_all_divisions(folder):
@@ -200,39 +260,36 @@ def test_coefficients_are_of_all_divisions(folder):
     for division in range(3):
         draws = read_draws(folder / f"r/loci/fit/{division:04d}-2-gaussian-compressed.nc")
         middle = np.median(draws["coefficient"], axis=(0, 1))[0]
-        for name, value, cases in zip(draws["pattern"], middle, draws["cases"], strict=True):
-            if cases < draws["cases"].max():
+        for name, value, samples in zip(draws["pattern"], middle, draws["cases"], strict=True):
+            if samples < draws["cases"].max():
                 medians.setdefault(str(name), []).append(value)
     assert set(found.index) == set(medians)
     for name, row in found.iterrows():
         assert row.divisions == len(medians[name])
         assert row["median"] == pytest.approx(np.median(medians[name]), rel=1e-5)
     shown = found[:20]
-    grey = ((shown["5 %"] <= 0) & (shown["95 %"] >= 0)).sum()
+    grey = ((shown["5%"] <= 0) & (shown["95%"] >= 0)).sum()
     part = page(folder, "loci").partition('id="coefficients"')[2].partition("</table>")[0]
     assert len(re.findall(r'<tr class="[^"]*quiet', part)) == grey > 0
 
 
 def test_scores_are_printed(folder):
     printed = run("report", folder / "mine.yaml", "--results", folder / "r").splitlines()
-    assert printed[0].split() == ["error", "expected", "AMLP"]
+    assert printed[0].split() == ["error", "predicted", "log", "loss"]
     assert len(printed) == 1 + 6 + 1
-    row = table(folder, "mine", "scores").iloc[0]
-    assert printed[1].split()[-3:] == [f"{row[name]:.3f}"
-                                       for name in ("error", "expected error", "AMLP")]  # fmt: skip
+    rows = table(folder, "mine", "methods").set_index("method")
+    names = ("error", "predicted error", "log loss")
+    for line in printed[1:-1]:
+        words = re.split("  +", line)
+        assert words[1:] == [f"{rows.loc[words[0], name]:.3f}" for name in names]
     assert printed[-1].startswith("report: ")
 
 
 def test_parts_of_published_or_drawn_data_are_those_of_the_config(tmp_path):
-    text = GENES.replace(
-        "source: file, path: genes.csv, response: status, positive: tumour, id: patient",
-        "source: naive-bayes, features: 30, alpha: 5, train: [10, 10], test: [6, 6]",
-    )
-    text = text.replace("evaluation: { folds: 4 }\n", "replicates: 2\n")
-    (tmp_path / "a.yaml").write_text(text)
+    (tmp_path / "a.yaml").write_text(DRAWN)
     run("run", tmp_path / "a.yaml", "--results", tmp_path / "r")
     anchors = re.findall(r'id="part-([a-z-]+)"', page(tmp_path, "mine"))
-    assert anchors == ["score-table", "reliability"]
+    assert anchors == ["methods", "reliability"]
     wanted = "report.parts=[summary, data-card, selected-features, predictions]"
     run("run", tmp_path / "a.yaml", "--results", tmp_path / "r", "--set", wanted)
     found = table(tmp_path, "mine", "predictions")
@@ -242,11 +299,11 @@ def test_parts_of_published_or_drawn_data_are_those_of_the_config(tmp_path):
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", ["mine", "loci"])
-def test_one_test_case_gives_no_warning(folder, tmp_path, name):
+def test_one_test_sample_gives_no_warning(folder, tmp_path, name):
     write(tmp_path)
     file = {"mine": "genes.csv", "loci": "loci.csv"}[name]
-    cases = pd.read_csv(tmp_path / file)
-    one = cases[cases.status.isin(["tumour", "case"])][:1]
+    samples = pd.read_csv(tmp_path / file)
+    one = samples[samples.status.isin(["tumour", "case"])][:1]
     one.to_csv(tmp_path / "test.csv", index=False)
     text = (tmp_path / f"{name}.yaml").read_text().replace("path:", "test_path: test.csv, path:")
     text = re.sub(r"evaluation: .*\n", "", text)
@@ -269,24 +326,27 @@ def test_real_responses_have_a_summary_too(tmp_path):
     frame["yield"] = g[:, 0] - g[:, 1] + rng.normal(size=40)
     frame.to_csv(tmp_path / "loci.csv", index=False)
     text = LOCI.replace("status", "yield").replace("orders:", "response: gaussian\n  orders:")
-    text = text.replace("logistic-regression", "ridge").replace("model-table", "responses")
+    text = text.replace("logistic-regression", "ridge")
     (tmp_path / "loci.yaml").write_text(text)
     printed = run("run", tmp_path / "loci.yaml", "--results", tmp_path / "r")
     assert "root mean squared error" in printed
     found = table(tmp_path, "loci", "predictions")
     own = found[found.model == "Gaussian, compressed"]
-    assert list(own.columns[-3:]) == ["median", "5 %", "95 %"]
+    assert list(own.columns[-3:]) == ["median", "5%", "95%"]
     assert list(own.response) == pytest.approx(list(frame["yield"]))
-    row = table(tmp_path, "loci", "summary").set_index("arm").loc["Gaussian, compressed, order 2"]
+    rows = table(tmp_path, "loci", "methods").set_index("method")
+    row = rows.loc["Gaussian, compressed, order 2"]
     square = (own.response - own["median"]) ** 2
-    assert row["root mean squared error: mean"] == pytest.approx(np.sqrt(square.mean()))
-    outside = (own.response < own["5 %"]) | (own.response > own["95 %"])
-    assert row["outside 90 %: observed"] == outside.sum()
-    assert row["outside 90 %: expected"] == 4
-    assert "are expected to miss 4.0 of 40 responses" in page(tmp_path, "loci")
+    assert row["RMSE"] == pytest.approx(np.sqrt(square.mean()))
+    outside = (own.response < own["5%"]) | (own.response > own["95%"])
+    assert row["outside 90%: observed"] == outside.sum()
+    assert row["outside 90%: predicted"] == 4
+    assert "predicted to miss 4.0 of 40 responses" in page(tmp_path, "loci")
+    wrong = table(tmp_path, "loci", "wrong-predictions")
+    assert set(wrong.id) == set(own.id[outside])
 
 
-def test_groups_of_features_are_repetitions_of_the_same_cases(tmp_path):
+def test_groups_of_features_are_repetitions_of_the_same_samples(tmp_path):
     """Logistic regression of a group takes the columns of the group, and no others."""
     write(tmp_path)
     text = GENES.replace("folds: 4", "folds: 4, feature_groups: 3").replace("[3, 8, all]", "[3]")
@@ -297,8 +357,8 @@ def test_groups_of_features_are_repetitions_of_the_same_cases(tmp_path):
     cells = arrays(tmp_path / "r/mine/simulate/0000.npz")
     genes = pd.read_csv(tmp_path / "genes.csv")
     selected = table(tmp_path, "mine", "selected-features")
-    assert selected["kept in"].max() == 1
-    assert selected["kept in"].sum() == pytest.approx(9)  # three in each group
+    assert selected["selected in"].max() == 4
+    assert selected["selected in"].sum() == 4 * 9  # three in each group
     linear = found[found.method == "logistic regression, L2"]
     from sklearn.metrics import roc_auc_score
 
@@ -308,9 +368,8 @@ def test_groups_of_features_are_repetitions_of_the_same_cases(tmp_path):
         mine = linear[linear.group == group + 1].set_index("id")["probability: tumour"]
         auc = roc_auc_score(y[mine.index], mine)
         assert (auc > 0.7) == bool(signal)
-    summary = table(tmp_path, "mine", "summary").set_index("arm")
-    assert summary.loc["base rate", "errors: observed"] == 3 * 16
-    assert "tested several times" in page(tmp_path, "mine")
+    rows = table(tmp_path, "mine", "methods").set_index("method")
+    assert rows.loc["Class frequencies", "error"] == pytest.approx(16 / 40)
 
 
 @pytest.mark.filterwarnings("error:.*Glyph")
@@ -321,14 +380,13 @@ def test_any_names_of_classes_are_shown(tmp_path):
     frame["status"] = frame.status.map(names)
     frame.to_csv(tmp_path / "genes.csv", index=False)
     text = GENES.replace("positive: tumour", f"positive: '{names['tumour']}'")
-    text = text.replace("score-table", "score-table, calibration-table, null-figure")
+    text = text.replace("[methods,", "[methods, calibration-table, null-figure,")
     text = text.replace(", l2-logistic", "")
     (tmp_path / "mine.yaml").write_text(text)
     run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
     text = page(tmp_path, "mine")
     assert "&lt;b&gt;" in text
     assert "<b>" not in text
-    assert "add l2-logistic to model.methods" in text
     csv = (tmp_path / "r/mine/tables/predictions.csv").read_text()
     assert "'=1+1 <b>" in csv  # no formula
 
@@ -338,7 +396,7 @@ def test_any_names_of_classes_are_shown(tmp_path):
 RARE = """
 experiment: rare
 title: A rare `kind`
-about: Two hundred cases of `status`.
+about: Two hundred samples of `status`.
 data: { source: file, path: rare.csv, response: status, positive: ill }
 evaluation: { folds: 4 }
 selection: { features: [3, all] }
@@ -348,7 +406,7 @@ report: { parts: [summary, data-card, reliability, selected-features] }
 
 
 def rare(folder, shift):
-    """Run a table with 14 of 200 cases ill, of which features say nothing if shift is 0."""
+    """Run a table with 14 of 200 samples ill, of which features say nothing if shift is 0."""
     rng = np.random.default_rng(3)
     y = rng.permutation(np.repeat([0, 1], [186, 14]))
     X = rng.normal(size=(200, 8))
@@ -362,37 +420,35 @@ def rare(folder, shift):
     return html.unescape(page(folder, "rare"))
 
 
-def test_a_rare_class_is_judged_by_auc_and_gain_in_amlp(tmp_path):
+def test_a_rare_class_is_judged_by_auc_in_words(tmp_path):
     text = rare(tmp_path, 0.9)
-    summary = text.partition('id="summary"')[2].partition("<table")[0]
     answer = text.partition('id="answer"')[2].partition("</div>")[0]
-    assert "93 % of the test cases are well, so that error rates tell little here" in summary
-    said = re.search(r"AUC of ([\d.]+) \(95 % interval ([\d.]+) to ([\d.]+)\)", answer)
+    said = re.search(
+        r"ranks a sample of class 'ill' above one of class 'well' in (\d+)% of pairs "
+        r"\(95% interval (\d+)% to (\d+)%\); chance is 50%",
+        answer,
+    )
     area, low, high = map(float, said.groups())
-    assert 0.5 < low < area < high < 1
-    gain = r"is ([\d.]+) lower than that of .* gain (-?[\d.]+) to ([\d.]+)\)"
-    gain, least, most = map(float, re.search(gain, answer).groups())
-    assert (least + most) / 2 == pytest.approx(gain, abs=0.0011)
-    found = table(tmp_path, "rare", "summary").set_index("arm")
-    best = found["AMLP: mean"].drop("base rate").min()
-    assert found.loc["base rate", "AMLP: mean"] - best == pytest.approx(gain, abs=0.0006)
-    assert "No model is recommended" not in summary
+    assert 50 < low < area < high < 100
+    rows = table(tmp_path, "rare", "methods")
+    assert area == round(100 * rows["AUC"].iloc[0])
+    assert "93% of the samples are 'well'" in answer
+    assert "classifies" not in answer
 
 
 def test_a_rare_class_of_which_nothing_is_learnt_is_said_to_be_so(tmp_path):
-    assert "none is clearly better than the class frequencies" in rare(tmp_path, 0.0)
+    assert "There is no evidence that the class can be predicted" in rare(tmp_path, 0.0)
 
 
 def test_features_are_counted_alike_and_backticks_are_code(tmp_path):
     text = rare(tmp_path, 0.9)
-    assert "3 of 7 features that correlate best" in text
     card = dict(table(tmp_path, "rare", "data-card").to_numpy())
-    assert card["features"] == "8, of which 1 with one value only is left out"
+    assert card["features"] == "8, of which 1 constant and dropped"
     assert "<h1>A rare <code>kind</code></h1>" in text
-    assert "Two hundred cases of <code>status</code>." in text
+    assert "Two hundred samples of <code>status</code>." in text
     assert "<title>A rare kind" in text
     index = (tmp_path / "r" / "index.html").read_text()
-    assert "cases of <code>status</code>." in index
+    assert "samples of <code>status</code>." in index
 
 
 def test_texts_show_no_backticks(folder):
@@ -406,21 +462,23 @@ def test_the_index_has_a_headline_and_a_small_figure(folder):
     for name in ("mine", "loci"):
         answer = html.unescape(page(folder, name)).partition('id="answer"><p>')[2]
         headline = answer.partition("</p>")[0]
-        assert re.search(r"error rate of [\d.]+ % .* AMLP of 0\.\d{3}", headline)
+        assert re.match("On samples it has not seen|There is no evidence", headline)
         assert f'<p class="headline">{headline}</p>' in index
     pictures = re.findall(r'src="data:image/webp;base64,([^"]+)"', index)
-    assert len(pictures) == 1  # of the one that has figures
-    assert len(pictures[0]) < 15_000  # so that 50 experiments need less than 1 MB
+    assert len(pictures) == 2
+    assert max(map(len, pictures)) < 15_000  # so that 50 experiments need less than 1 MB
     stored = (folder / "r" / "mine" / "thumbnail.webp").read_bytes()
-    assert base64.b64decode(pictures[0]) == stored
+    assert stored in [base64.b64decode(picture) for picture in pictures]
 
 
 def test_a_report_without_figures_removes_the_small_one(tmp_path):
     write(tmp_path)
-    arguments = ("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
+    text = DRAWN.replace("[methods, reliability]", "[methods, performance]")
+    (tmp_path / "a.yaml").write_text(text)
+    arguments = ("run", tmp_path / "a.yaml", "--results", tmp_path / "r")
     run(*arguments)
     assert (tmp_path / "r/mine/thumbnail.webp").exists()
-    run(*arguments, "--set", "report.parts=[score-table]")
+    run(*arguments, "--set", "report.parts=[methods]")
     assert not (tmp_path / "r/mine/thumbnail.webp").exists()
     assert "<img" not in (tmp_path / "r/index.html").read_text()
 
@@ -431,10 +489,27 @@ def test_rows_that_are_not_shown_are_packed_where_there_is_room(folder, monkeypa
     packed = re.findall(r'class="packed">([^<]+)<', page(folder, "mine"))
     columns = json.loads(zlib.decompress(base64.b64decode(packed[-1])))
     found = table(folder, "mine", "predictions")
-    assert columns[0] == found.id.tolist()[30:]
+    assert len(columns[0]) == len(found) - 40  # the page shows those of the recommended method
     write(tmp_path)
     monkeypatch.setattr(pages, "MOST_BYTES", 1000)
     run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
     text = page(tmp_path, "mine")
     assert 'class="packed"' not in text
     assert f'data-rows="{len(found)}"' in text  # the filter says that it searches those shown
+
+
+def test_checks_of_the_table_are_shown_with_what_they_look_for(monkeypatch):
+    explained = {
+        "D01": ("Duplicates", "Equal samples."),
+        "D02": ("Leaks", "Copies of the response."),
+    }
+    monkeypatch.setattr(summary, "CHECKS", explained)
+    rows = [("D01", "passed", "no duplicates"), ("D02", "warning", "column x is a copy")]
+    (found,) = summary.checks(SimpleNamespace(simulated={"checks": np.array(rows)}))
+    assert found.frame["result"].tolist() == ["passed", "warning"]
+    assert found.quiet == (0,)
+    item = found.item()
+    text = template("items.html.j2").render(items=[item])
+    assert '<a href="#checks-D02">D02</a>' in text
+    assert '<div id="checks-D02"><dt>D02, Leaks</dt> <dd>Copies of the response.</dd>' in text
+    assert summary.checks(SimpleNamespace(simulated={})) == []  # of results of before

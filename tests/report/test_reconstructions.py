@@ -19,7 +19,7 @@ def made_up(tmp_path, groups, rng):
     y = np.tile([0, 1], n)
     wrong = {order: rng.random(2 * n) < 0.2 for order in ORDERS}
     wrong[20][n:] = False
-    arms = [Method(i, order=o, prior="cauchy", compress=True, engine="slice", scale="log")
+    methods = [Method(i, order=o, prior="cauchy", compress=True, engine="slice", scale="log")
             for i, o in enumerate(ORDERS)]  # fmt: skip
     probability = []
     for order in ORDERS:
@@ -35,8 +35,9 @@ def made_up(tmp_path, groups, rng):
         "order": np.array([20, 1, 5]), "groups": np.array([groups[block], 2, 3]),
         "patterns": np.array([100, 2, 4]),
     }  # fmt: skip
-    record.__dict__ |= {"arms": arms, "own": arms}
-    record.__dict__["predictions"] = {"probability": np.array(probability), "response": y}
+    record.__dict__ |= {"methods": methods, "own": methods}
+    record.__dict__["prediction_arrays"] = {"probability": np.array(probability)}
+    record.__dict__["response"] = y
     return record, wrong
 
 
@@ -63,7 +64,7 @@ def test_means_ends_and_counts(tmp_path, rng):
 
 def test_the_thesis_prints_the_ratio_of_order_20_alone(tmp_path, rng):
     record, _ = made_up(tmp_path, (10, 30), rng)
-    record.__dict__["own"] = record.arms[:2]
+    record.__dict__["own"] = record.methods[:2]
     rows = reconstruction_table(record)[0].frame
     assert "thesis" not in rows
     assert rows["result"][0] == "groups / patterns, order 5"

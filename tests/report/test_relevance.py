@@ -29,24 +29,24 @@ about: Sixty tissues.
 data: { source: file, path: best.csv, response: status, positive: tumour, id: patient }
 selection: { features: [3, all], screened: { of: [400, 4000] } }
 model: { methods: [corrected, uncorrected, l2-logistic], relevant: [all, some] }
-report: { parts: [summary, data-card, score-table, predictions] }
+report: { parts: [summary, data-card, methods, predictions] }
 """
-CASES, REAL, WIDTH, BEST = 60, 3, 40, 12
+SAMPLES, REAL, WIDTH, BEST = 60, 3, 40, 12
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("relevance")
     rng = np.random.default_rng(8)
-    y = np.arange(CASES) % 2
-    X = (rng.random((CASES, 10 * WIDTH)) < 0.5).astype(int)
-    X[:, :REAL] = rng.random((CASES, REAL)) < np.where(y, 0.85, 0.15)[:, None]
+    y = np.arange(SAMPLES) % 2
+    X = (rng.random((SAMPLES, 10 * WIDTH)) < 0.5).astype(int)
+    X[:, :REAL] = rng.random((SAMPLES, REAL)) < np.where(y, 0.85, 0.15)[:, None]
     cor = np.abs([np.corrcoef(column, y)[0, 1] for column in X.T])
     best = np.sort(np.argsort(-cor, kind="stable")[:BEST])
     for name, columns in (("genes", np.arange(WIDTH)), ("best", best)):
         frame = pd.DataFrame(X[:, columns], columns=[f"g{j}" for j in columns])
         frame.insert(0, "status", np.where(y, "tumour", "normal"))
-        frame.insert(0, "patient", [f"P{i}" for i in range(CASES)])
+        frame.insert(0, "patient", [f"P{i}" for i in range(SAMPLES)])
         frame.to_csv(folder / f"{name}.csv", index=False)
     for name, text in (("mine", GENES), ("screened", SCREENED)):
         (folder / f"{name}.yaml").write_text(text)
@@ -92,23 +92,8 @@ def test_kept_features_have_probabilities_of_relevance(folder):
     assert rows["probability relevant"].idxmax() in {"g0", "g1", "g2"}
 
 
-def test_the_number_of_relevant_features_is_a_quantile_of_pi_times_p(folder):
-    found = table(folder, "mine", "relevance").set_index("features")
-    for threshold in ("0.3", "0.4"):
-        posteriors = [posterior for _, posterior in fits(folder, threshold)]
-        weight = np.mean([np.exp(one.log_pi) for one in posteriors], axis=0)
-        row = found.loc[f"|COR| > {threshold}"]
-        for name, level in (("low", 0.05), ("median", 0.5), ("high", 0.95)):
-            reached = [
-                pi for j, pi in enumerate(posteriors[0].pi) if weight[: j + 1].sum() >= level
-            ]
-            assert row[f"relevant of all: {name}"] == pytest.approx(min(reached) * WIDTH, rel=0.05)
-        expected = np.mean([one.relevance.sum() for one in posteriors])
-        assert row["relevant of those kept"] == pytest.approx(expected, abs=0.051)
-
-
-def test_both_kinds_of_arms_are_on_the_page(folder):
-    """No arm hides behind the first one of its method."""
+def test_both_kinds_of_methods_are_on_the_page(folder):
+    """No method hides behind the first one of its method."""
     found = table(folder, "mine", "calibration")
     titles = dict.fromkeys(name.partition(": ")[0] for name in found.columns[2:])
     assert list(titles) == ["corrected", "corrected, some relevant", "uncorrected",
@@ -122,22 +107,10 @@ def test_both_kinds_of_arms_are_on_the_page(folder):
         title = method + (", some relevant" if relevant == "some" else "")
         ours = metrics.calibration(cells["probability"][i], cells["response"])
         mine = found[found.features == label]
-        assert list(mine[f"{title}: #"]) == list(ours["cases"])
+        assert list(mine[f"{title}: #"]) == list(ours["samples"])
         assert mine[f"{title}: Pred"].to_numpy() == pytest.approx(
             ours["predicted"].to_numpy(), nan_ok=True
         )
-    assert ", each feature differs between the classes with a probability" in page(folder, "mine")
-
-
-def test_the_parts_of_relevance_need_arms_that_estimate_it(folder):
-    text = GENES.replace("performance", "relevance").replace("[all, some]", "all")
-    (folder / "all.yaml").write_text(text)
-    must_fail(invoke("run", folder / "all.yaml", "--results", folder / "r"),
-              "relevance needs some in model.relevant")  # fmt: skip
-    text = GENES.replace("performance", "relevance").replace("corrected, un", "un")
-    (folder / "all.yaml").write_text(text)
-    must_fail(invoke("run", folder / "all.yaml", "--results", folder / "r"),
-              "relevance needs corrected in model.methods")  # fmt: skip
 
 
 # ---- tables that were screened before ----
@@ -145,20 +118,20 @@ def test_the_parts_of_relevance_need_arms_that_estimate_it(folder):
 
 def test_a_screened_table_says_first_that_nothing_is_tested(folder):
     text = page(folder, "screened")
-    leads = re.findall(r'<p class="lead">(.*?)</p>', text, re.DOTALL)
-    assert leads[0].startswith("This table was screened before: its features are the best of 400 ")
-    assert "no case is tested" in leads[0]
-    assert "<code>thesiskit predict CONFIG --new TABLE</code>" in leads[-1]
+    answer = text.partition('id="answer"><p>')[2].partition("</p>")[0]
+    assert "These samples also selected the features, so none of them can test" in answer
+    assert "the best features of 400 or 4,000" in text
+    assert "<code>data.test_path</code>" in text
     anchors = re.findall(r'id="part-([a-z-]+)"', text)
-    assert anchors == ["summary", "data-card", "screened-answers", "relevance",
-                       "selected-features"]  # fmt: skip
+    assert anchors == ["screened-answers", "checks", "methods", "selected-features", "data-card",
+                       "checklist"]  # fmt: skip
     printed = (folder / "screened.txt").read_text()
-    assert "Note: report.parts: score-table, predictions: left out" in printed
+    assert "Note: report.parts: predictions: dropped" in printed
     assert re.search(r"^fit: predicted error 3 of 400 corrected 0\.\d{3}", printed, re.MULTILINE)
 
 
 def test_the_summary_of_a_screened_table_has_what_is_promised(folder):
-    found = table(folder, "screened", "summary")
+    found = table(folder, "screened", "methods")
     stored = arrays(folder / "r/screened/fit/0000.npz")
     assert len(found) == len(stored["label"]) == 12
     assert found["predicted error"].to_numpy() == pytest.approx(stored["promised"][0])
@@ -166,14 +139,18 @@ def test_the_summary_of_a_screened_table_has_what_is_promised(folder):
         found.itertuples(), stored["label"], stored["method"], strict=True
     ):
         before = str(label).partition(" of ")[2]
-        assert row[3] == (before or "not known")
+        assert row[2] == (before or "no filter")
         assert (method == "uncorrected") == (not before)
-    every = found[(found.features == "all") & (found.method == "corrected, some relevant")]
-    few, many = every["predicted error"]
-    three = found[(found.features == "3") & (found.method == "corrected")]["predicted error"]
+    of_all = found.method.str.fullmatch("Corrected, all of .* features, some relevant")
+    few, many = found[of_all]["predicted error"]
+    of_three = found.method.str.fullmatch("Corrected, 3 of .* features, all relevant")
+    three = found[of_three]["predicted error"]
+    assert len(three) == 2
     assert three.is_monotonic_increasing  # the more there were, the less is known
     lead = page(folder, "screened")
-    assert f"{100 * few:.1f} % if there were 400 before and {100 * many:.1f} % if" in lead
+    said = r"classify (\d+)% correctly if the table was filtered from 400 features, (\d+)%"
+    rates = re.search(said, " ".join(lead.split())).groups()
+    assert [int(rate) for rate in rates] == [round(100 * (1 - few)), round(100 * (1 - many))]
     kept = table(folder, "screened", "selected-features")
     assert set(kept.selection) == {"3", "all"}
     assert len(kept) == 3 + BEST
@@ -201,7 +178,7 @@ def test_a_table_that_cannot_have_been_screened_like_this_is_told(folder):
     assert "of 400 useless features" not in (folder / "screened.txt").read_text()
 
 
-def test_new_cases_are_predicted_by_those_that_took_part_in_the_screening(folder):
+def test_new_samples_are_predicted_by_those_that_took_part_in_the_screening(folder):
     """Others, in data.test_path, would need another correction, so they do not train."""
     best = pd.read_csv(folder / "best.csv")
     other = best.sample(frac=1, random_state=1).assign(status=best.status)  # of no use
@@ -209,9 +186,11 @@ def test_new_cases_are_predicted_by_those_that_took_part_in_the_screening(folder
     other.drop(columns="status").to_csv(folder / "new.csv", index=False)
     text = SCREENED.replace("best.csv,", "best.csv, test_path: other.csv,")
     text = text.replace("[400, 4000]", "400, threshold: 0.29")
-    text = text.replace("experiment: screened", "experiment: y").replace("[summary", "[score-table")
+    text = text.replace("experiment: screened", "experiment: y").replace(
+        "[summary", "[timing-table"
+    )
     (folder / "y.yaml").write_text(text)
-    printed = run("predict", folder / "y.yaml", "--new", folder / "new.csv", "--all-arms",
+    printed = run("predict", folder / "y.yaml", "--new", folder / "new.csv", "--all-methods",
                   "--output", folder / "p.csv", "--results", folder / "r")  # fmt: skip
-    assert f"9 arms, {CASES} cases" in printed  # one is a method of others
+    assert f"9 methods, {SAMPLES} samples" in printed  # one is a method of others
     assert "report.parts" not in printed

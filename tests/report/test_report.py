@@ -22,13 +22,13 @@ def predictions(rng, n=500):
 
 def test_scores_against_scikit_learn(rng):
     p, y = predictions(rng)
-    assert metrics.amlp(p, y) == pytest.approx(log_loss(y, p), rel=1e-12)
+    assert metrics.log_loss(p, y) == pytest.approx(log_loss(y, p), rel=1e-12)
     assert metrics.squared_error(p, y) == pytest.approx(brier_score_loss(y, p), rel=1e-12)
     assert metrics.error_rate(p, y) == np.mean((p >= 0.5) != y)
     # the thesis's formula for the expected error
     expected = (p * (p < 0.5) + (1 - p) * (p >= 0.5)).mean()
     assert metrics.expected_error(p) == pytest.approx(expected)
-    assert np.isfinite(metrics.amlp(np.array([0.0, 1.0]), np.array([1, 0])))
+    assert np.isfinite(metrics.log_loss(np.array([0.0, 1.0]), np.array([1, 0])))
 
 
 def test_scores_of_several_classes(rng):
@@ -37,7 +37,7 @@ def test_scores_of_several_classes(rng):
     found = metrics.scores(p, y)
     assert found["error"] == np.mean([row.argmax() != one for row, one in zip(p, y, strict=True)])
     assert found["expected error"] == pytest.approx(1 - p.max(axis=1).mean())
-    assert found["AMLP"] == pytest.approx(log_loss(y, p))
+    assert found["log loss"] == pytest.approx(log_loss(y, p))
     assert found["squared error"] == pytest.approx(
         brier_score_loss(y, p, labels=[0, 1, 2], scale_by_half=True)
     )
@@ -64,7 +64,7 @@ def test_gamma_of_real_features_is_a_correlation(rng):
 def test_calibration_by_first_decimal():
     p = np.array([0.0, 0.099, 0.1, 0.55, 0.59, 1.0])
     frame = metrics.calibration(p, np.array([0, 1, 0, 1, 0, 1]))
-    assert list(frame.cases) == [2, 1, 0, 0, 0, 2, 0, 0, 0, 1]
+    assert list(frame.samples) == [2, 1, 0, 0, 0, 2, 0, 0, 0, 1]
     assert frame.actual[5] == 0.5
     assert frame.predicted[5] == pytest.approx(0.57)
     assert np.isnan(frame.actual[3])
@@ -106,7 +106,8 @@ def test_paired_t(rng):
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(3, "3"), (12345, "12,345"), (2.0, "2"), (0.12345, "0.123"), (1e-5, "1e-05"),
+    [(3, "3"), (12345, "12,345"), (2.0, "2"), (0.12345, "0.123"), (1e-5, "0.000010"),
+     (-1e-9, "0.000000"), (220.0, "220"), (2200.5, "2,200"), (12.345, "12.35"),
      (float("nan"), "–"), (float("inf"), "inf"), (None, "–"), ("x", "x")],
 )  # fmt: skip
 def test_cells(value, words):
@@ -161,9 +162,9 @@ report: {parts: [PART]}
 
 BOTH = "[corrected, uncorrected]"
 # parts that can be made of this experiment, and for which selections and methods
-ALWAYS = {"selection-table", "calibration-table", "score-table", "timing-table",
+ALWAYS = {"selection-table", "calibration-table", "methods", "timing-table",
           "reliability", "correlation-scatter",
-          "performance", "null-figure", "classifier-table", "differences-table", "summary",
+          "performance", "null-figure", "summary", "checklist",
           "data-card", "predictions"}  # fmt: skip
 OF_ONE_SELECTION = {"colon-summary", "group-table", "divisions", "group-scatters"}
 
@@ -171,6 +172,8 @@ OF_ONE_SELECTION = {"colon-summary", "group-table", "divisions", "group-scatters
 def can_be_made(part, selection, methods):
     if part in ("log-alpha", "selected-features"):
         return selection != "features: [all]"
+    if part == "performance":
+        return "," in selection
     if part in OF_ONE_SELECTION:
         return methods == BOTH and selection in ("features: [3]", "thresholds: [0.4]")
     return part in ALWAYS
@@ -215,7 +218,7 @@ def test_any_part_of_any_experiment_is_made_or_refused_in_one_line(
 def test_what_an_earlier_report_had_is_removed(tmp_path):
     path = tmp_path / "t.yaml"
     text = BASE.replace("SELECTION", "features: [3]").replace("METHODS", "[corrected]")
-    text = text.replace("QUADRATURE", "exact").replace("PART", "score-table, performance")
+    text = text.replace("QUADRATURE", "exact").replace("PART", "methods, reliability")
     path.write_text(text)
     for extra in ((), ("--set", "report.parts=[selection-table]")):
         CliRunner().invoke(main, ["run", str(path), "--results", str(tmp_path / "r"), *extra])

@@ -115,9 +115,9 @@ def test_settings_are_the_same_or_not():
 # ---- calibration tables, on data that are made up ----
 
 
-def made_up(root, rng, shift=0.0, n=300, cases=2000):
+def made_up(root, rng, shift=0.0, n=300, samples=2000):
     """A record of predictions that are calibrated, and the table of one data set more."""
-    p = rng.beta(1.5, 1.5, (n + 1, cases))
+    p = rng.beta(1.5, 1.5, (n + 1, samples))
     y = (rng.random(p.shape) < p).astype(int)
     p[-1] = np.clip(p[-1] + shift, 0, 1)
     table = metrics.calibration(p[-1], y[-1]).round(3)
@@ -127,11 +127,11 @@ def made_up(root, rng, shift=0.0, n=300, cases=2000):
         results.path("predict", 0), "",
         {
             "probability": np.array([p[:-1].ravel()]), "response": y[:-1].ravel(),
-            "replicate": np.repeat(np.arange(n), cases), "label": np.array(["10"]),
+            "replicate": np.repeat(np.arange(n), samples), "label": np.array(["10"]),
             "method": np.array(["corrected"]), "variant": np.array(["exact"]),
             "relevant": np.array(["all"]),
             "temperature": np.array(["none"]),
-            **dict.fromkeys(("group", "fold", "case", "seconds"), np.zeros(n * cases)),
+            **dict.fromkeys(("group", "fold", "case", "seconds"), np.zeros(n * samples)),
         },
     )  # fmt: skip
     record = Record(
@@ -142,11 +142,13 @@ def made_up(root, rng, shift=0.0, n=300, cases=2000):
 
 
 def test_calibration_of_every_replicate(tmp_path, rng):
-    record = made_up(tmp_path, rng, n=5, cases=30)
-    found = calibration(record, record.arms[0])
+    record = made_up(tmp_path, rng, n=5, samples=30)
+    found = calibration(record, record.methods[0])
     for r in range(5):
         mine = slice(30 * r, 30 * r + 30)
-        one = metrics.calibration(record.predictions["probability"][0][mine], record.response[mine])
+        one = metrics.calibration(
+            record.probability(record.methods[0])[mine], record.response[mine]
+        )
         one.columns = ["category", *COLUMNS]
         for name in COLUMNS:
             np.testing.assert_allclose(found[name][r], one[name])
@@ -237,7 +239,7 @@ def test_p_of_a_shifted_table_is_small_and_says_so(rng):
 
 
 def test_cells_that_the_thesis_leaves_empty_count_for_replicates(tmp_path, rng):
-    record = made_up(tmp_path, rng, n=120, cases=40)
+    record = made_up(tmp_path, rng, n=120, samples=40)
     table = record.thesis_calibration
     table.loc[3, ["mean_predicted", "fraction_actual"]] = np.nan
     table.loc[3, "cases"] = 0
@@ -316,10 +318,12 @@ def test_settings_are_as_printed_only_where_all_experiments_have_them():
 
 def test_reasons_of_settings_and_of_numbers():
     row = thesis.row("hmm.length", "w", "setting", 1, 2, verdict=DIFFERS)
-    assert thesis.explain(row)["reason"] == "the config given says so"
+    assert thesis.explain(row)["reason"] == "set by the config given"
     number = thesis.replicated("hmm.x", "w", 5.0, np.arange(3.0), 2)
     assert thesis.explain(number)["reason"].startswith("arrows lost")
-    assert thesis.explain(number, "training cases")["reason"] == "other settings: training cases"
+    assert (
+        thesis.explain(number, "training samples")["reason"] == "other settings: training samples"
+    )
 
 
 def test_other_settings_are_told():
@@ -354,17 +358,17 @@ def test_reasons_fit_numbers_and_their_way():
 
 def test_exhibits_name_configs_and_parts_and_numbers():
     shown = exhibits()
-    assert len({one.label for one in shown}) == len(shown) == 39
+    assert len({one.name for one in shown}) == len(shown) == 39
     known = printed_keys() + [
         f"{of}.calibration.10.corrected.3.cases"
         for of in ("naive_simulation", "mixture_simulation")
     ]
     for one in shown:
-        assert bool(one.part) != bool(one.why), one.label
+        assert bool(one.part) != bool(one.why), one.name
         if one.experiment:
             config = load_config(CONFIGS[one.experiment])
             assert config.experiment == one.experiment
-            assert not one.part or one.part in config.report.parts, one.label
+            assert not one.part or one.part in config.report.parts, one.name
         for pattern in one.numbers:
             hit = [
                 key for key in known
@@ -497,7 +501,7 @@ def test_every_row_has_a_verdict_and_the_line_counts_them(verified, finished):
     assert OUTSIDE not in counts.index  # four replicates cannot say so
     named = verified[verified["verdict"].isin([BEYOND, DIFFERS])]
     assert (named["reason"] != "").all()
-    # few cases and iterations: told as different from the thesis's
+    # few samples and iterations: told as different from the thesis's
     assert set(named["key"]) >= {"hmm.sequences.train", "mixture_simulation.iterations"}
 
 
@@ -519,7 +523,7 @@ def test_the_page_says_it_all(verified, finished):
 def test_small_forms_are_not_the_thesis_s(finished):
     assert "verify.html" not in (finished.root / "index.html").read_text()
     assert (
-        "These are small forms of the experiments"
+        "Quick demonstration with reduced data"
         in (finished.root / "verify-smoke" / "verify.html").read_text()
     )
 
@@ -534,7 +538,7 @@ def test_links_lead_to_parts(tmp_path):
     assert {one.experiment for one in found} == {"naive-simulation", "correlation-lattice"}
     index = (tmp_path / "index.html").read_text()
     for one in exhibits():
-        assert f"<code>{one.label}</code>" in index
+        assert one.name in index
     assert index.count(": not run") == sum(bool(one.part) for one in exhibits()) - len(found)
     for one in found:
         page, anchor = one.link.split("#")
@@ -542,6 +546,11 @@ def test_links_lead_to_parts(tmp_path):
         assert f'href="{one.link}"' in index
         assert f'href="{one.copy}"' in index
     folder = tmp_path / "naive-simulation"
+    html = (folder / "report.html").read_text()
+    assert re.search(r"<p>Found: (yes|in part|no|not tested)\.</p>", html)
+    assert re.findall(r"<h2[^>]*>([^<]*)</h2>", html)[0].startswith("Figure 2.5: ")
+    assert "Table 2.1: Calibration" in html
+    assert "tab-bnaive" not in html + index
     written = recorded(Results(tmp_path, "naive-simulation"))
     for name, part in {
         "figures/figure-2.7.pdf": "figures/log-alpha.pdf",
@@ -554,9 +563,9 @@ def test_links_lead_to_parts(tmp_path):
     assert all(one.verdict in ("", "values not printed") for one in found)
     lattice = CONFIGS["correlation-lattice"]
     assert invoke("verify", lattice, "--results", tmp_path).exit_code == 0
-    verdicts = {one.label: one.verdict for one in exhibits_found(tmp_path)}
-    assert verdicts["fig-sets"] == "all as printed"
-    assert verdicts["tab-bnaive"] == "not compared"
+    verdicts = {one.name: one.verdict for one in exhibits_found(tmp_path)}
+    assert verdicts["Figure 2.3"] == "all as printed"
+    assert verdicts["Table 2.1"] == "not compared"
 
 
 def test_an_index_without_the_thesis_is_not_about_it(tmp_path):
@@ -575,7 +584,7 @@ about: Mine.
 replicates: 3
 data: {source: naive-bayes, features: 20, alpha: 5, train: [10, 10], test: [5, 5]}
 selection: {features: [3]}
-report: {parts: [score-table]}
+report: {parts: [methods]}
 """
 
 
@@ -590,10 +599,10 @@ def test_not_run(tmp_path):
     study = CONFIGS["naive-replicates"]
     refused(
         invoke("verify", study, "--results", tmp_path, "--set", "replicates=2"),
-        "is not there",
+        "is missing",
         f"run `thesiskit run naive-replicates --set replicates=2 --results {tmp_path}`",
     )  # fmt: skip
-    refused(invoke("verify", study, "--results", tmp_path, "--partial"), "is not there")
+    refused(invoke("verify", study, "--results", tmp_path, "--partial"), "is missing")
     assert not (tmp_path / "verify").exists()
 
 
@@ -607,16 +616,16 @@ def test_run_with_other_settings_or_in_part(tmp_path):
         "other settings", f"run `thesiskit run {path} --set data.alpha=6 --results ",
     )  # fmt: skip
     more = (path, *where, "--set", "replicates=5")
-    refused(invoke("verify", *more), "0003.npz is not there", "add --partial for the first 3")
+    refused(invoke("verify", *more), "0003.npz is missing", "add --partial for the first 3")
     assert invoke("verify", *more, "--partial").exit_code == 0
     found = pd.read_csv(tmp_path / "r" / "verify" / "verify.csv")
     assert 'href="verify/verify.html"' in (tmp_path / "r" / "index.html").read_text()
     assert found.loc[found["kind"] == "replicated", "here"].str.contains("not among").all()
     text = (tmp_path / "r" / "verify" / "verify.html").read_text()
-    assert "These are left out, because their configs were not given" in text
+    assert "Not compared, because their configs were not named" in text
     (tmp_path / "copy.yaml").write_text(path.read_text())
     again = invoke("verify", path, tmp_path / "copy.yaml", *where)
-    refused(again, "mine is given twice", "give it once")
+    refused(again, "mine is given twice", "name it once")
 
 
 def test_not_the_thesis_s(tmp_path):
@@ -625,6 +634,6 @@ def test_not_the_thesis_s(tmp_path):
     assert invoke("run", path, "--results", tmp_path / "r").exit_code == 0
     refused(
         invoke("verify", path, "--results", tmp_path / "r"),
-        "mine is not compared with the thesis", "leave it out",
+        "mine is not compared with the thesis", "remove it",
     )  # fmt: skip
     assert not (tmp_path / "r" / "verify").exists()

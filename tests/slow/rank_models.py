@@ -176,7 +176,7 @@ def logistic(rng, *, train, shape, order, history=False, classes=2, real=False, 
     if not history:
         patterns = FeaturePatterns([f"x{j}" for j in range(width)], [symbols] * width)
     codes = codes.astype(patterns.dtype)
-    find = partial(patterns.groups, codes[:-1], order, compress=model.compress, min_cases=1)
+    find = partial(patterns.groups, codes[:-1], order, compress=model.compress, min_samples=1)
     training = PatternTraining(patterns, codes[:-1], response[:-1], 0 if real else classes, find)
     posterior = model.sample(training, rng.spawn(1), jobs=1).posterior(model, training)
     shared = training.groups.shared(codes[-1:])

@@ -105,7 +105,7 @@ def smallest(rows, *, correct):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_ranks_are_uniform(name):
-    """The rows of the table of docs/evidence.md, which benchmarks/evidence.py puts there."""
+    """Write the rows that benchmarks/evidence.py summarises in docs/evidence/ranks.csv."""
     rows = run_study(name)
     folder = ROOT / os.environ.get("RESULTS", "results") / "ranks"
     folder.mkdir(parents=True, exist_ok=True)

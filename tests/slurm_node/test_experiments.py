@@ -76,7 +76,7 @@ def sampling(results):
 def made(experiment):
     """Return when each cell that is done was made."""
     return {row.cell.id: row.about.get("finished") for row in board(experiment)
-            if row.state == "done" and row.cell.arm}  # fmt: skip
+            if row.state == "done" and row.cell.method}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", [NAIVE, LOGISTIC])
@@ -89,7 +89,7 @@ def test_the_same_bytes_as_a_local_run(config, tmp_path, text):
     )
     assert re.search(r"\d jobs of at most \d+ .* each \(job array \d+\)", told)
     again = invoke("batch", "submit", config, "--results", results, *SMALL, code=2)
-    assert "wait or run. Fix: " in again
+    assert "are pending or running. Fix: " in again
     at_end(results)
     assert {row.state for row in board(opened(config, results))} == {"done"}
     assert "report:" in invoke("batch", "collect", config, "--results", results)
@@ -109,7 +109,7 @@ def test_a_job_killed_in_the_middle(long, local, tmp_path):
     experiment = opened(long, results)
     assert not set(victims) & set(made(experiment))
     told = invoke("batch", "status", long, "--results", results)
-    assert "ended before its cells were done" in told
+    assert "stopped before its tasks were done" in told
     assert "cells are not done" in invoke("batch", "collect", long, "--results", results, code=1)
     before = made(experiment)
     invoke("batch", "submit", long, "--results", results, *SMALL)
@@ -132,7 +132,7 @@ def test_a_killed_cell_is_retried_alone(long, local, tmp_path):
     failed = [r.cell.id for r in board(opened(long, results)) if r.state == "failed"]
     assert failed == [cell]
     told = invoke("batch", "submit", long, "--results", results, *SMALL)
-    assert told.startswith("1 job of at most 1 chain or arm each")
+    assert told.startswith("1 job of at most 1 chain or method each")
     at_end(results)
     invoke("batch", "collect", long, "--results", results)
     assert content(results) == content(local)

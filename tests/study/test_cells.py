@@ -113,7 +113,7 @@ def test_shares_change_no_byte(config, tmp_path, whole, kind):
     config.write_text(KINDS[kind])
     for share in (2, 3, 1):
         text = invoke("batch", "cell", config, "--results", tmp_path / "s", "--share", f"{share}/3")
-        assert "cells done" in text
+        assert "tasks done" in text
     assert all(row.state == "done" for row in board(opened(config, tmp_path / "s")))
     invoke("batch", "collect", config, "--results", tmp_path / "s")
     assert content(tmp_path / "s") == content(whole(KINDS[kind]))
@@ -128,10 +128,10 @@ def test_shares_are_all_cells_once(config, tmp_path):
         assert [cell for one in parts for cell in one] == every
     n = len(every) + 1
     text = invoke("batch", "cell", config, "--results", tmp_path, "--share", f"1/{n}", code=2)
-    assert f"{len(every)} cells have no share 1 of {n}" in text
+    assert f"{len(every)} tasks have no share 1 of {n}" in text
     for wrong in ("0/3", "4/3", "3", "a/b"):
         text = invoke("batch", "cell", config, "--results", tmp_path, "--share", wrong, code=2)
-        assert "the third of a hundred" in text
+        assert "write it as 3/100" in text
 
 
 def test_a_cell_has_its_own_settings_only(config, tmp_path):
@@ -140,7 +140,7 @@ def test_a_cell_has_its_own_settings_only(config, tmp_path):
     def ids(*settings):
         found = list(opened(config, tmp_path, settings=settings).graph.all_cells())
         assert len({cell.id for cell in found}) == len(found)
-        return {(c.stage, c.block, c.arm, c.chain): c.id for c in found if c.arm}
+        return {(c.stage, c.block, c.method, c.chain): c.id for c in found if c.method}
 
     before = ids()
     for more in ("model.samplers=[gibbs, collapsed]", "model.methods=[corrected]",
@@ -167,12 +167,12 @@ def test_a_killed_worker_costs_one_cell(config, tmp_path, whole):
     os.kill(victim["process"], signal.SIGKILL)
     _, stderr = runner.communicate(timeout=120)
     assert runner.returncode == 1
-    assert "1 of 14 cells failed: fit, block" in stderr
-    assert "killed by SIGKILL: perhaps the machine ran out of memory" in stderr
+    assert "1 of 14 tasks failed: fit, block" in stderr
+    assert "killed by SIGKILL: out of memory?" in stderr
     assert "Traceback" not in stderr
     rows = board(opened(config, tmp_path / "r"))
     assert [row.cell.id for row in rows if row.state == "failed"] == [victim["cell"]]
-    # the other chains of the arm are done, and the other block whole
+    # the other chains of the method are done, and the other block whole
     fits = [row for row in rows if row.cell.stage == "fit"]
     assert [row.state for row in fits].count("to do") == 2  # the comparison, and the stage
     text = invoke("batch", "status", config, "--results", tmp_path / "r")
@@ -211,7 +211,7 @@ def test_ctrl_c_saves_what_the_children_have(config, tmp_path, whole):
     os.kill(runner.pid, signal.SIGINT)
     _, stderr = runner.communicate(timeout=60)
     assert runner.returncode == 130
-    assert "Interrupted. Finished cells are kept" in stderr
+    assert "Interrupted. Completed work is saved" in stderr
     assert not any(map(alive, children))
     assert list((tmp_path / "r/small/unfinished").glob("[0-9a-f]*.npz"))
     assert at_work(tmp_path / "r") == []
@@ -225,7 +225,7 @@ def test_two_runners_in_one_folder(config, tmp_path):
     wait_for(lambda: chains_at_work(tmp_path / "r"))
     text = invoke("run", config, "--results", tmp_path / "r", code=1)
     assert f"thesiskit (process {runner.pid} on" in text
-    assert "is at work there; wait until it is done, or choose another folder" in text
+    assert "is running there. Fix: wait until it is done, or choose another folder" in text
     # others may look, and work elsewhere
     assert "running" in invoke("batch", "status", config, "--results", tmp_path / "r")
     stdout, stderr = runner.communicate(timeout=120)
@@ -241,7 +241,7 @@ def test_jobs_that_make_the_same_cells_at_once_do_no_harm(config, tmp_path, whol
                str(tmp_path / "r"), "--share", "1/1", "--jobs", "2"]  # fmt: skip
     several = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     for one in several:
-        assert "8 of 8 cells done" in one.communicate(timeout=120)[0]
+        assert "8 of 8 tasks done" in one.communicate(timeout=120)[0]
     rows = board(opened(config, tmp_path / "r"))
     assert {row.state for row in rows} == {"done"}
     invoke("batch", "collect", config, "--results", tmp_path / "r")
@@ -258,7 +258,7 @@ def test_a_truncated_cell_is_made_again(config, tmp_path, whole):
     (tmp_path / "small/predict/0001.npz").unlink()
     assert [row.state for row in board(experiment) if row.cell == cell] == ["damaged"]
     text = invoke("run", config, "--results", tmp_path)
-    assert f"Note: {path} was damaged; it is made again" in text
+    assert f"Note: {path} was damaged and is computed again" in text
     assert content(tmp_path) == expected
 
 
@@ -275,7 +275,7 @@ def test_a_cell_with_wrong_content_is_made_again(config, tmp_path, whole):
     path.write_bytes(damaged)
     (tmp_path / "small/predict/0001.npz").unlink()
     text = invoke("run", config, "--results", tmp_path)
-    assert f"{path} was damaged; it is made again" in text
+    assert f"{path} was damaged and is computed again" in text
     assert path.read_bytes() == whole
 
 
@@ -299,7 +299,7 @@ def test_a_full_disk(config, small_disk, whole, jobs):
     kept = {
         row.cell.id: row.about["finished"]
         for row in board(opened(config, small_disk))
-        if row.state == "done" and row.cell.arm
+        if row.state == "done" and row.cell.method
     }
     assert kept
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
@@ -381,7 +381,7 @@ def test_a_signal_to_the_group_ends_the_workers_with_all_saved(config, tmp_path)
     os.killpg(runner.pid, signal.SIGTERM)
     _, stderr = runner.communicate(timeout=60)
     assert runner.returncode == 130, stderr
-    assert "Interrupted. Finished cells are kept" in stderr
+    assert "Interrupted. Completed work is saved" in stderr
     assert at_work(tmp_path / "r") == []
     rows = board(opened(config, tmp_path / "r"))
     assert not {row.state for row in rows} & {"failed", "interrupted"}
@@ -486,7 +486,7 @@ def test_nothing_is_deleted_before_all_can_be_made(config, tmp_path):
     config.write_text(NAIVE)  # two blocks
     invoke("run", config, "--results", tmp_path)
     remove_result(tmp_path / "small/select/0001.npz")
-    with pytest.raises(UserError, match=r"select/0001\.npz is not there"):
+    with pytest.raises(UserError, match=r"select/0001\.npz is missing"):
         opened(config, tmp_path).run("fit", watch=lambda cells, *_: cells, force=True)
     assert (tmp_path / "small/fit/0000.npz").exists()
 
@@ -500,7 +500,7 @@ import os, signal, sys
 from thesiskit.study import workers
 from thesiskit.study.selecting import SelectionWork
 workers.STOP_SECONDS = 0.01
-def die(self, model, arm, *others):
+def die(self, model, method, *others):
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM if sys.argv[1] == "batch" else signal.SIGKILL)
 SelectionWork._fit = die
@@ -509,26 +509,26 @@ SelectionWork._fit = die
     for command in (["run"], ["batch", "cell", "--share", "1/1"]):
         done = subprocess.run([*COMMAND, *command, *given], env=env, capture_output=True, text=True)
         assert done.returncode == 1, done.stdout + done.stderr
-    assert "0 of 4 cells done" in done.stdout
+    assert "0 of 4 tasks done" in done.stdout
     invoke("batch", "cell", config, "--share", "1/1", "--results", results)
 
 
 def test_a_cell_that_raises_costs_itself(config, tmp_path, whole):
-    """An error that nobody foresaw, in one arm: the others are made, and the log is kept."""
+    """An error that nobody foresaw, in one method: the others are made, and the log is kept."""
     config.write_text(NAIVE)
     env = patched(tmp_path / "broken", """\
 from thesiskit.study.selecting import SelectionWork
 fit = SelectionWork._fit
-def fail(self, model, arm, block):
-    if arm.label == "5" and arm.method == "corrected" and block.number == 1:
+def fail(self, model, method, block):
+    if method.label == "5" and method.estimator == "corrected" and block.number == 1:
         raise ZeroDivisionError("a planted error")
-    return fit(self, model, arm, block)
+    return fit(self, model, method, block)
 SelectionWork._fit = fail
 """)  # fmt: skip
     command = [*COMMAND, "run", config, "--results", tmp_path / "r", "--jobs", "2"]
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     assert done.returncode == 1
-    assert "1 of 10 cells failed: fit, block 1, 5 corrected exact (ZeroDivisionError: a planted"\
+    assert "1 of 10 tasks failed: fit, block 1, 5 corrected exact (ZeroDivisionError: a planted"\
         in done.stderr  # fmt: skip
     assert "Traceback" not in done.stderr
     assert (tmp_path / "r/small/fit/0000.npz").exists()
@@ -545,7 +545,7 @@ SelectionWork._fit = fail
 def test_a_mistake_of_the_user_stops_all(config, tmp_path):
     config.write_text(NAIVE.replace("[1, 5]", "[1, 500]"))
     text = invoke("run", config, "--results", tmp_path, "--jobs", 2, code=2)
-    assert "cannot keep 500 of 80 features" in text
+    assert "cannot select 500 of 80 features" in text
     assert len(text.strip().splitlines()) == 1
 
 

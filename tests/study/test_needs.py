@@ -27,7 +27,7 @@ block: 2
 data: {source: naive-bayes, features: 400, alpha: 300, train: [20, 20], test: 60}
 selection: {features: [1, 20, all]}
 model: {quadrature: [exact, simpson-21], methods: [corrected, uncorrected, bernoulli-nb]}
-report: {parts: [score-table]}
+report: {parts: [methods]}
 """
 )
 MIXTURE = (
@@ -43,7 +43,7 @@ model:
   methods: [corrected, bernoulli-nb]
   collapsed: {chains: 2, iterations: 400, burn_in: 20}
   thesis: {chains: 3, iterations: 220, burn_in: 20}
-report: {parts: [score-table]}
+report: {parts: [methods]}
 """
 )
 LOGISTIC = (
@@ -73,7 +73,7 @@ evaluation: {folds: 3}
 replicates: 2
 model: {kind: logistic, orders: [1, 2], priors: [cauchy], chains: 2, iterations: 600, burn_in: 50,
         peers: [naive-bayes]}
-report: {parts: [model-table]}
+report: {parts: [methods]}
 """
 )
 TABLE = (
@@ -82,7 +82,7 @@ TABLE = (
 data: {source: file, path: t.csv, response: y, positive: b}
 evaluation: {scheme: leave-one-out, feature_groups: 2}
 selection: {features: [1, 2]}
-report: {parts: [score-table]}
+report: {parts: [methods]}
 """
 )
 NORMAL = (
@@ -94,7 +94,7 @@ selection: {features: [2, 4]}
 model: {kind: normal, temperature: [none, residual], methods: [corrected]}
 replicates: 6
 block: 4
-report: {parts: [score-table]}
+report: {parts: [methods]}
 """
 )
 LATTICE = (
@@ -108,7 +108,7 @@ SWEEPS = (
     HEAD
     + """\
 replicates: 2
-reduction: {cases: 50, sweeps: [{features: [3, 5], values: 3, order: 3}]}
+reduction: {samples: 50, sweeps: [{features: [3, 5], values: 3, order: 3}]}
 report: {parts: [reduction]}
 """
 )
@@ -218,34 +218,34 @@ def test_shipped_experiments_need_no_word():
 
 
 MUCH = [
-    ("naive", "replicates=10000000", r"needs .*[0-9,]{10,} cells"),
-    ("naive", "replicates=9223372036854775807", "at most 100,000,000 can be made"),
+    ("naive", "replicates=10000000", r"needs [0-9,]{10,} tasks"),
+    ("naive", "replicates=9223372036854775807", "more than 100,000,000. Fix: lower replicates"),
     ("naive", "data.features=1000000000", "about .* of memory"),
     ("naive", "data.features=9223372036854775807", "about .* of memory"),
     ("naive", "data.train=[1000000000, 5]", "about .* of memory"),
     ("naive", "data.test=1000000000000", "about .* of memory"),
     ("naive", "model.alpha_points=1000000000", "must be at most 10,000"),
-    ("naive", "evaluation.feature_groups=1000000000", "cannot make 1000000000 groups"),
-    ("mixture", "model.collapsed.chains=1000000000", "cells"),
+    ("naive", "evaluation.feature_groups=1000000000", "cannot form 1000000000 groups"),
+    ("mixture", "model.collapsed.chains=1000000000", "tasks"),
     ("mixture", "model.collapsed.iterations=1000000000000", "iterations"),
     ("mixture", "data.test=[1000000000, 9]", "about .* of memory"),
-    ("logistic", "model.chains=1000000000", "cells"),
+    ("logistic", "model.chains=1000000000", "tasks"),
     ("logistic", "model.iterations=1000000000000", "iterations"),
     ("logistic", "model.joint_updates=100000000", "iterations"),
-    ("logistic", "model.thin=1000000000", "none is kept"),
-    ("short", "model.iterations=1000000000", "small needs [0-9,]+ iterations: say --yes"),
-    ("short", "model.joint_updates=1000000000", "small needs [0-9,]+ iterations: say --yes"),
+    ("logistic", "model.thin=1000000000", "none remains"),
+    ("short", "model.iterations=1000000000", "small needs [0-9,]+ iterations. Fix: use --yes"),
+    ("short", "model.joint_updates=1000000000", "small needs [0-9,]+ iterations. Fix: use --yes"),
     ("logistic", "model.orders=[1000000000]", "order 1000000000 is above"),
     ("logistic", "data.history=1000000000", "about .* of memory"),
     ("logistic", "data.train=10000000000", "about .* of memory"),
     ("logistic", "data.test=10000000000", "about .* of memory"),
-    ("folded", "replicates=10000000", "cells"),
-    ("folded", "evaluation.folds=1000000000", "cannot make 1,000,000,000 folds of 60 cases"),
-    ("folded", "evaluation.folds=61", "evaluation.folds: cannot make 61 folds of 60 cases"),
-    ("table", "replicates=10000000", "cells"),
+    ("folded", "replicates=10000000", "tasks"),
+    ("folded", "evaluation.folds=1000000000", "cannot form 1,000,000,000 folds of 60 samples"),
+    ("folded", "evaluation.folds=61", "evaluation.folds: cannot form 61 folds of 60 samples"),
+    ("table", "replicates=10000000", "tasks"),
     ("lattice", "lattice.class_counts=[1000000000, 1000000000]", "about .* of memory"),
     ("sweeps", "replicates=10000000", None),
-    ("sweeps", "reduction.cases=1000000000000", "about .* of memory"),
+    ("sweeps", "reduction.samples=1000000000000", "about .* of memory"),
 ]
 
 
@@ -254,7 +254,7 @@ def test_what_needs_much_is_refused_at_once(kind, setting, words, write, tmp_pat
     text = (KINDS | {"short": SHORT})[kind]
     arguments = ["run", str(write(text)), "--results", str(tmp_path / "r"), "--set", setting]
     if words is None:
-        words = "say --yes|at most"
+        words = "use --yes|more than"
     before = peak_memory()
     result = CliRunner().invoke(main, arguments)
     assert peak_memory() < before + 200_000_000
@@ -275,13 +275,13 @@ def test_what_needs_much_is_begun_when_that_is_said(write, tmp_path, monkeypatch
     monkeypatch.setattr(cells, "MOST_CELLS", 3)
     where = [str(write(NAIVE)), "--results", str(tmp_path)]
     for command in (["run"], ["simulate"], ["batch", "submit"], ["batch", "status"]):
-        assert "small needs 52 cells: say --yes if that is meant" in run(*command, *where, code=2)
+        assert "small needs 52 tasks. Fix: use --yes" in run(*command, *where, code=2)
     run("simulate", *where, "--yes")
     run("run", *where, "--yes")
-    assert "52 of 52 cells done" in run("batch", "status", *where, "--yes")
+    assert "52 of 52 tasks done" in run("batch", "status", *where, "--yes")
     assert " --yes " in run("batch", "script", *where, "--yes")
     monkeypatch.setattr(cells, "CELLS_IN_MEMORY", 40)
-    assert "at most 40 can be made" in run("run", *where, "--yes", code=2)
+    assert "more than 40" in run("run", *where, "--yes", code=2)
 
 
 def test_folds_that_would_be_empty_are_not_made(write, tmp_path):
@@ -289,9 +289,7 @@ def test_folds_that_would_be_empty_are_not_made(write, tmp_path):
     where = ("--results", tmp_path / "r")
     for folds in (1_000_000_000, 31, 30):
         text = run("simulate", path, *where, "--set", f"evaluation.folds={folds}")
-        said = (
-            f"Note: evaluation.folds: 30 folds are made, not {folds:,}, because no class has more"
-        )
+        said = f"Note: evaluation.folds: 30 folds, not {folds:,}, because no class has more"
         assert (said in text) == (folds > 30)
     fold = Results(tmp_path / "r", "small").load("simulate", 0)["fold"]
     assert len(np.unique(fold)) == 30

@@ -82,13 +82,13 @@ def test_times(tmp_path, text, minutes):
         ("memory: 4000", "cluster.memory: needs text"),
         ("cpus: 0", "cluster.cpus: must be at least 1"),
         ("options: [--mem=4G]", "cluster.options.0?.*use `cluster.memory`|use `cluster.memory`"),
-        ("options: [--signal=USR1]", "--signal=USR1: is set by thesiskit"),
+        ("options: [--signal=USR1]", "--signal=USR1: is reserved for thesiskit"),
         ("options: [-p]", "write it as --name"),
         ("partitions: long", "did you mean 'partition'"),
-        ('partition: "a\\nb"', r"cluster.partition: the character '.n' would leave its line"),
+        ('partition: "a\\nb"', r"cluster.partition: the character '.n' breaks the line"),
         ("partition: a b", "write one word, not 'a b'"),
         ("partition: -p", "write one word, not '-p'"),
-        ("options: [--comment=a, --comment=b]", "--comment=a and --comment=b are one option"),
+        ("options: [--comment=a, --comment=b]", "--comment=a and --comment=b are the same option"),
         ("time: '١٢'", "write the limit as"),
         ("time: '" + "9" * 5000 + "'", "write the limit as"),
         ("memory: 4٣G", "write memory as 4G"),
@@ -216,7 +216,7 @@ data: { source: file, path: x.csv, response: y }
 evaluation: { folds: 5 }
 block: 2
 selection: { features: [2, 3] }
-report: { parts: [score-table] }
+report: { parts: [methods] }
 """)
     monkeypatch.chdir(folder)
     text = run("batch", "script", "own.yaml", "--results", "r", "--set", "evaluation.folds=4",
@@ -242,7 +242,7 @@ def test_tasks_make_what_was_asked_for_whatever_becomes_of_the_config(written):
     tasks = command_of(text)
     assert len(tasks) == 2
     for task in tasks:
-        assert "2 of 2 cells done" in run(*task)
+        assert "2 of 2 tasks done" in run(*task)
     experiment = opened(script.with_suffix(".yaml"), folder / "r")
     assert (experiment.config.evaluation.folds, experiment.config.seed) == (4, 5)
     assert (folder / "r/small/predict/0000.npz").is_file()
@@ -271,7 +271,7 @@ def test_submit_and_script_write_the_same(tmp_path, commands):
              "--set", "cluster.time=10")  # fmt: skip
     printed = run("batch", "script", *asked)
     text = run("batch", "submit", *asked)
-    assert re.match(r"\d+ jobs of at most 7 chains or arms each \(job array 12\)", text)
+    assert re.match(r"\d+ jobs of at most 7 chains or methods each \(job array 12\)", text)
     assert (tmp_path / "given").read_text() == printed
     commands(sbatch="echo no >&2; exit 1")
     assert "Slurm refuses the job: sbatch: no" in run("batch", "submit", *asked, code=2)
@@ -310,7 +310,7 @@ def test_shares_with_cells_that_failed_are_submitted_again(tmp_path, commands):
     assert "#SBATCH --array=2,4%4\n" in (tmp_path / "given").read_text()
     for share in ("2/4", "4/4"):
         run("batch", "cell", *asked, "--share", share)
-    assert "nothing to submit: all cells are done" in run("batch", "submit", *asked)
+    assert "nothing to submit: all tasks are done" in run("batch", "submit", *asked)
     assert "1 job of at most" in run("batch", "submit", *asked[:3], "--force",
                                      "--set", "cluster.array=1")  # fmt: skip
     assert not list((tmp_path / "r").rglob("cells/*/*.npz"))
@@ -324,7 +324,7 @@ def test_jobs_of_another_experiment_are_not_ours(tmp_path, commands):
     assert "(job array 12)" in run("batch", "submit", *asked)
     commands(squeue=f"echo '12_1|PENDING|Priority|{jobs}'; echo '12_2|RUNNING|None|{jobs}'")
     text = run("batch", "submit", *asked, code=2)
-    assert "2 jobs of small wait or run. Fix: " in text
+    assert "2 jobs of small are pending or running. Fix: " in text
     assert "`scancel 12`" in text
     assert "jobs: 1 PENDING (Priority), 1 RUNNING" in run("batch", "status", *asked)
 
@@ -337,7 +337,7 @@ def test_jobs_that_ended_too_early_are_shown_with_their_last_lines(tmp_path, com
     log = tmp_path / "r/small/batch/jobs/12_2.log"
     log.write_text("a\nout of memory\n")
     text = run("batch", "status", *asked, "--watch")
-    assert f"the job of {log} ended before its cells were done:\n    a\n    out of mem" in text
+    assert f"the job of {log} stopped before its tasks were done:\n    a\n    out of mem" in text
     run("run", *asked)
     assert "ended before" not in run("batch", "status", *asked)
 
@@ -375,8 +375,8 @@ def test_each_of_several_has_a_line(tmp_path, chapter):
     results = ("--results", tmp_path / "r")
     run("run", chapter / "b.yaml", *results)
     text = run("batch", "status", chapter, *results, code=2)
-    assert "a: 0 of 1 cells done; 0.0 s of work\n" in text
-    assert "b: 1 of 1 cells done; " in text
+    assert "a: 0 of 1 tasks done; 0.0 s of work\n" in text
+    assert "b: 1 of 1 tasks done; " in text
     assert "Error: aa: " in text
 
 
@@ -399,7 +399,7 @@ def test_several_are_collected(tmp_path, chapter):
     results = ("--results", tmp_path / "r")
     run("batch", "cell", chapter / "b.yaml", *results, "--share", "1/1")
     text = run("batch", "collect", chapter / "a.yaml", chapter / "b.yaml", *results, code=1)
-    assert "== a: T\n1 cells are not done. Fix: " in text
+    assert "== a: T\n1 tasks are not done. Fix: " in text
     assert not (tmp_path / "r/a/report.html").exists()
     assert (tmp_path / "r/b/report.html").exists()
 
@@ -502,7 +502,7 @@ def test_the_script(tmp_path):
 def test_no_percent_in_paths(tmp_path):
     (tmp_path / "c.yaml").write_text(KINDS["naive"])
     text = run("batch", "script", tmp_path / "c.yaml", "--results", tmp_path / "100%", code=2)
-    assert "Slurm accepts no path with %. Fix: " in text
+    assert "Slurm does not accept a path with %. Fix: " in text
 
 
 def test_last_lines_of_a_log(tmp_path):
@@ -515,12 +515,12 @@ def test_last_lines_of_a_log(tmp_path):
 
 
 def test_jobs_that_end_together_leave_nothing(tmp_path, monkeypatch):
-    """A job makes one arm with a chain of another job while a third makes another arm."""
+    """A job makes one method with a chain of another job while a third makes another method."""
     path = tmp_path / "c.yaml"
     path.write_text(KINDS["logistic"])
     graph = opened(path, tmp_path / "r").graph
     first, second = [cell for cell in first_cells(graph) if cell.chain == 1][:2]
-    starts = [graph.block(0).cell("fit", cell.arm, 0) for cell in (first, second)]
+    starts = [graph.block(0).cell("fit", cell.method, 0) for cell in (first, second)]
 
     def run_job(*cells):
         assert make(opened(path, tmp_path / "r"), cells, []) == []
@@ -534,7 +534,9 @@ def test_jobs_that_end_together_leave_nothing(tmp_path, monkeypatch):
             monkeypatch.setattr(Workers, "make", make_after_another)
         yield from usual(workers, cells, stop)
 
-    run_job(*(cell for cell in first_cells(graph) if cell.arm not in (first.arm, second.arm)))
+    run_job(
+        *(cell for cell in first_cells(graph) if cell.method not in (first.method, second.method))
+    )
     monkeypatch.setattr(Workers, "make", make_after_another)
     run_job(first, starts[1])
     assert not others

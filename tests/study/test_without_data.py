@@ -27,7 +27,7 @@ about: S.
 seed: 5
 replicates: 3
 reduction:
-  cases: 25
+  samples: 25
   sweeps:
     - {features: 4, values: [3, 2, 5], order: 3}
     - {features: [2, 5], values: 3, order: 2}
@@ -83,7 +83,7 @@ def test_numbers_are_those_of_all_patterns(small, tmp_path):
         for s in range(9):
             p, K, O = (int(found[name][s]) for name in ("features", "values", "order"))  # noqa: E741
             rng = generator(5, "uniform features", p, K, 25, number)
-            X = draw_uniform(rng, features=p, values=K, cases=25).X
+            X = draw_uniform(rng, features=p, values=K, samples=25).X
             assert (found["patterns"][0, s], found["groups"][0, s]) == count(X, O)
             assert (
                 found["superpatterns"][0, s]
@@ -104,7 +104,7 @@ def test_seed_and_sweeps_matter_to_the_stage(small, tmp_path):
             Experiment(config, Results(tmp_path, "small"), tmp_path).graph.block(0).key("compress")
         )
 
-    keys = {key(), key("seed=6"), key("reduction.cases=26"), key("replicates=2"), key("title=T")}
+    keys = {key(), key("seed=6"), key("reduction.samples=26"), key("replicates=2"), key("title=T")}
     assert len(keys) == 3
 
 
@@ -124,10 +124,18 @@ def test_seed_and_sweeps_matter_to_the_stage(small, tmp_path):
         ("[1, 2, 3, 4]", "[0, 4]", "reduction.sweeps.2.order.0: must be at least 1, got 0"),
         ("order: 2}", "order: all}", "reduction.sweeps.1.order: needs a whole number, got the"),
         ("order: 2}", "ordr: 2}", "reduction.sweeps.1.ordr: unknown key; did you mean 'order'?"),
-        ("cases: 25", "cases: 0", "reduction.cases: must be at least 1, got 0"),
-        ("report:", "lattice: {class_counts: [3, 4], gamma: 0.2}\nreport:", "lattice: an exp"),
-        ("report:", "model: {kind: naive-bayes}\nreport:", "model: an experiment with `red"),
-        ("report:", "data: {source: colon}\nreport:", "data: an experiment with `reduction`"),
+        ("samples: 25", "samples: 0", "reduction.samples: must be at least 1, got 0"),
+        (
+            "report:",
+            "lattice: {class_counts: [3, 4], gamma: 0.2}\nreport:",
+            "lattice: not allowed together",
+        ),
+        ("report:", "model: {kind: naive-bayes}\nreport:", "model: not allowed together"),
+        (
+            "report:",
+            "data: {source: colon}\nreport:",
+            "data: not allowed together with `reduction`",
+        ),
     ],
 )
 def test_what_cannot_be(small, old, new, words):
@@ -142,12 +150,12 @@ def test_what_cannot_be(small, old, new, words):
 @pytest.mark.parametrize(
     ("command", "options", "words"),
     [
-        ("compress", ["--list", "3"], "leave out --list and --pattern"),
-        ("compress", ["--pattern", ""], "leave out --list and --pattern"),
-        ("simulate", [], "small has no data to simulate; use `thesiskit run CONFIG`"),
+        ("compress", ["--list", "3"], "remove --list and --pattern"),
+        ("compress", ["--pattern", ""], "remove --list and --pattern"),
+        ("simulate", [], "small has no data to simulate. Fix: use `thesiskit run CONFIG`"),
         ("fit-logistic", [], "small has no data to fit"),
         ("run", ["--set", "report.parts=[parameters]"], "parameters needs model.kind"),
-        ("run", ["--set", "report.parts=[score-table]"], "score-table needs data"),
+        ("run", ["--set", "report.parts=[methods]"], "methods needs data"),
     ],
 )
 def test_what_cannot_be_done(small, tmp_path, command, options, words):
@@ -185,7 +193,7 @@ def test_stage_by_stage(small, tmp_path):
     mean = timings.groupby(timings.index % 9)["thesis_seconds"].mean()
     np.testing.assert_allclose(numbers["splitting and merging: seconds"], mean)
     html = (folder / "report.html").read_text()
-    assert "Both found the same groups" in html
+    assert "Both find the same groups" in html
     assert "one of the two is wrong" not in html
 
 
@@ -209,7 +217,7 @@ def test_the_figure_has_the_numbers(small, tmp_path):
         drawn = [line.get_ydata() for axis in row for line in axis.lines]
         expected = [x.mean(axis=0) for x in (sweep.patterns, sweep.groups, sweep.ratio)]
         np.testing.assert_allclose(drawn, expected)
-        assert [line.get_marker() for axis in row for line in axis.lines] == ["x", "o", "^"]
+        assert [line.get_marker() for axis in row for line in axis.lines] == ["x", "h", "h"]
 
 
 def test_the_statements_hold_with_the_settings_shipped(tmp_path):

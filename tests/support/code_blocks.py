@@ -27,6 +27,7 @@ RECIPE = "# recipe: "  # a block that begins so is carried out by tests/test_rec
 # commands that a test cannot run, and why
 CANNOT = {
     "pip install": "`make check-sdist` installs the package",
+    "python3 -m venv": "tests run in an environment that exists",
     "cells.h5ad": "needs anndata, which requires an older pandas in the pinned environment",
     "batch submit": "needs a cluster; tests/slurm_node has one",
     "fetch microarray": "needs a network; tests/datasets/test_microarray.py has a server",
@@ -79,8 +80,8 @@ def prepare(folder: Path) -> None:
     (folder / "reads.txt").write_text("".join(" ".join(row) + "\n" for row in reads))
     loci = rng.integers(0, 3, (80, 6))
     header = ",".join(f"locus-{j}" for j in range(6)) + ",status\n"
-    cases = np.where(loci[:, 0] == loci[:, 1], "case", "control")
-    table = [",".join(map(str, row)) + f",{s}\n" for row, s in zip(loci, cases, strict=True)]
+    samples = np.where(loci[:, 0] == loci[:, 1], "case", "control")
+    table = [",".join(map(str, row)) + f",{s}\n" for row, s in zip(loci, samples, strict=True)]
     (folder / "genotypes.csv").write_text(header + "".join(table))
     new = np.random.default_rng(2).normal(size=(5, 120))
     lines = [names, *(",".join(map(str, row)) for row in new)]
@@ -91,8 +92,8 @@ def prepare(folder: Path) -> None:
 def _prepare_snps(path: Path) -> None:
     """Write genotypes of which two matter together, as PLINK files."""
     snps = np.random.default_rng(1).binomial(2, 0.4, (80, 12)).astype("int8")
-    cases = 1 + ((snps[:, 0] >= 1) ^ (snps[:, 1] >= 1))
-    write_plink(path, snps, cases, ids=[f"p{i}" for i in range(80)])
+    samples = 1 + ((snps[:, 0] >= 1) ^ (snps[:, 1] >= 1))
+    write_plink(path, snps, samples, ids=[f"p{i}" for i in range(80)])
 
 
 def run_block(block: Block, folder: Path) -> None:
@@ -152,18 +153,30 @@ def _run_command(command: str) -> str:
         printed, output = done.stdout, done.output
     if target:
         Path(target.strip()).write_text(printed, encoding="utf-8")
+        return done.stderr
     return output
 
 
 def check_transcript(block: Block) -> None:
-    """Run the command of a transcript; `...` stands for anything, seconds may differ."""
-    command, _, output = block.text.removeprefix("$ ").partition("\n")
-    timeless = r"\((?:[0-9.]+ s|already done)\)"
-    pattern = re.escape(re.sub(timeless, "TIME", output))
-    pattern = pattern.replace(re.escape("..."), ".*").replace("TIME", timeless)
+    """Run the commands of a transcript and compare their output.
+
+    A line `...` stands for any lines, `...` within a line for any text; seconds may differ.
+    """
     slow = r"(?m)^\w+: [\d,]+ of [\d,]+ after \d+ min\n"  # on a busy machine
-    printed = re.sub(slow, "", run_line(command))
-    assert re.fullmatch(pattern, printed), f"{block} prints otherwise now:\n{printed}"
+    for transcript in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, *lines = transcript.splitlines(keepends=True)
+        pattern = "".join(map(line_pattern, lines))
+        printed = re.sub(slow, "", run_line(command.rstrip()))
+        assert re.fullmatch(pattern, printed), f"{block} prints otherwise now:\n{printed}"
+
+
+def line_pattern(line: str) -> str:
+    """Return the pattern of a line of a transcript."""
+    if line == "...\n":
+        return r"(?:.*\n)*?"
+    timeless = r"\((?:[0-9.]+ s|already done)\)"
+    pattern = re.escape(re.sub(timeless, "TIME", line)).replace("TIME", timeless)
+    return pattern.replace(re.escape("..."), ".*")
 
 
 def run_config(block: Block, folder: Path) -> None:
@@ -174,6 +187,8 @@ def run_config(block: Block, folder: Path) -> None:
         path.write_text(block.text)
         run("run", path)
     else:
-        whole = yaml.safe_load((ROOT / "configs/chapter2/null.yaml").read_text()) | given
+        logistic = given.get("model", {}).get("kind") == "logistic"
+        base = "studies/votes.yaml" if logistic else "chapter2/null.yaml"
+        whole = yaml.safe_load((ROOT / "configs" / base).read_text()) | given
         (folder / "part.yaml").write_text(yaml.safe_dump(whole))
         load_config(folder / "part.yaml")

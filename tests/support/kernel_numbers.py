@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from logistic_cases import NAMES, groups_named
+from logistic_samples import NAMES, groups_named
 from thesiskit._kernels.interactions import FORMS
 
 from thesiskit.models import integrals, logistic, mixture, naive_bayes, normal
@@ -45,7 +45,7 @@ def selected():
     rng = np.random.default_rng(2)
     table, y = rng.integers(0, 2, (50, 200)).astype(np.uint8), np.arange(50) % 2
     packed = PackedFeatures.pack(table)
-    selection = select_features(packed, y, 5, rng, cases=np.arange(50))
+    selection = select_features(packed, y, 5, rng, samples=np.arange(50))
     return selection, table[:, selection.selected], y
 
 
@@ -90,10 +90,10 @@ def of_logistic_models() -> Iterator[tuple[str, Any]]:
         )
         if classes:
             model = logistic.LogisticTarget(
-                groups, np.arange(groups.n_cases) % classes, classes, settings
+                groups, np.arange(groups.n_samples) % classes, classes, settings
             )
         else:
-            model = logistic.GaussianTarget(groups, rng.normal(size=groups.n_cases), settings)
+            model = logistic.GaussianTarget(groups, rng.normal(size=groups.n_samples), settings)
         draws = logistic.sample(model, [np.random.default_rng([6, c]) for c in range(2)])
         yield f"logistic {name} {prior} {scale} {classes}", [draws.coefficient, draws.trace]
         if name in ("compressed", "original", "features"):

@@ -57,7 +57,7 @@ from thesiskit.estimators import NormalClassifier
 old, new = pd.read_csv("genes.csv", index_col="tissue"), pd.read_csv("new.csv", index_col="tissue")
 model = NormalClassifier(n_features=5)
 p = model.fit(old.drop(columns="status"), old["status"]).predict_proba(new)[:, 1]
-loaded = thesiskit.load_model("genes.model").predict_proba(new, arm=sys.argv[1])
+loaded = thesiskit.load_model("genes.model").predict_proba(new, method=sys.argv[1])
 print(json.dumps([p.tolist(), loaded[:, 1].tolist()]))
 """
 
@@ -120,16 +120,16 @@ def main(python: str) -> None:
 
         # Python fits the model that `init` chose; five genes are clearly the best
         five = ["genes-csv.yaml", "--set", "selection.features=[5]"]
-        by_config = thesiskit("predict", *five, "--new", "new.csv", "--all-arms")
-        thesiskit("export", *five, "genes.model", "--all-arms")
+        by_config = thesiskit("predict", *five, "--new", "new.csv", "--all-methods")
+        thesiskit("export", *five, "genes.model", "--all-methods")
         assert thesiskit("predict", "--model", "genes.model", "--new", "new.csv") == by_config
         first, last = "5 corrected", "residual-tempered"  # the default of the classifier
-        names = [row["arm"] for row in rows(by_config)]
-        arm = next(name for name in names if name.startswith(first) and name.endswith(last))
-        found = [row for row in rows(by_config) if row["arm"] == arm]
+        names = [row["method"] for row in rows(by_config)]
+        method = next(name for name in names if name.startswith(first) and name.endswith(last))
+        found = [row for row in rows(by_config) if row["method"] == method]
         assert [row["id"] for row in found] == [f"t{i}" for i in range(50, 60)]
         wanted = [float(row["probability: tumour"]) for row in found]
-        for theirs in json.loads(call("-c", PYTHON_PREDICTIONS, arm)):
+        for theirs in json.loads(call("-c", PYTHON_PREDICTIONS, method)):
             differences = [abs(a - b) for a, b in zip(theirs, wanted, strict=True)]
             assert max(differences) < 1e-12, differences
     print("a new user comes from an empty folder to predictions without a network")

@@ -14,11 +14,11 @@ from thesiskit.models.patterns import MISSING
 
 
 def agreement(X, Y=None, patterns: str = "sequences") -> np.ndarray:
-    """Return what cases X (n, p) and Y (m, p) share, (n, m); Y is X where it is not given.
+    """Return what samples X (n, p) and Y (m, p) share, (n, m); Y is X where it is not given.
 
     Of histories, columns in time order, the length of their common recent past.  Of features, in
-    how many they agree: those of negative code (missing, unseen) agree with no other case's, and a
-    case agrees with itself in all that are not missing.
+    how many they agree: those of negative code (missing, unseen) agree with no other sample's, and
+    a sample agrees with itself in all that are not missing.
     """
     X = np.asarray(X)
     other = X if Y is None else np.asarray(Y)
@@ -39,7 +39,7 @@ def agreement(X, Y=None, patterns: str = "sequences") -> np.ndarray:
 
 
 def shared_patterns(most: int, order: int, patterns: str = "sequences") -> np.ndarray:
-    """Return how many patterns of order o express two cases that share h, (most + 1, O + 1)."""
+    """Return how many patterns of order o express two samples that share h, (most + 1, O + 1)."""
     h, o = np.arange(most + 1)[:, None], np.arange(order + 1)
     return special.comb(h, o) if patterns == "features" else (o <= h).astype(float)
 

@@ -51,7 +51,7 @@ def theta_mean(ones0: int, ones1: int, n0: int, n1: int, alpha: Fraction) -> Fra
 
 
 def correlation_squared(x: tuple[int, ...], y: tuple[int, ...]) -> Fraction:
-    """COR(x, y)^2 from the cases themselves (eq-cor-def), 0 where undefined."""
+    """COR(x, y)^2 from the samples themselves (eq-cor-def), 0 where undefined."""
     n = len(y)
     sxy = n * sum(a * b for a, b in zip(x, y, strict=True)) - sum(x) * sum(y)
     sxx = n * sum(x) - sum(x) ** 2
@@ -84,9 +84,9 @@ def predictive(
     discard: list[Fraction],
     n_dropped: int,
 ) -> Fraction:
-    """P(y* = 1) for one test case (eq-unc-pp, eq-alpha-int2-mod): sums of joint probabilities.
+    """P(y* = 1) for one test sample (eq-unc-pp, eq-alpha-int2-mod): sums of joint probabilities.
 
-    Each joint probability treats the test case as one more training case of class y*.
+    Each joint probability treats the test sample as one more training sample of class y*.
     """
     numerators = []
     for label in (0, 1):
@@ -115,10 +115,10 @@ def predictive_with_missing(
     gamma_squared: Fraction | None,
     dropped: np.ndarray,
 ) -> Fraction:
-    """P(y* = 1) for one test case where NaN is a missing value.
+    """P(y* = 1) for one test sample where NaN is a missing value.
 
-    Every case with a feature counts for it, the test case among them.  The columns of `dropped`
-    (n, p - k) are discarded by enumeration of the cases that have them; gamma_squared None: their
+    Every sample with a feature counts for it, the test sample among them.  The columns of `dropped`
+    (n, p - k) are discarded by enumeration of the samples that have them; gamma_squared None: their
     being discarded is not conditioned on.
     """
     numerators = []
@@ -144,7 +144,7 @@ def predictive_with_missing(
 
 
 def screen_with_missing(x: np.ndarray, y: np.ndarray) -> list[Fraction]:
-    """COR^2 of every column over the cases that have it, exactly."""
+    """COR^2 of every column over the samples that have it, exactly."""
     here = ~np.isnan(x)
     return [
         correlation_squared(tuple(int(v) for v in column[has]), tuple(int(v) for v in y[has]))
@@ -211,19 +211,19 @@ def chance_of_leaving_out(
 def predictive_some(
     table: np.ndarray,
     y: np.ndarray,
-    case: np.ndarray,
+    sample: np.ndarray,
     points: list[tuple[Fraction, Fraction]],
     class_prior: tuple[Fraction, Fraction],
     left_out: list[Fraction],
 ) -> tuple[Fraction, list[Fraction]]:
-    """P(y* = 1) given x* = case, and P(relevant) of each kept feature, by points (alpha, pi)."""
+    """P(y* = 1) given x* = sample, and P(relevant) of each kept feature, by points (alpha, pi)."""
     n1 = int(y.sum())
     n0 = len(y) - n1
     joint = [Fraction(0), Fraction(0)]
     whole, relevant = Fraction(0), [Fraction(0)] * table.shape[1]
     for (alpha, pi), factor in zip(points, left_out, strict=True):
         weight, given, each = factor, [Fraction(1), Fraction(1)], []
-        for x, new in zip(table.T, case, strict=True):
+        for x, new in zip(table.T, sample, strict=True):
             ones = int(x[y == 0].sum()), int(x[y == 1].sum())
             mine = pi * marginal(*ones, n0, n1, alpha)
             other = (1 - pi) * marginal_irrelevant(*ones, n0, n1)

@@ -1,4 +1,4 @@
-"""A slow, dense version of the trajectories of features and several classes, case by case.
+"""A slow, dense version of the trajectories of features and several classes, sample by case.
 
 The slopes of the energy are written in terms of coefficients and their widths, and spend the
 kernel's random numbers; the test of the energy's slopes by differences is in test_hamiltonian.py.

@@ -19,19 +19,19 @@ def suffix(history, order: int) -> tuple:
 
 
 def expressions(histories, order: int) -> dict[tuple, tuple]:
-    """Every pattern that a training case expresses, and the cases that do, ascending."""
+    """Every pattern that a training sample expresses, and the samples that do, ascending."""
     found: dict[tuple, list] = {}
-    for case, history in enumerate(histories):
+    for sample, history in enumerate(histories):
         for o in range(order + 1):
-            found.setdefault(suffix(history, o), []).append(case)
-    return {pattern: tuple(cases) for pattern, cases in found.items()}
+            found.setdefault(suffix(history, o), []).append(sample)
+    return {pattern: tuple(samples) for pattern, samples in found.items()}
 
 
 def superpatterns(histories, order: int) -> dict[tuple, list]:
     """Every distinct expression, and the patterns that have it."""
     groups: dict[tuple, list] = {}
-    for pattern, cases in expressions(histories, order).items():
-        groups.setdefault(cases, []).append(pattern)
+    for pattern, samples in expressions(histories, order).items():
+        groups.setdefault(samples, []).append(pattern)
     return groups
 
 
@@ -48,8 +48,8 @@ def patterns_of(history, order: int) -> list[tuple]:
 # ---- patterns of features ----
 
 
-def feature_expressions(X, order: int, min_cases: int = 1) -> dict[tuple, int]:
-    """Every pattern of features that enough cases express, and these cases as bits.
+def feature_expressions(X, order: int, min_samples: int = 1) -> dict[tuple, int]:
+    """Every pattern of features that enough samples express, and these samples as bits.
 
     A pattern is ((feature, value), ...), features ascending.
     """
@@ -62,11 +62,11 @@ def feature_expressions(X, order: int, min_cases: int = 1) -> dict[tuple, int]:
     level = dict(found)
     for _ in range(order):
         level = {
-            (*pattern, (t, v)): cases & bits
-            for pattern, cases in level.items()
+            (*pattern, (t, v)): samples & bits
+            for pattern, samples in level.items()
             for t in range(pattern[-1][0] + 1 if pattern else 0, len(values))
             for v, bits in values[t].items()
-            if (cases & bits).bit_count() >= min_cases
+            if (samples & bits).bit_count() >= min_samples
         }
         found |= level
     return found
@@ -75,13 +75,13 @@ def feature_expressions(X, order: int, min_cases: int = 1) -> dict[tuple, int]:
 def feature_groups(expressed: dict[tuple, int]) -> dict[int, list]:
     """Every distinct expression, and the patterns that have it."""
     groups: dict[int, list] = {}
-    for pattern, cases in expressed.items():
-        groups.setdefault(cases, []).append(pattern)
+    for pattern, samples in expressed.items():
+        groups.setdefault(samples, []).append(pattern)
     return groups
 
 
 def feature_patterns_of(x, order: int) -> list[tuple]:
-    """All patterns that a case expresses; a value that is missing (-1) is in none."""
+    """All patterns that a sample expresses; a value that is missing (-1) is in none."""
     items = [(t, int(v)) for t, v in enumerate(x) if v != -1]
     return [pattern for o in range(order + 1) for pattern in combinations(items, o)]
 
@@ -95,7 +95,7 @@ def interval_patterns(fixed, free, order: int) -> list[tuple]:
     ]
 
 
-def thesis_superpatterns(X, order: int, min_cases: int = 1) -> int:
+def thesis_superpatterns(X, order: int, min_samples: int = 1) -> int:
     """How many superpatterns the thesis's splitting leaves: by the first most diverse feature."""
 
     def diversity(column) -> float:
@@ -112,7 +112,7 @@ def thesis_superpatterns(X, order: int, min_cases: int = 1) -> int:
         rest = [t for t in features if t != best]
         parts = [rows[rows[:, best] == v] for v in set(rows[:, best]) - {-1}]
         return count(rows, rest, fixed) + sum(
-            count(part, rest, fixed + 1) for part in parts if len(part) >= min_cases
+            count(part, rest, fixed + 1) for part in parts if len(part) >= min_samples
         )
 
     X = np.asarray(X)
@@ -190,13 +190,13 @@ def dense(histories, order: int, *, compressed: bool):
     """Design (N, G) and counts (G, O + 1), in no particular order of groups."""
     if compressed:
         items = [
-            (cases, by_order(p, order)) for cases, p in superpatterns(histories, order).items()
+            (samples, by_order(p, order)) for samples, p in superpatterns(histories, order).items()
         ]
     else:
         items = [(c, by_order([p], order)) for p, c in expressions(histories, order).items()]
     design = np.zeros((len(histories), len(items)))
-    for g, (cases, _) in enumerate(items):
-        design[list(cases), g] = 1
+    for g, (samples, _) in enumerate(items):
+        design[list(samples), g] = 1
     return design, np.array([counts for _, counts in items])
 
 

@@ -1,7 +1,7 @@
 """Slow, obvious twins of the binary mixture model: enumeration of labels, cells and counts.
 
 Nothing here imports a kernel or the code it checks. Priors of a class or label are pairs
-(f0, f1); counts[z][y] is n_y^[z], the number of cases of class y in component z.
+(f0, f1); counts[z][y] is n_y^[z], the number of samples of class y in component z.
 
 What is known of features left out comes as an object with rows (n0, n1, event, count),
 gamma_squared and tied_kept.  Events: |COR| <= gamma, < gamma, = gamma, and <= gamma where lots were
@@ -32,7 +32,7 @@ def _pair_likelihood(ones: Pair, zeros: Pair, a: Fraction) -> Fraction:
 
 
 def _tally(column: Sequence[int], z: Sequence[int], value: int) -> Pair:
-    """How many cases of each label have the value."""
+    """How many samples of each label have the value."""
     pairs = list(zip(column, z, strict=True))
     return pairs.count((value, 0)), pairs.count((value, 1))
 
@@ -52,7 +52,7 @@ def label_prior(z: Sequence[int], class_prior: tuple[Fraction, Fraction]) -> Fra
 
 
 def _square(ones: Pair, n: Pair) -> Fraction:
-    """COR^2 for ones[y] ones among the n[y] cases of class y, 0 where it is 0 / 0."""
+    """COR^2 for ones[y] ones among the n[y] samples of class y, 0 where it is 0 / 0."""
     total, s = sum(n), sum(ones)
     sxy, sxx_syy = total * ones[1] - n[1] * s, n[0] * n[1] * s * (total - s)
     return Fraction(sxy**2, sxx_syy) if sxx_syy else Fraction(0)
@@ -95,13 +95,13 @@ def mixture_discard(
 def mixture_discard_brute(
     counts: Counts, gamma_squared: Fraction, alpha: Fraction | float, event: int = WITHIN
 ) -> Fraction:
-    """The same from every one of the 2^n configurations of a column, case by case."""
-    cases = [(z, y) for z in (0, 1) for y in (0, 1) for _ in range(counts[z][y])]
-    labels, response = tuple(z for z, _ in cases), tuple(y for _, y in cases)
+    """The same from every one of the 2^n configurations of a column, sample by case."""
+    samples = [(z, y) for z in (0, 1) for y in (0, 1) for _ in range(counts[z][y])]
+    labels, response = tuple(z for z, _ in samples), tuple(y for _, y in samples)
     return sum(
         (
             column_likelihood(x, labels, alpha)
-            for x in product((0, 1), repeat=len(cases))
+            for x in product((0, 1), repeat=len(samples))
             if _is(event, correlation_squared(x, response), gamma_squared)
         ),
         Fraction(0),
@@ -212,7 +212,7 @@ def mixture_predictive(
     class_prior: tuple[Fraction, Fraction],
     left_out: Any | None,
 ) -> float:
-    """P(y* = 1 given x*, x, y, S): the new case is one more case, outside the selection only."""
+    """P(y* = 1 given x*, x, y, S): the new sample is one more, outside the selection only."""
     columns, response = _tuples(x, y)
     columns = [(*column, int(v)) for column, v in zip(columns, x_new, strict=True)]
     selection = _selection(response, alpha_grid, left_out)
@@ -240,7 +240,7 @@ def _log_sum(a: np.ndarray, axis: int | None = None) -> np.ndarray:
 
 
 class _Quadrature:
-    """log of the integral over theta of both components' U, on a grid of a, for n cases."""
+    """log of the integral over theta of both components' U, on a grid of a, for n samples."""
 
     def __init__(self, grid: Grid, n: int):
         a = np.array([float(v) for v in grid])
@@ -309,8 +309,8 @@ def posterior_by_counts(
 ) -> dict:
     """Exact posterior for k = 1: equal rows (x, y) are exchangeable, so labels are counts.
 
-    The m_xy cases of label 1 among the rows (x, y) are enumerated, in floats. "size" is
-    P(n^[1] = m), "agreement" is P(z = y in m cases) and "predictive" maps x* to P(y* = 1).
+    The m_xy samples of label 1 among the rows (x, y) are enumerated, in floats. "size" is
+    P(n^[1] = m), "agreement" is P(z = y in m samples) and "predictive" maps x* to P(y* = 1).
     """
     x, y = np.asarray(x, dtype=int).ravel(), np.asarray(y, dtype=int).ravel()
     n = len(y)

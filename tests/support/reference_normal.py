@@ -95,15 +95,15 @@ def log_marginal(counts, means, within: float, effect: float, a: float, b: float
     r = [n / (1 + effect * n) for n, _ in used]
     middle = sum(one * m for one, (_, m) in zip(r, used, strict=True)) / sum(r)
     q = sum(one * (m - middle) ** 2 for one, (_, m) in zip(r, used, strict=True))
-    cases = sum(counts)
+    samples = sum(counts)
     return (
         sum(0.5 * np.log(one / n) for one, (n, _) in zip(r, used, strict=True))
-        - 0.5 * np.log(sum(r)) - (a + cases - 1) / 2 * np.log(a * b + within + q)
+        - 0.5 * np.log(sum(r)) - (a + samples - 1) / 2 * np.log(a * b + within + q)
     )  # fmt: skip
 
 
-def with_case(counts, means, within: float, g: int, x: float):
-    """Return counts, means and W with one more case of class g."""
+def with_sample(counts, means, within: float, g: int, x: float):
+    """Return counts, means and W with one more sample of class g."""
     counts, means = list(counts), list(means)
     n = counts[g]
     within += n / (n + 1) * (x - means[g]) ** 2
@@ -116,20 +116,20 @@ def with_case(counts, means, within: float, g: int, x: float):
 
 
 def predictions(
-    features: list[tuple], left_out: list[tuple], threshold: float, cases: np.ndarray,
+    features: list[tuple], left_out: list[tuple], threshold: float, samples: np.ndarray,
     class_weights: np.ndarray, ratios, pis, shapes, a: float, b: float,
     *, factor_ratio: float = 1.0, factor_pi: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """P(class) of cases (T, k), (T, G), and the log posterior of the points, by loops.
+    """P(class) of samples (T, k), (T, G), and the log posterior of the points, by loops.
 
-    features : (counts, means, W) of each kept feature; left_out : (counts, how many).  A case's
+    features : (counts, means, W) of each kept feature; left_out : (counts, how many).  A sample's
     density is a ratio of marginal likelihoods, with it and without it.
     factor_ratio, factor_pi : sabotage of the factor of what is left out: rho times a number, and
     without pi.
     """
     G = len(class_weights)
     points = list(product(shapes, ratios, pis))
-    log = np.zeros((len(points), len(cases), G))
+    log = np.zeros((len(points), len(samples), G))
     prior = np.zeros(len(points))
     tails: dict = {}
     marginals: dict = {}
@@ -160,9 +160,9 @@ def predictions(
         for j, data in enumerate(features):
             before = mixed((j,), data, shape, ratio, pi)
             prior[place] += before
-            for i, g in product(range(len(cases)), range(G)):
-                if not np.isnan(cases[i, j]):
-                    after = with_case(*data, g, cases[i, j])
+            for i, g in product(range(len(samples)), range(G)):
+                if not np.isnan(samples[i, j]):
+                    after = with_sample(*data, g, samples[i, j])
                     log[place, i, g] += mixed((j, i, g), after, shape, ratio, pi) - before
     posterior = prior - special.logsumexp(prior)
     found = special.logsumexp(log + posterior[:, None, None], axis=0) + np.log(class_weights)

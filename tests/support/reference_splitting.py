@@ -143,16 +143,16 @@ def _divided_digamma(z, far, step) -> np.ndarray:
 def exact_probabilities(coefficient, log_sigma, overlap, *, cauchy):
     """Return P(class), (T, 2), with the splits integrated out: eqn-cond-gs, eqn-cond-cauchy.
 
-    With Cauchy priors each case has to share at most one group in part.
+    With Cauchy priors each sample has to share at most one group in part.
     """
     parts = np.diff(overlap.partial_begin)
     assert not cauchy or parts.max(initial=0) <= 1
     first, second, new = _widths(log_sigma, overlap, cauchy)
-    cases = len(overlap.new_kind)
-    result = np.empty(cases)
+    samples = len(overlap.new_kind)
+    result = np.empty(samples)
     step = max(1, BLOCK // len(coefficient) // 20)
-    for start in range(0, cases, step):
-        part = slice(start, min(start + step, cases))
+    for start in range(0, samples, step):
+        part = slice(start, min(start + step, samples))
         s = coefficient[:, 0]
         entire = _sums(s, overlap.whole, overlap.whole_begin, part)
         extra = new[:, overlap.new_kind[part]]
@@ -175,11 +175,11 @@ def exact_probabilities(coefficient, log_sigma, overlap, *, cauchy):
             variance = extra + _sums(b * share, None, begin, part)
             p = expected_logistic_gaussian(mean, np.sqrt(variance))
         result[part] = p.mean(axis=0)
-    return np.stack([1 - result, result], axis=1)[overlap.case_of]
+    return np.stack([1 - result, result], axis=1)[overlap.sample_of]
 
 
 def _sums(values, columns_of, begin, part: slice) -> np.ndarray:
-    """Return for the cases of `part` sums over their entries of values (D, .), (D, cases)."""
+    """Return for the samples of `part` sums over their entries of values (D, .), (D, samples)."""
     bounds = begin[part.start : part.stop + 1]
     entries = slice(bounds[0], bounds[-1])
     columns = values[:, entries] if columns_of is None else values[:, columns_of[entries]]

@@ -52,7 +52,7 @@ def accepted(x, rng) -> bool:
     return uniform(rng) <= terms.sum()
 
 
-def polya_gamma(cases, c, rng) -> float:
+def polya_gamma(samples, c, rng) -> float:
     z = abs(c) / 2
     rate = np.pi**2 / 8 + z * z / 2
     right = np.pi / (2 * rate) * np.exp(-rate * CUT)
@@ -60,7 +60,7 @@ def polya_gamma(cases, c, rng) -> float:
     left = 2 * np.exp(-z + special.log_ndtr(below)) + 2 * np.exp(z + special.log_ndtr(above))
     right = 0 if z > 30 else right / (right + left)
     total = 0.0
-    for _ in range(int(cases)):
+    for _ in range(int(samples)):
         while True:
             if right > 0 and uniform(rng) <= right:
                 x = CUT + exponential(rng) / rate
@@ -130,15 +130,15 @@ class Tuned:
 def move_tree(model, groups, coefficient, log_sigma, settings, tuning, rng) -> int:
     """One round; returns how often the density of the log sigmas was asked for."""
     first = [int(np.flatnonzero(groups.row_of == r)[0]) for r in range(groups.n_rows)]
-    cases, A = np.bincount(groups.row_of), model.design[first]
+    samples, A = np.bincount(groups.row_of), model.design[first]
     response = np.bincount(groups.row_of, model.response)
     if isinstance(model, NormalPosterior):
-        precision = cases * np.exp(-2 * model.log_noise)
+        precision = samples * np.exp(-2 * model.log_noise)
         linear = response * np.exp(-2 * model.log_noise)
     else:
         eta = A @ coefficient[0]
-        precision = np.array([polya_gamma(n, x, rng) for n, x in zip(cases, eta, strict=True)])
-        linear = response - cases / 2
+        precision = np.array([polya_gamma(n, x, rng) for n, x in zip(samples, eta, strict=True)])
+        linear = response - samples / 2
     mixing, looked = np.ones(len(A.T)), 0
     if model.cauchy:
         ratio = coefficient[0] / model.scale(log_sigma)

@@ -21,7 +21,7 @@ model:
   methods: [corrected, uncorrected, bernoulli-nb]
   collapsed: { chains: 2, iterations: 60, burn_in: 20 }
   thesis: { chains: 2, iterations: 12, burn_in: 2 }
-report: { parts: [score-table, diagnostics] }
+report: { parts: [methods, diagnostics] }
 """
 NAIVE = """
 experiment: small
@@ -31,7 +31,7 @@ replicates: 4
 block: 2
 data: { source: naive-bayes, features: 80, alpha: 300, train: [10, 10], test: 9 }
 selection: { features: [1, 5] }
-report: { parts: [score-table] }
+report: { parts: [methods] }
 """
 NORMAL = """
 experiment: small
@@ -43,7 +43,7 @@ data: { source: breast-cancer }
 evaluation: { scheme: holdout }
 selection: { features: [2] }
 model: { kind: normal, temperature: [none, residual] }
-report: { parts: [score-table] }
+report: { parts: [methods] }
 """
 LOGISTIC = """
 experiment: small
@@ -55,7 +55,7 @@ model: { kind: logistic, orders: [1, 3], priors: [gaussian], compress: [true, fa
          iterations: 60, burn_in: 20, peers: [n-gram] }
 report: { parts: [orders, chain-table] }
 """
-# a table t.csv, of which an arm is chosen inside the folds
+# a table t.csv, of which a method is chosen inside the folds
 CHOSEN = """
 experiment: chosen
 title: Chosen
@@ -64,7 +64,7 @@ data: {source: file, path: t.csv, response: y}
 evaluation: {folds: FOLDS, choose: true}
 selection: {features: [2, 10]}
 model: {kind: normal, methods: [corrected, lasso], temperature: [none, residual]}
-report: {parts: [summary, score-table]}
+report: {parts: [summary, methods]}
 """
 KINDS = {"mixture": MIXTURE, "naive": NAIVE, "normal": NORMAL, "logistic": LOGISTIC}
 # as MIXTURE, but a chain takes seconds

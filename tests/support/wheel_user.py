@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
-    """Run two experiments and predict new cases with the installed package."""
+    """Run two experiments and predict new samples with the installed package."""
     package = Path(importlib.util.find_spec("thesiskit").origin).parent
     assert package != ROOT / "thesiskit", "the sources are imported, not the wheel"
     with tempfile.TemporaryDirectory() as name:
@@ -47,9 +47,9 @@ def main() -> None:
         (folder / "mine.yaml").write_text(thesiskit("init", "tissues.csv"))
         thesiskit("export", "mine.yaml", "tissues.model")
         predicted = thesiskit("predict", "--model", "tissues.model", "--new", "tissues.csv")
-        arms = {row["arm"] for row in csv.DictReader(predicted.splitlines())}
-        assert predicted.count("\n") == 1 + 62 * len(arms)
-    print(f"the wheel in {os.path.basename(sys.prefix)} works: experiments, {len(arms)} models")
+        methods = {row["method"] for row in csv.DictReader(predicted.splitlines())}
+        assert predicted.count("\n") == 1 + 62 * len(methods)
+    print(f"the wheel in {os.path.basename(sys.prefix)} works: experiments, {len(methods)} models")
 
 
 if __name__ == "__main__":

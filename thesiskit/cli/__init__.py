@@ -12,6 +12,8 @@ import click
 from thesiskit import __version__
 from thesiskit.cli.batch import batch
 from thesiskit.cli.console import (
+    ANY_CONFIGS,
+    EXHIBIT,
     MANY_CONFIGS,
     ONE_CONFIG,
     STRICT,
@@ -25,7 +27,7 @@ from thesiskit.cli.console import (
 from thesiskit.cli.data import check, data, export, fetch_data, init, predict
 from thesiskit.errors import UserError
 from thesiskit.models import MODELS
-from thesiskit.registry import fit_command, folders, name_of
+from thesiskit.registry import exhibits, fit_command, folders, name_of
 
 
 @click.group(
@@ -36,39 +38,39 @@ from thesiskit.registry import fit_command, folders, name_of
 @click.version_option(__version__, "--version", prog_name="thesiskit")
 @VERBOSE
 def main() -> None:
-    """Remake the experiments of Longhai Li's thesis (Toronto, 2007), and run your own.
+    """Classify with few samples and many features, and reproduce Longhai Li's thesis (2007).
 
-    A YAML file, the config, describes an experiment. An experiment is made in stages. With naive
-    Bayes and mixture models these are simulate, select, fit-naive, fit-normal or fit-mixture,
-    predict and report; with sequences and tables of discrete features they are simulate, compress,
-    fit-logistic, predict and report. Each stage reads what the stages before it wrote below
-    results/EXPERIMENT/, and makes those that are missing. The command `run` makes all stages.
+    A YAML file, the config, describes an experiment; `thesiskit init TABLE` writes one for your
+    table, and `thesiskit run CONFIG` computes all of its stages. Each stage has a command, too:
+    simulate, select, fit-naive, fit-normal or fit-mixture, predict and report; for sequences and
+    discrete features simulate, compress, fit-logistic, predict and report. A stage reads files of
+    the stages before it in results/EXPERIMENT/, and computes what is missing.
 
-    A CONFIG is a path, a name that `thesiskit list` shows, or a figure or table of the thesis, such
-    as "Figure 2.7", which stands for the experiment that remakes it.
+    A CONFIG is a path, a name of `thesiskit list`, or a figure or table of the thesis, such as
+    "Figure 2.7".
     """
 
 
 @main.command("list")
 @VERBOSE
 def list_configs() -> None:
-    """List the experiments that come with thesiskit.
-
-    Each line has a name, about how many minutes the experiment takes on two cores, and its title.
+    """List the built-in experiments: minutes on two cores, title, exhibits of the thesis.
 
     Example:  thesiskit list
     """
     from thesiskit.yamlfile import read_yaml
 
+    reproduced = exhibits()
     for folder, paths in folders().items():
         click.echo(folder)
         for path in paths:
             tree, _ = read_yaml(path)
             minutes = f"{tree['minutes']:g} min" if tree.get("minutes") is not None else ""
-            click.echo(f"  {path.stem:32}{minutes:>8}  {tree.get('title', '')}")
+            shown = f" [{', '.join(reproduced[path.stem])}]" if path.stem in reproduced else ""
+            click.echo(f"  {path.stem:32}{minutes:>8}  {tree.get('title', '')}{shown}")
     click.echo(
-        "`thesiskit run NAME` makes one of them, `thesiskit run FOLDER` all of a folder, and "
-        "`thesiskit show NAME` prints its config."
+        "Run one with `thesiskit run NAME`, or a group with `thesiskit run FOLDER`; "
+        "`thesiskit show NAME` prints a config."
     )
 
 
@@ -76,7 +78,7 @@ def list_configs() -> None:
 @ONE_CONFIG
 @VERBOSE
 def show(config) -> None:
-    """Print a config, to start your own from.
+    """Print a config, as a start for your own.
 
     Example:  thesiskit show breast-cancer > mine.yaml
     """
@@ -93,8 +95,7 @@ def show(config) -> None:
 def docs(key, schema) -> None:
     """Describe a key of configs, such as model.orders, or list all keys.
 
-    The name of a block, such as model, describes all its keys; `parts` lists what a report can
-    have.
+    The name of a block, such as model, describes all its keys; `parts` lists sections of reports.
 
     Example:  thesiskit docs model.orders
     """
@@ -102,7 +103,7 @@ def docs(key, schema) -> None:
     from thesiskit.config import schema as schema_of
 
     if schema and key:
-        raise click.UsageError("--schema is of all keys; leave the key out")
+        raise click.UsageError("--schema covers all keys. Fix: remove the key")
     if schema:
         click.echo(json.dumps(schema_of(), indent=2))
     elif key == "parts":
@@ -118,12 +119,12 @@ def docs(key, schema) -> None:
 for command in (batch, data, init, check, predict, export, fetch_data):
     main.add_command(command)
 
-STAGES = {  # commands that make a stage, and what their help says
-    "simulate": """Draw the data of an experiment, or divide a table into training and test cases.
+STAGES = {  # commands that compute a stage, and their help
+    "simulate": """Read or simulate data, and divide samples into training and test sets.
 
     Example:  thesiskit simulate naive-simulation
     """,
-    "select": """In every training set, keep the features that correlate best with the response.
+    "select": """Select the features most associated with the response, in each training set.
 
     Example:  thesiskit select naive-simulation
     """,
@@ -153,7 +154,7 @@ for name, text in STAGES.items():
     type=click.IntRange(0, 10**9),
     default=0,
     metavar="N",
-    help="Print the N groups that are expressed by the most training cases.",
+    help="Print the N groups present in the most training samples.",
 )
 @click.option(
     "--pattern", help="Print the group of this pattern, such as CC or size=small, form=round."
@@ -161,15 +162,14 @@ for name, text in STAGES.items():
 @click.option(
     "--order",
     type=click.IntRange(0, 10**9),
-    help="Take the groups of the model of this order. Default: the largest order of the config.",
+    help="Groups of the model of this order. Default: the largest order.",
 )
 def compress(config, asked, force, listed, pattern, order) -> None:
-    """Group the patterns that the same training cases express.
+    """Group the patterns that are present in the same training samples.
 
     A group of patterns of sequences is printed as its longest pattern, with a bar where the
-    shortest begins: V_|CC stands for CC, _CC and V_CC. A group of patterns of features is printed
-    as the values that all its patterns fix, followed in brackets by the values that some of them
-    fix too.
+    shortest begins: V_|CC is CC, _CC and V_CC. A group of patterns of features is printed as the
+    values that all its patterns fix, and in brackets values that only some of them fix.
 
     Example:  thesiskit compress text --list 10
     """
@@ -191,21 +191,32 @@ def report(config, asked, force) -> None:
 
 
 @main.command()
-@MANY_CONFIGS
+@ANY_CONFIGS
+@EXHIBIT
 @opens_experiment()
 @STRICT
 @click.option(
-    "--dry-run", is_flag=True, help="Say what would be made, and what is known of its needs."
+    "--quick",
+    is_flag=True,
+    help="Take a first look at your table: five folds, three methods, no nested cross-validation. "
+    "Results go to a folder NAME-quick.",
 )
-def run(configs, asked, force, dry_run) -> None:
-    """Make all stages of one or more experiments, then their reports.
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would be computed, with memory and disk needs."
+)
+def run(configs, exhibit, asked, force, dry_run) -> None:
+    """Compute all stages of one or more experiments, and write their reports.
 
-    Stages that are already made with the same config, data and code are skipped. On a cluster,
-    `thesiskit batch` makes them.
+    Stages that were computed with the same config, data and code are skipped. On a cluster, use
+    `thesiskit batch`.
 
     Example:  thesiskit run naive-simulation --set data.alpha=100
     """
     from thesiskit.report.page import write_index
+
+    configs += [exhibit] if exhibit else []
+    if not configs:
+        raise click.UsageError("Missing argument 'CONFIG...'.")
 
     def run_all_stages(experiment) -> None:
         if dry_run:
@@ -227,11 +238,9 @@ def run(configs, asked, force, dry_run) -> None:
 @main.command()
 @MANY_CONFIGS
 @opens_experiment(force=False, jobs=False)
-@click.option(
-    "--partial", is_flag=True, help="Use the replicates before the first one that is not finished."
-)
+@click.option("--partial", is_flag=True, help="Use the replicates before the first unfinished one.")
 def verify(configs, asked, partial) -> None:
-    """Compare the numbers that the thesis prints with the replicates of finished experiments.
+    """Compare numbers printed in the thesis with finished experiments.
 
     The result is a page, verify/verify.html in the results folder, and the same table as CSV.
 
@@ -248,8 +257,8 @@ def verify(configs, asked, partial) -> None:
             given = "".join(f" {part}" for part in asked.options)
             given += f" --results {asked.results}" if asked.results != Path("results") else ""
             hint = f", or add --partial for the first {done}" if done else ""
-            what = str(lack).partition(";")[0]
-            raise UserError(f"{what}; run `thesiskit run {name_of(config)}{given}`{hint}")
+            what = str(lack).partition(". Fix: ")[0]
+            raise UserError(f"{what}. Fix: run `thesiskit run {name_of(config)}{given}`{hint}")
         if lack is not None:
             experiment = asked.open(config, f"replicates={done}")
         records.append(experiment.record())

@@ -1,4 +1,4 @@
-"""The commands that make cells on a cluster."""
+"""The commands that compute experiments on a cluster."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ from thesiskit.cli.console import (
     MANY_CONFIGS,
     ONE_CONFIG,
     opens_experiment,
-    tell_notes,
+    print_notes,
     write_report,
 )
 from thesiskit.errors import MOST_LINES, brief
@@ -20,13 +20,13 @@ WATCH_SECONDS = 5.0  # between two looks at a batch
 
 @click.group()
 def batch() -> None:
-    """Make the cells of experiments on a cluster, and show their state.
+    """Compute experiments on a Slurm cluster, and show their state.
 
-    `submit`, `status` and `collect` take several configs, and folders such as chapter2.
+    `submit`, `status` and `collect` take several configs, and groups such as chapter2.
 
-    A cell is the smallest piece of work: a stage, for one arm (and chain) and one block of
-    replicates. A cell is complete when its result file is written; there is no other record. So
-    a job or a machine that fails loses only the cells that it was computing.
+    A task (a cell) is the smallest piece of work: a stage, for one method (and chain) and one block
+    of replicates. A task is complete when its results file is written. If a job or a machine
+    fails, only unfinished tasks are lost.
 
     Example:  thesiskit batch status naive-replicates
     """
@@ -43,17 +43,17 @@ def _batch(experiment):
 @MANY_CONFIGS
 @opens_experiment(jobs=False)
 def submit(configs, asked, force) -> None:
-    """Submit the cells that are not done as a job array of Slurm, and return at once.
+    """Submit unfinished tasks as a job array of Slurm, and return at once.
 
-    Cells that failed or were interrupted are submitted again. Keys of the config's `cluster` block
-    say what jobs ask for, as in --set cluster.time=2:00:00.
+    Failed and interrupted tasks are submitted again. The `cluster` block of the config sets the
+    resources of jobs, as in --set cluster.time=2:00:00.
 
     Example:  thesiskit batch submit chapter2
     """
 
     def submit_cells(experiment) -> None:
         click.echo(_batch(experiment).submit(force=force))
-        tell_notes(experiment.notes)
+        print_notes(experiment.notes)
 
     sys.exit(asked.for_each(configs, submit_cells))
 
@@ -61,9 +61,9 @@ def submit(configs, asked, force) -> None:
 @batch.command()
 @MANY_CONFIGS
 @opens_experiment(force=False, jobs=False)
-@click.option("--watch", is_flag=True, help="Repeat until all cells are done, or no job is left.")
+@click.option("--watch", is_flag=True, help="Repeat until all tasks are done or no job is left.")
 def status(configs, asked, watch) -> None:
-    """Show the state of the cells, and the time, memory and host of those that ran.
+    """Show the state of the tasks, with time, memory and host.
 
     Each of several experiments has one line.
 
@@ -78,7 +78,7 @@ def status(configs, asked, watch) -> None:
             end, lines = experiment_batch.status()
             ended.append(end)
             output += lines if len(configs) == 1 else [f"{experiment_batch.name}: {lines[0]}"]
-            tell_notes(experiment.notes)
+            print_notes(experiment.notes)
 
         code = asked.for_each(configs, look, headings=False)
         if watch and sys.stdout.isatty():
@@ -93,7 +93,7 @@ def status(configs, asked, watch) -> None:
 @MANY_CONFIGS
 @opens_experiment(jobs=False)
 def collect(configs, asked, force) -> None:
-    """Join the cells of each complete block; when all cells are done, write the report.
+    """Join the results of complete blocks; when all tasks are done, write the report.
 
     Example:  thesiskit run naive-replicates && thesiskit batch collect naive-replicates
     """
@@ -101,7 +101,7 @@ def collect(configs, asked, force) -> None:
     def join_cells(experiment) -> None:
         missing = _batch(experiment).collect()
         if missing:
-            lack = f"{missing:,} cells are not done. Fix: see `thesiskit batch status CONFIG`"
+            lack = f"{missing:,} tasks are not done. Fix: see `thesiskit batch status CONFIG`"
             click.echo(lack, err=True)
             raise click.exceptions.Exit(1)
         write_report(experiment, force)
@@ -113,7 +113,7 @@ def collect(configs, asked, force) -> None:
 @ONE_CONFIG
 @opens_experiment(force=False)
 @click.option(
-    "--share", metavar="I/N", required=True, help="Make the I-th of N equal parts of all cells."
+    "--share", metavar="I/N", required=True, help="Compute the I-th of N equal shares of all tasks."
 )
 @click.option(
     "--relative-to",
@@ -123,7 +123,7 @@ def collect(configs, asked, force) -> None:
     help="Folder where relative paths in CONFIG start. Default: the folder of CONFIG.",
 )
 def cell(config, asked, share) -> None:
-    """Make a share of the cells, and the cells that they depend on, until a signal stops it.
+    """Compute a share of the tasks, and those they depend on, until a signal stops it.
 
     Example:  thesiskit batch cell naive-replicates --share 3/100
     """
@@ -146,7 +146,7 @@ def _make(experiment, cells) -> None:
     for failed, reason in failures[:MOST_LINES]:
         click.echo(f"Error: {brief(f'{failed.id} ({failed}): {reason}')}", err=True)
     finished = sum(map(experiment.graph.done, cells))
-    click.echo(f"{finished:,} of {len(cells):,} cells done")
+    click.echo(f"{finished:,} of {len(cells):,} tasks done")
     if failures or finished < len(cells):
         raise click.exceptions.Exit(1)
 
@@ -155,7 +155,7 @@ def _make(experiment, cells) -> None:
 @ONE_CONFIG
 @opens_experiment(force=False, jobs=False)
 def script(config, asked) -> None:
-    """Print an sbatch script that makes all cells, for sites where Python cannot submit jobs.
+    """Print an sbatch script for all tasks, for sites where Python cannot submit jobs.
 
     Example:  thesiskit batch script naive-replicates > study.sbatch
     """

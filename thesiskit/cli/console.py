@@ -1,6 +1,8 @@
 """What commands share: what they print, their arguments and options, the experiment they mean."""
 
+import difflib
 import re
+import shutil
 import sys
 import threading
 import time
@@ -15,10 +17,11 @@ from typing import Any
 import click
 
 from thesiskit.errors import INTERRUPTED, ConfigError, ThesiskitError, UserError, brief, shorten
-from thesiskit.registry import find, name_of, shipped
+from thesiskit.registry import exhibits, find, name_of, shipped
 
 UPDATE_SECONDS = 2.0  # between two updates of the line of progress on a terminal
 LINE_SECONDS = 60.0  # between two lines of progress where there is no terminal
+NUMBERED = re.compile(r"(figure|table)[ _-]*[\d.]+", re.IGNORECASE)  # exhibits of the thesis
 MOST_JOBS = 1024  # child processes
 MOST_SEED = 2**63 - 1
 
@@ -79,7 +82,7 @@ def show_error(error: Exception, name: str = "") -> int:
             where = f"{error.filename}: " if error.filename else ""
             text = f"{where}{error.strerror or error}"
         case MemoryError():
-            text = "this machine has not enough memory"
+            text = "not enough memory"
         case _:
             text = f"{type(error).__name__}: {error} (run with -v to see where)"
             if verbose:  # the traceback has it
@@ -101,7 +104,7 @@ VERBOSE = click.option(
     is_flag=True,
     expose_value=False,
     callback=_set_verbose,
-    help="Show where in the code an error came from.",
+    help="Show the traceback of an error.",
 )
 
 
@@ -118,8 +121,7 @@ STRICT = click.option(
     is_flag=True,
     expose_value=False,
     callback=_set_strict,
-    help="Refuse a table in which samples have no response. Default: they are left out, and a "
-    "note names them.",
+    help="Refuse a table with samples without a response. Default: drop them, with a note.",
 )
 
 
@@ -127,12 +129,14 @@ STRICT = click.option(
 
 
 def run_stage(experiment, stage: str, force: bool) -> None:
-    """Make a stage, and print a summary."""
+    """Compute a stage, and print a summary."""
     started = time.perf_counter()
     made = experiment.run(stage, watch=watch, force=force)
-    tell_notes(experiment.notes)
+    print_notes(experiment.notes)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
-    click.echo(f"{stage}: {experiment.summary(stage)} ({state})")
+    data = experiment.config.data
+    label = "Read data" if stage == "simulate" and data is not None and data.own else stage
+    click.echo(f"{label}: {experiment.summary(stage)} ({state})")
 
 
 def make_stage(config, asked, force):
@@ -146,15 +150,15 @@ def make_stage(config, asked, force):
     return experiment
 
 
-def tell_notes(notes: list[str]) -> None:
+def print_notes(notes: list[str]) -> None:
     """Print notes for the user, each once, and empty the list."""
     for note in dict.fromkeys(notes):
         click.echo(f"Note: {note}", err=True)
     notes.clear()
 
 
-def watch(items: Iterable, total: int, label: str) -> Iterator:
-    """Yield the items, and print how many are done.
+def watch(items: Iterable, total: int, label: str, at_work: Callable[[], str] = str) -> Iterator:
+    """Yield the items, and print how many are done, and what `at_work` returns.
 
     On a terminal a line is updated in its place every UPDATE_SECONDS; elsewhere a line is printed
     every LINE_SECONDS.
@@ -164,8 +168,10 @@ def watch(items: Iterable, total: int, label: str) -> Iterator:
     def print_progress() -> None:
         while not ended.wait(UPDATE_SECONDS if terminal else LINE_SECONDS):
             minutes = (time.monotonic() - started) / 60
-            text = f"{label}: {done} of {total} after {minutes:.0f} min"
-            click.echo(f"\r{text}" if terminal else text, nl=not terminal, err=True)
+            now = at_work()
+            text = f"{label}: {done} of {total} tasks done ({minutes:.0f} min){now and f'; {now}'}"
+            text = shorten(text, shutil.get_terminal_size().columns - 1) if terminal else text
+            click.echo(f"\r{text}\033[K" if terminal else text, nl=not terminal, err=True)
 
     thread = threading.Thread(target=print_progress, daemon=True)
     thread.start()
@@ -186,7 +192,7 @@ def write_report(experiment, force: bool) -> None:
 
     started = time.perf_counter()
     page, made = experiment.report(watch=watch, force=force)
-    tell_notes(experiment.notes)
+    print_notes(experiment.notes)
     for line in headline(experiment.record()):
         click.echo(line)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
@@ -209,53 +215,56 @@ class ConfigType(click.ParamType):
 
     def convert(self, value: Any, _param: Any, _ctx: Any) -> Path | list[Path]:
         """Return the path, or the paths; raise ConfigError where there is none of that name."""
-        paths = [value] if isinstance(value, Path) else _exhibit(value) or find(value)
+        paths = [value] if isinstance(value, Path) else []
+        if not paths and NUMBERED.fullmatch(value.strip()) and not Path(value).exists():
+            paths = [_reproducing(value)]
+        paths = paths or find(value)
         if self.many:
             return paths
         if len(paths) > 1:
-            raise UserError(f"{value} stands for {len(paths)} configs; name one of them")
+            raise UserError(f"{value} is a group of {len(paths)} configs. Fix: choose one")
         return paths[0]
 
 
-def _exhibit(name: str) -> list[Path]:
-    """Return the config that remakes a figure or table of the thesis; nothing for other names.
+def _reproducing(name: str) -> Path:
+    """Return the config that reproduces a table or figure of the thesis.
 
     Raises
     ------
     ConfigError: no config computes such a figure or table.
     """
-    slug = re.sub(r"[ _-]+", "-", name.strip().lower())
-    if not re.fullmatch(r"(figure|table)-[\d.]+", slug) or Path(name).exists():
-        return []
-    from thesiskit.report.page import exhibits  # pandas: only where a figure or table is named
-
-    known = {one.file.split("/")[1]: one for one in exhibits() if one.part}
-    if slug not in known:
-        remade = [one.name.split() for one in known.values()]
-        choice = " or ".join(
-            f"{kind} {', '.join(number for other, number in remade if other == kind)}"
-            for kind in ("Table", "Figure")
-        )
-        raise ConfigError(f"no config remakes {shorten(name)}. Fix: choose {choice}")
-    entry = known[slug]
-    click.echo(f"{entry.name}: {entry.experiment}", err=True)
-    return [shipped()[entry.experiment]]
+    by_exhibit = {exhibit: config for config, names in exhibits().items() for exhibit in names}
+    exhibit = re.sub(r"[ _-]+", " ", name.strip()).capitalize()
+    if exhibit not in by_exhibit:
+        near = difflib.get_close_matches(exhibit, by_exhibit, 4, 0.5) or [*by_exhibit]
+        raise ConfigError(f"no config reproduces {shorten(name)}. Fix: choose {', '.join(near)}")
+    click.echo(f"{exhibit}: {by_exhibit[exhibit]}", err=True)
+    return shipped()[by_exhibit[exhibit]]
 
 
 # ---- the options ----
 
 
 ONE_CONFIG = click.argument("config", type=ConfigType())
-MANY_CONFIGS = click.argument(
-    "configs",
-    metavar="CONFIG...",
-    type=ConfigType(many=True),
-    nargs=-1,
-    required=True,
-    # a config that its folder and its name both stand for is there once
-    callback=lambda _, __, values: list(
-        {p.resolve(): p for paths in values for p in paths}.values()
-    ),
+EXHIBIT = click.option(
+    "--exhibit",
+    metavar="NAME",
+    callback=lambda _, __, name: name and _reproducing(name),
+    help='Run the config that reproduces a table or figure of the thesis, such as "Table 2.1".',
+)
+MANY_CONFIGS, ANY_CONFIGS = (
+    click.argument(
+        "configs",
+        metavar="CONFIG...",
+        type=ConfigType(many=True),
+        nargs=-1,
+        required=required,
+        # a config that its folder and its name both stand for is there once
+        callback=lambda _, __, values: list(
+            {p.resolve(): p for paths in values for p in paths}.values()
+        ),
+    )
+    for required in (True, False)
 )
 COMMON = [
     click.option(
@@ -263,7 +272,7 @@ COMMON = [
         type=click.Path(path_type=Path, file_okay=False),
         default=Path("results"),
         show_default=True,
-        help="Folder for results. Each experiment has a folder of its own in it.",
+        help="Folder for results. Each experiment has its own subfolder.",
     ),
     click.option(
         "--set",
@@ -275,22 +284,23 @@ COMMON = [
     click.option(
         "--name",
         metavar="NAME",
-        help="Call the experiment so, and its folder of results: variants made with --set then "
-        "stand beside each other.",
+        help="Name for this run and its results folder, e.g. to keep variants made with --set.",
     ),
     click.option(
         "--seed",
         type=click.IntRange(0, MOST_SEED),
         metavar="N",
-        help="Use this seed in place of the config's.",
+        help="Seed for random numbers. Default: the seed of the config.",
     ),
     click.option(
-        "--smoke", is_flag=True, help="Run the small form of the experiment, for a quick try."
+        "--smoke",
+        is_flag=True,
+        help="Run a demo with reduced data; its numbers are not to be interpreted.",
     ),
 ]
-FORCE = click.option("--force", is_flag=True, help="Make again what is already made.")
+FORCE = click.option("--force", is_flag=True, help="Recompute existing results.")
 YES = click.option(
-    "--yes", is_flag=True, help="Accept a config that needs very much time, memory or disk."
+    "--yes", is_flag=True, help="Proceed with a config that needs much time, memory or disk."
 )
 JOBS = click.option(
     "--jobs",
@@ -311,28 +321,30 @@ class Asked:
     seed: int | None
     name: str | None
     smoke: bool
+    quick: bool = False
     yes: bool | None = None  # None: a command that makes nothing does not ask
     jobs: int | None = 0  # None: as many as there are cores
     folder: Path | None = None  # where relative paths of the config start; None: its own folder
 
-    def open(self, config: Path, *more: str, all_cases: bool = False):
+    def open(self, config: Path, *more: str, all_samples: bool = False):
         """Return the experiment of a config; more : further settings, such as "replicates=3".
 
-        all_cases : as it is fitted to predict new cases.
+        all_samples : as it is fitted to predict new samples.
         """
         from thesiskit.config import load_config
         from thesiskit.files import Results
         from thesiskit.models.chains import cores
         from thesiskit.study.experiment import Experiment
 
-        if all_cases:
-            from thesiskit.study.all_cases import AllCases as Experiment  # type: ignore
+        if all_samples:
+            from thesiskit.study.all_samples import AllSamples as Experiment  # type: ignore
         loaded = load_config(
             config,
             settings=(*self.settings, *more),
             seed=self.seed,
             name=self.name,
             smoke=self.smoke,
+            quick=self.quick,
         )
         experiment = Experiment(
             loaded,
@@ -340,9 +352,10 @@ class Asked:
             Path(config).parent if self.folder is None else self.folder,
             cores() if self.jobs is None else self.jobs,
         )
+        experiment.notes.extend(loaded.notes)
         if self.smoke and not loaded.smoke:
             experiment.notes.append(
-                f"{name_of(config)} has no `smoke:` form; --smoke runs the whole experiment"
+                f"{name_of(config)} has no `smoke:` block; --smoke runs the whole experiment"
             )
         click.get_current_context().call_on_close(experiment.close)
         if self.yes is not None:
@@ -363,7 +376,7 @@ class Asked:
         for name in names:
             if names.count(name) > 1:
                 raise UserError(
-                    f"{name}: {names.count(name)} configs have this name, and would share a "
+                    f"{name}: {names.count(name)} configs have this name, so they would share a "
                     "results folder. Fix: change `experiment` in the configs"
                 )
         return experiments
@@ -399,7 +412,7 @@ class Asked:
         given = [part for setting in self.settings for part in ("--set", setting)]
         given += ["--seed", str(self.seed)] if self.seed is not None else []
         given += ["--name", self.name] if self.name is not None else []
-        given += ["--smoke"] if self.smoke else []
+        given += ["--smoke"] * self.smoke + ["--quick"] * self.quick
         return given
 
 

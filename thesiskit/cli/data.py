@@ -1,4 +1,4 @@
-"""Commands about data: the published ones, a config for a file of the user's, and new cases."""
+"""Commands about data: the published ones, a config for a file of the user's, and new samples."""
 
 import os
 import shutil
@@ -17,10 +17,10 @@ from thesiskit.cli.console import (
     ConfigType,
     make_stage,
     opens_experiment,
-    tell_notes,
+    print_notes,
     watch,
 )
-from thesiskit.errors import UserError
+from thesiskit.errors import UserError, pluralise
 from thesiskit.registry import shipped
 
 
@@ -35,7 +35,7 @@ def data() -> None:
 @data.command("list")
 @VERBOSE
 def list_data() -> None:
-    """List the published data sets. Nothing is fetched.
+    """List the published data sets; nothing is downloaded.
 
     Example:  thesiskit data list
     """
@@ -49,7 +49,7 @@ def list_data() -> None:
 @click.argument("name")
 @VERBOSE
 def show(name) -> None:
-    """Print a published data set as a CSV table, the class first.
+    """Print a published data set as CSV, the class first.
 
     Example:  thesiskit data show colon > colon.csv
     """
@@ -63,10 +63,10 @@ def show(name) -> None:
 @click.argument("name", type=click.Choice(["microarray"]))
 @VERBOSE
 def fetch_data(name) -> None:
-    """Fetch the published data that do not come with thesiskit, so that `run` needs no network.
+    """Download published data that are not included, so that `run` needs no network.
 
-    The tables are taken from a public repository, checked, and kept in the cache of the user. Those
-    in the folder that THESISKIT_DATA_DIR names are not fetched.
+    Tables come from a public repository, are checked, and are stored in your cache. Tables in the
+    folder THESISKIT_DATA_DIR are not downloaded.
 
     Example:  thesiskit fetch microarray
     """
@@ -74,7 +74,7 @@ def fetch_data(name) -> None:
 
     lacking = [one for one in TABLES if not held(one)]
     size = sum(int(TABLES[one]["kilobytes"]) for one in lacking) / 1000
-    click.echo(f"{len(lacking)} of {len(TABLES)} tables are to be fetched: {size:.1f} MB")
+    click.echo(f"{len(lacking)} of {len(TABLES)} tables to download: {size:.1f} MB")
     for one in watch(lacking, len(lacking), f"fetch {name}"):
         fetch(one)
     click.echo(f"{name}: {', '.join(sorted({str(held(one)[0].parent) for one in TABLES}))}")
@@ -94,29 +94,29 @@ def as_file(table: Path, name: str = "standard input.csv") -> Path:
 
 
 def asks(command: Any) -> Any:
-    """Give a command the options that say what a table holds."""
+    """Give a command the options that describe a table."""
     for option in (
         STRICT,
         click.option(
             "--thousands",
             metavar="SEP",
-            help="What stands between thousands of numbers, such as . or '.",
+            help="Thousands separator, such as . or '.",
         ),
         click.option(
             "--decimal",
             type=click.Choice([".", ","]),
-            help="What stands before decimals. Default: a comma is found where it is plain.",
+            help="Decimal separator. Default: detected.",
         ),
         click.option(
             "--missing",
             multiple=True,
             metavar="TEXT",
-            help="A text that stands for a missing value, such as a single point. May be repeated.",
+            help="Text that marks a missing value, such as a point. May be repeated.",
         ),
         click.option(
             "--response",
             metavar="COLUMN",
-            help="The column to predict. Default: a guess.",
+            help="Column to predict. Default: guessed.",
         ),
     ):
         command = option(command)
@@ -128,16 +128,16 @@ def asks(command: Any) -> Any:
 @asks
 @VERBOSE
 def check(table: Path, **asked: Any) -> None:
-    """Check a table for problems that could bias predictions, before any model is fitted.
+    """Check a table for problems that could bias predictions (duplicates, leaks, batch effects).
 
-    TABLE is a file as `thesiskit init` takes it, - for CSV from standard input, or a config whose
-    table is read. Findings are advice: samples that repeat, features that copy the response, an
-    order of samples or a batch that is associated with it, groups of samples, small classes,
-    constant and equal features, odd values, and missing ones that depend on the response. `init`
-    and `run` print the same.
+    TABLE is a file that `thesiskit init` takes, - for CSV from standard input, or a config. Each
+    warning has a code: D01 is about duplicate samples, D02 about a leak of the response. `init`
+    prints the same warnings, and the report has a table of all checks. `data.accept: [D02]` in a
+    config silences a warning.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit check colon.csv
     """
+    from thesiskit.datasets.checking import warnings_of
     from thesiskit.datasets.reading import shown
     from thesiskit.start import Hints, draft_config
     from thesiskit.start import check as check_config
@@ -146,17 +146,20 @@ def check(table: Path, **asked: Any) -> None:
     if table.suffix in (".yaml", ".yml") or str(table) in shipped():
         for name, value in asked.items():
             if value:
-                raise click.UsageError(f"a config says what its table holds; leave out --{name}")
-        findings = check_config(shipped().get(str(table), table))
+                raise click.UsageError(f"--{name} is for tables, not for a config. Fix: remove it")
+        checks, notes = check_config(shipped().get(str(table), table))
     else:
         file = as_file(table)
-        _, findings, notes = draft_config(file, Hints(**asked), file.parent)
-        tell_notes(notes)
-    for line in findings:
+        _, checks, notes = draft_config(file, Hints(**asked), file.parent)
+    print_notes(notes)
+    for line in warnings_of(checks):
         click.echo(line)
-    click.echo(
-        f"{shown(file)}: {len(findings) or 'no'} finding{'s' * (len(findings) != 1)}", err=True
-    )
+    codes = {
+        status: [code for code, other, _ in checks if other == status] for _, status, _ in checks
+    }
+    counts = [pluralise(len(codes.pop("warning", ())), "warning")]
+    counts += [f"{status}: {', '.join(codes[status])}" for status in codes]
+    click.echo(f"{shown(file)}: {'; '.join(counts)}", err=True)
 
 
 @click.command()
@@ -166,19 +169,20 @@ def check(table: Path, **asked: Any) -> None:
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the config to this file, which must not exist. Default: print it.",
+    help="Write the config to this new file. Default: print it.",
 )
 @VERBOSE
 def init(table: Path, output: Path | None, **asked: Any) -> None:
-    """Look at a table and print a config for it, which runs as it stands.
+    """Write a config for a table, which runs as it is.
 
     TABLE is text (.csv, .tsv, .txt, also packed as .gz), Parquet, PLINK .bed, AnnData
     .h5ad, FASTA, or lines of states; - is CSV from standard input, which --output NAME.yaml saves
-    as NAME.csv. The command asks nothing; it prints its guesses, and the comments of the config
-    repeat them. Paths in the config start in the folder of --output, or in the current folder.
+    as NAME.csv. Guesses are printed, and marked in comments of the config. Paths in the config
+    start in the folder of --output, or in the current folder.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv > mine.yaml
     """
+    from thesiskit.datasets.checking import warnings_of
     from thesiskit.files import create
     from thesiskit.start import Hints, draft_config
 
@@ -189,14 +193,14 @@ def init(table: Path, output: Path | None, **asked: Any) -> None:
         raise UserError(f"{output}: a config is YAML\nFix: --output NAME.yaml")
     for path in filter(None, (output, table_copy)):
         if os.path.lexists(path):
-            raise UserError(f"{path}: it exists already; choose another name, or remove it")
+            raise UserError(f"{path}: exists already. Fix: choose another name, or remove it")
     if not folder.is_dir():
-        raise UserError(f"{output}: there is no folder {folder}; make it first")
+        raise UserError(f"{output}: there is no folder {folder}. Fix: create it")
     file = as_file(table, "table.csv" if table_copy is None else table_copy.name)
-    text, findings, notes = draft_config(file, Hints(**asked), file.parent if from_pipe else folder)
+    text, checks, notes = draft_config(file, Hints(**asked), file.parent if from_pipe else folder)
     if from_pipe and output is None:
-        notes.append("save the table as table.csv for this config, or add --output NAME.yaml")
-    tell_notes([*findings, *notes])
+        notes.append("the config expects table.csv. Fix: save the table, or add --output NAME.yaml")
+    print_notes([*warnings_of(checks), *notes])
     if output is None:
         click.echo(text, nl=False)
         return
@@ -205,7 +209,7 @@ def init(table: Path, output: Path | None, **asked: Any) -> None:
             shutil.copyfileobj(content, target)
     with open(output, "x", encoding="utf-8") as config:
         config.write(text)
-    click.echo(f"{output}; now: thesiskit run {output}", err=True)
+    click.echo(f"Wrote {output}. Next: thesiskit run {output}", err=True)
 
 
 class Target(click.Path):
@@ -215,23 +219,27 @@ class Target(click.Path):
         super().__init__(path_type=Path, dir_okay=False)
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path:
-        """Return the path, or say what stands in its place."""
+        """Return the path; fail where there is a link, a pipe or a device."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-            self.fail(f"{path} is a link, a pipe or a device; give the name of a file", param, ctx)
+            self.fail(
+                f"{path} is a link, a pipe or a device. Fix: give the name of a file", param, ctx
+            )
         return path
 
 
-ARM = click.option(
-    "--arm",
-    "arms",
+METHOD = click.option(
+    "--method",
+    "methods",
     multiple=True,
     metavar="NAME",
-    help="Only this method, by its name, as a page names it, or by a unique part of either, for "
-    "example pool. May be repeated. Default: the method that predicts the test samples best, or "
-    "the class frequencies where none is clearly better than these.",
+    help="Method to use, by its name or a unique part of the name, for "
+    "example pool. May be repeated. Default: the method with the lowest cross-validated log loss, "
+    "or class frequencies if no method is clearly better.",
 )
-ALL_ARMS = click.option("--all-arms", is_flag=True, help="All arms, not only the best one.")
+ALL_METHODS = click.option(
+    "--all-methods", is_flag=True, help="Use all methods, not only the best one."
+)
 
 
 @click.command()
@@ -241,65 +249,69 @@ ALL_ARMS = click.option("--all-arms", is_flag=True, help="All arms, not only the
     "--new",
     type=click.Path(path_type=Path),
     metavar="TABLE",
-    help="Predict the samples of this table, which has no response; - is CSV from standard input.",
+    help="Table of new samples to predict; - is CSV from standard input.",
 )
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="With --new: predict by a model that `thesiskit export` wrote, in place of a CONFIG.",
+    help="With --new: use a model file of `thesiskit export` in place of a CONFIG.",
 )
 @click.option(
     "--output",
     type=Target(),
     metavar="FILE",
-    help="With --new: write the predictions to this CSV file. Default: -, standard output.",
+    help="With --new: CSV file for predictions. Default: -, standard output.",
 )
-@ARM
-@ALL_ARMS
-def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
-    """Predict the response of the test cases, or of new cases.
+@METHOD
+@ALL_METHODS
+def predict(config, asked, force, new, model, output, methods, all_methods) -> None:
+    """Predict the response of the test samples, or of new samples.
 
-    With --new TABLE the models are fitted to all samples that have a response. The fit is kept
-    below results/EXPERIMENT/all-cases and used again. Methods are compared on the test samples
-    first. Columns of TABLE are matched by name; medians and categories are those of the training
-    samples. The predictions are a CSV table with a row for each sample and method: the more
-    probable class and the probability of each class, or of a real response the median and the
-    interval from 5% to 95%. Other columns compare new samples with the training samples.
+    With --new TABLE, methods are compared by cross-validation first, and the best one is fitted to
+    all samples with a response. Columns of TABLE are matched by name. The predictions are CSV with
+    a row for each sample and method: the predicted class and the probability of each class, or for
+    a continuous response the median and the interval from 5% to 95%. Further columns compare new
+    samples with the training samples.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
     && thesiskit predict mine.yaml --new colon.csv --output predictions.csv
     """
     if config is None and model is None:
-        raise click.UsageError("give a CONFIG, or a model with --model FILE --new TABLE")
+        raise click.UsageError("no model is given. Fix: give a CONFIG, or --model FILE --new TABLE")
     if new is None:
-        given = {"--model": model, "--output": output, "--arm": arms, "--all-arms": all_arms}
+        given = {
+            "--model": model,
+            "--output": output,
+            "--method": methods,
+            "--all-methods": all_methods,
+        }
         option = next((name for name, value in given.items() if value), None)
         if option is not None:
-            raise click.UsageError(f"{option} is for new cases; give their table with --new TABLE")
+            raise click.UsageError(f"{option} is for new samples. Fix: add --new TABLE")
         make_stage(config, asked, force)
         return
-    _either(arms, all_arms)
+    _either(methods, all_methods)
     new = as_file(new)
     if output is not None and output.exists() and new.exists() and output.samefile(new):
-        raise click.UsageError("--output is the table of --new; give it another name")
+        raise click.UsageError("--output is the table of --new. Fix: give it another name")
     if model is not None:
         from thesiskit.fitted import load_model
 
         if config is not None:
-            raise click.UsageError("--model FILE has all that is needed; leave out CONFIG")
+            raise click.UsageError("--model FILE replaces CONFIG. Fix: remove CONFIG")
         if asked.options or force:
             option = (*asked.options, "--force")[0]
-            raise click.UsageError(f"--model FILE is fitted already; leave out {option}")
+            raise click.UsageError(f"--model FILE is fitted already. Fix: remove {option}")
         fitted = load_model(model)
-        table = fitted.read(new)
-        fitted = fitted.select_arms(arms) if arms else fitted
+        table, page_names = fitted.read(new), {}
+        fitted = fitted.select_methods(methods) if methods else fitted
     else:
-        fitted, table = _fitted(asked, config, force, arms, all_arms, new)
-    tell_notes([*table.notes, *fitted.gaps(table)])
+        fitted, table, page_names = _fitted(asked, config, force, methods, all_methods, new)
+    print_notes([*table.notes, *fitted.gaps(table)])
     _warn(fitted)
     frame = fitted.frame(table)
-    tell_notes(fitted.remarks(frame))
+    print_notes(fitted.remarks(frame))
     from thesiskit.files import write_text
     from thesiskit.report.layout import csv_text
 
@@ -308,63 +320,71 @@ def predict(config, asked, force, new, model, output, arms, all_arms) -> None:
         click.echo(text, nl=False)
         return
     write_text(output, text)
-    cases = f"{len(frame) // len(fitted.arms):,} cases"
-    click.echo(f"predict: {cases} by {_count(fitted)} -> {output}")
+    samples = f"{len(frame) // len(fitted.methods):,} samples"
+    click.echo(f"Predicted {samples} with {_count(fitted, page_names)}; wrote {output}")
 
 
-def _either(arms: tuple[str, ...], all_arms: bool) -> None:
-    if arms and all_arms:
-        raise click.UsageError("--arm and --all-arms: give one of them")
+def _either(methods: tuple[str, ...], all_methods: bool) -> None:
+    if methods and all_methods:
+        raise click.UsageError("--method and --all-methods exclude each other. Fix: remove one")
 
 
-def _fitted(asked: Asked, config: Path, force: bool, arms: Any, all_arms: bool, new: Path | None):
-    """Return the model of a config, fitted now if it is not yet, and the new cases, if any."""
+def _fitted(
+    asked: Asked, config: Path, force: bool, methods: Any, all_methods: bool, new: Path | None
+):
+    """Return the model of a config, fitted now if it is not yet, and the new samples, if any."""
     # faults of a config or a table are found before anything is fitted
-    experiment = replace(asked, yes=None).open(config, all_cases=True)
-    arms = experiment.check_arms(arms)
+    experiment = replace(asked, yes=None).open(config, all_samples=True)
+    methods = experiment.check_methods(methods)
     table = None if new is None else experiment.read_new(new)
     experiment.check_needs(yes=bool(asked.yes))
     started = time.perf_counter()
-    if not arms and not all_arms:
-        arms = experiment.recommended(watch=watch, yes=bool(asked.yes))
+    if not methods and not all_methods:
+        methods = experiment.recommended(watch=watch, yes=bool(asked.yes))
     made = experiment.fit(watch=watch, force=force)
-    tell_notes(experiment.notes)
-    fitted = experiment.model(arms)
+    print_notes(experiment.notes)
+    fitted, page_names = experiment.model(methods), experiment.page_names()
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     click.echo(
-        f"fit: {_count(fitted)}, {fitted.cases:,} cases -> {experiment.results.folder} ({state})",
+        f"fit: {_count(fitted, page_names)}, {fitted.samples:,} samples -> "
+        f"{experiment.results.folder} ({state})",
         err=True,
     )
-    return fitted, table
+    return fitted, table, page_names
 
 
-def _count(fitted) -> str:
-    return f"{len(fitted.arms)} arms" if len(fitted.arms) > 1 else next(iter(fitted.arms))
+def _count(fitted, page_names: dict[str, str]) -> str:
+    if len(fitted.methods) > 1:
+        return f"{len(fitted.methods)} methods"
+    (name,) = fitted.methods
+    return f'"{page_names.get(name, name)}"'
 
 
 def _warn(fitted) -> None:
-    """Say which arms should not be relied on."""
-    tell_notes([f"{arm.name}: {arm.warning}" for arm in fitted.arms.values() if arm.warning])
+    """Warn of methods whose chains have not converged."""
+    print_notes(
+        [f"{method.name}: {method.warning}" for method in fitted.methods.values() if method.warning]
+    )
 
 
 @click.command()
 @ONE_CONFIG
 @opens_experiment()
 @click.argument("file", type=Target())
-@ARM
-@ALL_ARMS
-def export(config, asked, force, file, arms, all_arms) -> None:
-    """Write a fitted model to a file, which predicts new cases without config and results.
+@METHOD
+@ALL_METHODS
+def export(config, asked, force, file, methods, all_methods) -> None:
+    """Write a fitted model to a file, which predicts new samples without config and results.
 
-    The model is fitted to all cases that have a response, as with `thesiskit predict --new`. Use
-    the file with `thesiskit predict --model FILE --new TABLE`, or in Python with
-    thesiskit.load_model. It holds names, medians and categories; mixture and logistic models also
-    hold the training cases as codes.
+    The model is fitted to all samples with a response, as in `thesiskit predict --new`. Use the
+    file with `thesiskit predict --model FILE --new TABLE`, or in Python with thesiskit.load_model.
+    The file has names, medians and categories; those of mixture and logistic models also contain
+    the training samples as codes.
 
     Example:  thesiskit export breast-cancer breast-cancer.model
     """
-    _either(arms, all_arms)
-    fitted, _ = _fitted(asked, config, force, arms, all_arms, None)
+    _either(methods, all_methods)
+    fitted, _, page_names = _fitted(asked, config, force, methods, all_methods, None)
     _warn(fitted)
     fitted.save(file)
-    click.echo(f"export: {_count(fitted)}, {fitted.cases:,} cases -> {file}")
+    click.echo(f"export: {_count(fitted, page_names)}, {fitted.samples:,} samples -> {file}")

@@ -1,12 +1,12 @@
-"""A check of a table before any model: what could spoil predictions, a line each.
+"""Checks of a table before any model is fitted: each warning is a line that begins with a code.
 
-A line says what was found and where, why it matters and what to do.  What could be chance is said
-only where its probability, over all columns that are looked at, is below LEVEL; probabilities are
-exact, bounds, or those of ranks.  Nothing is changed.
+A line reports what was found and where, why it matters and how to fix it.  What could be chance is
+reported only if its probability, over all columns that are checked, is below LEVEL; probabilities
+are exact, bounds, or those of ranks.  Nothing is changed.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import e, lgamma, log, pi
 
 import numpy as np
@@ -14,21 +14,22 @@ import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
 from scipy import special
 
-from thesiskit.datasets.source import Cases
+from thesiskit.datasets.source import CHECKS, SampleData
 from thesiskit.defaults import LOG, MISSING, SCORES
 from thesiskit.errors import list_some, pluralise, quoted
 from thesiskit.frame import DATE, Column
 
 LEVEL = 1e-3  # of a kind of finding: all together are false in less than one table of fifty
+BELOW = f"p < {LEVEL:g}"  # what a warning says of a p-value
 LARGE, SOME = 1 << 25, 1 << 23  # values of features, above which at most some are looked at
 BLOCK = 1 << 21  # values that are sorted together
-LEAST = 10  # cases, or values, from which on distinct ones are remarkable
-NAMED = 3  # columns, cases or classes that a line names
+LEAST = 10  # samples, or values, from which on distinct ones are remarkable
+NAMED = 3  # columns, samples or classes that a line names
 
-MOST_NEAR, SEEN = 5000, 1000  # cases, and features, of which distances are computed
+MOST_NEAR, SEEN = 5000, 1000  # samples, and features, of which distances are computed
 NEAR = 0.3  # of the distance to the tenth neighbour: more is no repeat, however improbable
 MOST = 0.9  # of the values or features are so, where a column or a table is said to be so
-RARE = 5  # cases of a value or class, below which it is put together with others
+RARE = 5  # samples of a value or class, below which it is put together with others
 NUMBERED = r"[ _.-]*(id|nr|no|number|code|name|[0-9]+)?$"  # what the name of a column can end with
 BATCH = re.compile(
     r"(?<![a-z])(batch|date|site|plate|center|centre|hospital|clinic|run|lane|chip|slide|scanner|"
@@ -47,8 +48,8 @@ DATE_NUMBERS = {
     "dates, as seconds since 1970": (5e8, 4.1e9, 1.5),
     "dates, as milliseconds since 1970": (5e11, 4.1e12, 1.5),
 }
-DROP = "data.ignore leaves it out, data.id makes it the names of the cases"
-DURATION = "make it a time since an event, such as an age, or data.ignore it"
+OF_FEATURES = ("D02", "D03", "D05", "D07", "D08", "D09", "D10", "D11", "D15")  # not of sequences
+OF_NUMBERS: tuple[str, ...] = ("D12", "D13", "D14")
 MONTH = r"(jan|feb|mar|mär|mrz|apr|may|mai|jun|jul|aug|sept?|o[ck]t|nov|de[cz]|déc|dic)\.?"
 DATE_NAME = re.compile(rf"[0-9]{{1,2}}[-.] ?{MONTH}(-[0-9]+)?|{MONTH}-[0-9]+|({DATE.pattern}).*")
 RANGE = 10  # times the median, or the smallest count, of a feature is its largest value at least
@@ -95,7 +96,7 @@ class FeatureSummaries:
     orders: np.ndarray  # the logarithm of the number of orders that the values can have
     missing: np.ndarray  # in how many of the rows of each class, (K, p)
 
-    def __init__(self, table: Cases):
+    def __init__(self, table: SampleData):
         y = np.asarray(table.response)  # type: ignore[attr-defined]
         n, p = table.inputs.shape
         self.table, self.step = table, 1 if n * p <= LARGE else -(-n * p // SOME)
@@ -148,58 +149,77 @@ class FeatureSummaries:
 
 @np.errstate(over="ignore", invalid="ignore")
 def findings(
-    tables: Sequence[Cases], *, folds: int = 0, first: bool = False, grouped: str | None = None,
+    tables: Sequence[SampleData], *,
+    folds: int = 0, first: bool = False, grouped: str | None = None,
     transformed: bool = False,
 ) -> list[str]:  # fmt: skip
-    """Return what is found in a table, and in its test cases if there are any.
+    """Return a line for each warning about a table, and about its test samples if there are any.
 
-    folds : into how many cases are divided, 0 if they are not.
-    first : whether the first cases train and the others are tested.
-    grouped : the column whose cases of one value are kept together.
+    Lines begin with the code and the title of a check, as `CHECKS` has them, in this order.
+
+    folds : into how many samples are divided, 0 if they are not.
+    first : whether the first samples train and the others are tested.
+    grouped : the column whose samples of one value are kept together.
     transformed : whether real features are transformed, so that they need no logarithm.
     """
     table = tables[0]
     classes: Sequence[str] = table.classes  # type: ignore[attr-defined]
     stats = FeatureSummaries(table)
-    about = [*_order(stats, first, folds), *_rare(stats.codes, classes, folds)]
-    if stats.step > 1:
-        n_features = f"of {table.inputs.shape[1]:,} features {len(stats.names):,}"
-        about.append(f"{n_features} were looked at, one of {stats.step:,}")
-    groups, columns = _columns(stats, grouped)
-    repeats = _repeats(tables, stats, folds)
-    if table.family == "sequences":
-        return [*repeats, *about]
-    alone = _telling(stats, groups)
-    if alone:
-        tell = pluralise(len(alone), "feature tells", "features tell")
-        repeats.insert(
-            0,
-            f"{tell} the response alone, without an error: {stats.first_names(alone)}; if they are "
-            "copies of the response, or known only after it, data.ignore them",
-        )
-    lines = [*repeats, *columns, *about]
-    lines += [*_missing(stats), *_idle(stats), *_naming(stats)]
-    if table.family != "table":
-        return lines
-    return [*lines, *_scales(stats), *([] if transformed else _sizes(stats))]
+    lines = [*_repeats(tables, stats, folds), *_order(stats, first, folds)]
+    lines += _rare(stats.codes, classes, folds)
+    if table.family != "sequences":
+        groups, columns = _columns(stats, grouped)
+        lines += [*columns, *_leaks(stats, groups)]
+        lines += [*_missing(stats), *_idle(stats), *_naming(stats)]
+        if stats.step > 1:
+            n_checked = f"{len(stats.names):,} of {table.inputs.shape[1]:,} features"
+            lines.append(_line("D15", f"only {n_checked} were checked, one of {stats.step:,}"))
+    if table.family == "table":
+        lines += [*_scales(stats), *([] if transformed else _sizes(stats))]
+    return sorted(lines, key=lambda line: line[:3])
 
 
-def suspects(table: Cases) -> tuple[list[str], list[str]]:
-    """Return columns that have groups of samples, such as patients, and perhaps copies of y.
+def _line(code: str, text: str) -> str:
+    return f"{code} {CHECKS[code][0]}: {text}"
 
-    The latter are features that tell the response alone.
+
+def summarise_checks(
+    lines: Sequence[str], family: str, accepted: Collection[str] = (), transformed: bool = False
+) -> list[tuple[str, str, str]]:
+    """Return code, status and a line of each check, from the warnings of `findings`.
+
+    The status is "passed", "warning", "accepted" or "not applicable".
     """
+    needless = OF_NUMBERS if family != "table" else OF_NUMBERS[1:] if transformed else ()
+    needless += OF_FEATURES if family == "sequences" else ()
+    rows = []
+    for code, (_, passed) in CHECKS.items():
+        warnings = [line.partition(": ")[2] for line in lines if line.startswith(code)]
+        status = "not applicable" if code in needless else "passed"
+        if warnings:
+            status = "accepted" if code in accepted else "warning"
+        line = passed if status == "passed" else " ".join(warnings)
+        rows.append((code, status, line))
+    return rows
+
+
+def warnings_of(checks: Iterable[Sequence[str]]) -> list[str]:
+    """Return a line for each warning of `summarise_checks`, and for each that is accepted."""
+    return [
+        f"{code} {CHECKS[code][0]}: {line if status == 'warning' else 'accepted (data.accept)'}"
+        for code, status, line in checks
+        if status in ("warning", "accepted")
+    ]
+
+
+def suspects(table: SampleData) -> tuple[list[str], list[str]]:
+    """Return columns that have groups of samples, such as patients, and perhaps copies of y."""
     stats = FeatureSummaries(table)
     groups, _ = _columns(stats, None)
-    return groups, [stats.names[j] for j in _telling(stats, groups)]
+    return groups, [stats.names[j] for j in _perfect_features(stats, groups)]
 
 
 # ---- what chance can do ----
-
-
-def small(p: float) -> str:
-    """Write a p-value that is small."""
-    return f"p = {p:.0e}" if p > 1e-12 else "p < 1e-12"
 
 
 def log_orders(counts: np.ndarray) -> float:
@@ -209,7 +229,7 @@ def log_orders(counts: np.ndarray) -> float:
 
 
 def rank_test(values: np.ndarray, y: np.ndarray) -> float:
-    """Return the p-value of Kruskal and Wallis for values of cases of classes, codes y."""
+    """Return the p-value of Kruskal and Wallis for values of samples of classes, codes y."""
     parts = [values[y == k] for k in np.unique(y)]
     if len(parts) < 2 or (values == values[0]).all():
         return 1.0
@@ -229,7 +249,7 @@ def runs_test(y: np.ndarray) -> float:
 def table_test(values: np.ndarray, y: np.ndarray) -> float:
     """Return the p-value of chi squared, or of Fisher, for codes of categories and of classes.
 
-    Those of few cases are put together.
+    Those of few samples are put together.
     """
     for codes in (values := values.copy(), y := y.copy()):
         codes[np.bincount(codes)[codes] < RARE] = codes.max() + 1
@@ -242,17 +262,17 @@ def table_test(values: np.ndarray, y: np.ndarray) -> float:
 
 
 def fisher(marked: np.ndarray, row: np.ndarray, column: np.ndarray, n: int) -> np.ndarray:
-    """Return twice the smaller tail of hypergeometric numbers: of row cases, column are marked."""
+    """Return twice the smaller tail of hypergeometric numbers: of row, column are marked."""
     at_most = scipy.stats.hypergeom.cdf(marked, n, row, column)
     at_least = scipy.stats.hypergeom.sf(np.asarray(marked) - 1, n, row, column)
     return np.minimum(1, 2 * np.minimum(at_most, at_least))
 
 
-# ---- cases ----
+# ---- samples ----
 
 
 def follows_order(y: np.ndarray) -> float:
-    """Return the p-value of the order of cases of classes, codes y."""
+    """Return the p-value of the order of samples of classes, codes y."""
     return min(1.0, 2 * min(rank_test(np.arange(len(y)), y), runs_test(y)))
 
 
@@ -260,14 +280,19 @@ def _order(stats: FeatureSummaries, first: bool, folds: int) -> list[str]:
     p, y = follows_order(stats.tested), stats.classes
     if p >= LEVEL:
         return []
-    finding = f"the order of the cases goes with the response ({small(p)})"
+    finding = f"the order of the samples is associated with the response ({BELOW})"
     if np.count_nonzero(np.diff(y)) == len(np.unique(y)) - 1:
-        finding = "the cases are sorted by the response"
+        finding = "the samples are sorted by the response"
     if first:
-        finding += ", and data.train takes the first ones: shuffle the lines, or leave data.train "
-        return [f"{finding}out, so that evaluation.folds divides them at random"]
-    finding += "; folds are drawn at random, so that this alone does no harm" if folds else ""
-    return [f"{finding}; if they were measured in this order, what drifts tells the classes"]
+        fix = "remove data.train to draw folds at random, or shuffle the lines"
+        return [
+            _line(
+                "D04", f"{finding}, and data.train uses the first samples for training. Fix: {fix}"
+            )
+        ]
+    finding += ". Folds are random, which is safe" if folds else ""
+    drift = "if samples were measured in this order, instrument drift would reveal the class"
+    return [_line("D04", f"{finding}; {drift}. Fix: check the order of measurement")]
 
 
 def _rare(y: np.ndarray, classes: Sequence[str], folds: int) -> list[str]:
@@ -276,16 +301,16 @@ def _rare(y: np.ndarray, classes: Sequence[str], folds: int) -> list[str]:
     if not len(fewer):
         return []
     have = pluralise(len(fewer), "class has", "classes have")
+    fix = "lower evaluation.folds, add samples, or merge classes"
     sizes = [f"{quoted(classes[k], 30)} ({counts[k]})" for k in map(int, fewer)]
     names = list_some(sizes, NAMED, 40)
     return [
-        f"{have} fewer cases than there are folds ({folds}): {names}; some folds test none of "
-        "them: lower evaluation.folds, add cases, or put classes together"
+        _line("D06", f"{have} fewer samples than there are folds ({folds}): {names}. Fix: {fix}")
     ]
 
 
-def _repeats(tables: Sequence[Cases], stats: FeatureSummaries, folds: int) -> list[str]:
-    """Say which cases have exactly, or nearly, the features of another one."""
+def _repeats(tables: Sequence[SampleData], stats: FeatureSummaries, folds: int) -> list[str]:
+    """Report samples that have exactly, or nearly, the features of another one."""
     first_row: dict[bytes, int] = {}
     parts = (np.ascontiguousarray(table.inputs[:, :: stats.step]) for table in tables)
     rows = (row for part in parts for row in part)
@@ -299,30 +324,32 @@ def _repeats(tables: Sequence[Cases], stats: FeatureSummaries, folds: int) -> li
     if tables[0].family == "table" and 20 <= len(distinct) <= MOST_NEAR:
         pairs_of["nearly"] = _near(tables, distinct, stats)
     groups = [name for table in tables for name in table.groups or [""] * len(table.inputs)]
-    remedy = "predictions of one know the other: leave copies out"
+    remedy = "a copy in the training set makes errors look too small. Fix: remove copies"
     if not any(groups):
-        remedy += ", or name the column of their groups, such as patients, in data.case_groups"
+        remedy += ", or name their groups, such as patients, in data.sample_groups"
     if folds and tables[0].family != "table":
-        remedy = "they share a fold; leave out those that are copies"
+        remedy = "they share a fold. Fix: remove copies"
     y = np.concatenate([table.response for table in tables])  # type: ignore[attr-defined]
     n, lines = len(tables[0].inputs), []
-    names = [f"{i + 1}" if i < n else f"test case {i - n + 1}" for i in range(len(y))]
+    names = [f"{i + 1}" if i < n else f"test sample {i - n + 1}" for i in range(len(y))]
     for degree, candidates in pairs_of.items():
         pairs = [(i, j) for i, j in candidates if not groups[i] or groups[i] != groups[j]]
         if not pairs:  # samples of a group are kept together
             continue
         differing = sum(y[i] != y[j] for i, j in pairs)
-        response = f"{differing:,} with another" if differing else "with the same"
+        response = f"{differing:,} with a different" if differing else "with the same"
+        samples = pluralise(len(pairs), "sample equals", "samples equal")
+        if degree == "nearly":
+            samples = pluralise(len(pairs), "sample nearly equals", "samples nearly equal")
         examples = list_some([f"{names[i]} and {names[j]}" for i, j in pairs], NAMED, 40)
         lines.append(
-            f"{pluralise(len(pairs), 'case has', 'cases have')} {degree} the features of another "
-            f"case ({examples}), {response} response: {remedy}"
+            _line("D01", f"{samples} another one ({examples}), {response} response: {remedy}")
         )
     return lines
 
 
-def _near(tables: Sequence[Cases], distinct: np.ndarray, stats: FeatureSummaries) -> Pairs:
-    """Return pairs of cases that are much nearer than neighbours are.
+def _near(tables: Sequence[SampleData], distinct: np.ndarray, stats: FeatureSummaries) -> Pairs:
+    """Return pairs of samples that are much nearer than neighbours are.
 
     Of n points in d directions, 9 n r^d have their first neighbour by chance within r times the
     distance of their tenth one; that of the fifth says what d is.  Distances are of ranks, in which
@@ -382,8 +409,17 @@ def _summarise_columns(x: np.ndarray, codes: np.ndarray) -> dict[str, np.ndarray
     }
 
 
-def _telling(stats: FeatureSummaries, groups: list[str]) -> list[int]:
-    """Return the features that tell the response without an error, where chance does not.
+def _leaks(stats: FeatureSummaries, groups: list[str]) -> list[str]:
+    perfect = _perfect_features(stats, groups)
+    if not perfect:
+        return []
+    verb, them = ("each predict", "them") if len(perfect) > 1 else ("predicts", "it")
+    text = f"{stats.first_names(perfect)} {verb} the response perfectly. Fix: add {them} to "
+    return [_line("D02", f"{text}data.ignore if copied from the response or recorded after it")]
+
+
+def _perfect_features(stats: FeatureSummaries, groups: list[str]) -> list[int]:
+    """Return the features that predict the response without an error, where chance does not.
 
     Of v values, or of values in order, at most so many divisions into classes are free of errors.
     """
@@ -409,7 +445,7 @@ def _telling(stats: FeatureSummaries, groups: list[str]) -> list[int]:
 
 
 def _missing(stats: FeatureSummaries) -> list[str]:
-    """Say where values are missing more often in some classes."""
+    """Report values that are missing more often in some classes."""
     y = stats.tested
     n, gaps = len(y), stats.missing.sum(axis=0)
     counts = np.bincount(y, minlength=len(stats.missing))
@@ -419,34 +455,33 @@ def _missing(stats: FeatureSummaries) -> list[str]:
     p = rank_test(stats.lacking[stats.rows], y)
     if not odd and p >= LEVEL / 2:
         return []
-    place = f"in {stats.first_names(odd)}" if odd else f"by their number in a case ({small(p)})"
-    return [
-        f"values are missing more often in some classes, {place}: if cases were chosen or measured "
-        "otherwise there, the same will not hold of new cases; find out why they are missing"
-    ]
+    place = f"in {stats.first_names(odd)}" if odd else f"by their number in a sample ({BELOW})"
+    text = f"values are missing more often in some classes, {place}; new samples may differ"
+    return [_line("D07", f"{text}. Fix: find out why values are missing")]
 
 
 def _idle(stats: FeatureSummaries) -> list[str]:
-    """Say which features do not vary, and which have the values of another."""
+    """Report features that are constant, and features that equal another one."""
     lines, flat = [], np.flatnonzero(stats.values < 2).tolist()
     if flat:
-        vary = pluralise(len(flat), "feature does", "features do")
-        lines.append(f"{vary} not vary, and so can tell nothing: {stats.first_names(flat)}")
+        are = pluralise(len(flat), "feature is", "features are")
+        text = f"{are} constant and without information: {stats.first_names(flat)}"
+        lines.append(_line("D08", f"{text}. Fix: none is needed"))
     orders, alike = np.unique(stats.orders[stats.values > 1].round(6), return_counts=True)
     chance = float((alike * (alike - 1) / 2 * np.exp(-orders)).sum())
     if stats.copies and special.pdtrc(len(stats.copies) - 1, chance) < LEVEL:
-        texts = [f"{stats.name(j)} those of {stats.name(i)}" for i, j in stats.copies]
-        examples = list_some(texts, NAMED, 80)
-        have = pluralise(len(stats.copies), "feature has", "features have")
-        lines.append(
-            f"{have} the values of another one ({examples}): a selection keeps both, which count "
-            "twice; data.ignore one of them"
+        examples = list_some(
+            [f"{stats.name(j)} = {stats.name(i)}" for i, j in stats.copies], NAMED, 80
         )
+        equal = pluralise(len(stats.copies), "feature equals", "features equal")
+        text = f"{equal} another one ({examples}) and would count twice"
+        lines.append(_line("D09", f"{text}. Fix: list the duplicates in data.ignore"))
     return lines
 
 
 def _naming(stats: FeatureSummaries) -> list[str]:
-    """Say which features seem to name the cases or to be dates, and which names became dates."""
+    """Report features that look like sample IDs or dates, and names that became dates."""
+    drop = "Fix: add it to data.ignore, or name it in data.id"
     n, p, lines = len(stats.codes), len(stats.names), list[str]()
     coded = np.array([len(symbols) for symbols in stats.symbols])
     numbered = stats.whole & (stats.values == n) & (coded == 0)
@@ -456,24 +491,22 @@ def _naming(stats: FeatureSummaries) -> list[str]:
     for j in np.flatnonzero(likely & (n >= LEAST)).tolist():
         column, prefix = stats.column(j), f"column {stats.name(j)}"
         if kind := date_kind(column, LEVEL / p, large.sum() <= NAMED):
-            lines.append(f"{prefix} looks like {kind} ({column.text(0)}); {DURATION}")
+            text = f"{prefix} looks like {kind} ({column.text(0)})"
+            lines.append(f"{text}. Fix: use a time since an event, such as an age, or data.ignore")
         elif coded[j] == n:
-            lines.append(f"{prefix} differs in all cases, as names do; {DROP}")
+            lines.append(f"{prefix} differs in all samples, as IDs do. {drop}")
         elif numbered[j] and (
             NAMING.fullmatch(stats.names[j].lower()) or (np.diff(column.values) == 1).all()
         ):
-            lines.append(f"{prefix} looks like numbers of the cases; {DROP}")
+            lines.append(f"{prefix} looks like sample numbers. {drop}")
     if len(lines) > NAMED:
         lines[NAMED:] = [f"{len(lines) - NAMED:,} more columns look like these"]
+    lines = [_line("D10", text) for text in lines]
     genes = [j for j, name in enumerate(stats.names) if DATE_NAME.fullmatch(name.lower())]
     if genes and 2 * len(genes) <= p:
-        have = pluralise(
-            len(genes), "feature has a date as its name", "features have dates as names"
-        )
-        lines.append(
-            f"{have}, as spreadsheets write gene symbols such as MARCH1 and SEPT2: "
-            f"{stats.first_names(genes)}. Fix: restore the names in the file"
-        )
+        have = pluralise(len(genes), "feature name is a date", "feature names are dates")
+        text = f"{have} ({stats.first_names(genes)}); spreadsheets convert symbols such as MARCH1"
+        lines.append(_line("D11", f"{text}. Fix: restore the names in the file"))
     return lines
 
 
@@ -507,24 +540,25 @@ def date_kind(column: Column, level: float, by_values: bool) -> str:
 
 
 def _scales(stats: FeatureSummaries) -> list[str]:
-    """Say that features are on wildly different scales."""
+    """Report features on very different scales."""
     measured = np.flatnonzero((stats.values > LEAST) & (stats.spread > 0))
     spread = stats.spread[measured]
     logs = np.log(spread)
-    gaps = np.diff(np.sort(logs[~stats.whole[measured]]))  # numbers of cases are whole
+    gaps = np.diff(np.sort(logs[~stats.whole[measured]]))  # numbers of samples are whole
     if not len(logs) or (np.ptp(logs) < log(APART) and gaps.max(initial=0) < log(GAP)):
         return []
     least, most = measured[spread.argmin()], measured[spread.argmax()]
     far = np.abs(np.log(spread / np.median(spread))) >= min(np.ptp(logs), log(APART)) / 2
-    return [
+    ratio = f"{float(f'{spread.max() / spread.min():.1g}'):,.0f}"
+    text = (
         f"{pluralise(int(far.sum()), 'feature is', 'features are')} on another scale: the spread "
-        f"of {stats.name(most)} is {spread.max() / spread.min():.0e} times that of "
-        f"{stats.name(least)}; the normal model takes variances to be "
-        "alike: write features in units of like size (other models cut or standardise them)"
-    ]
+        f"of {stats.name(most)} is {ratio} times that of {stats.name(least)}, but the normal model "
+        "assumes similar variances. Fix: standardise the features"
+    )
+    return [_line("D12", text)]
 
 
-def likely_transform(table: Cases) -> tuple[str, str]:
+def likely_transform(table: SampleData) -> tuple[str, str]:
     """Return the transform that real features of a table seem to need, and why; "" for none.
 
     It is judged by the median skewness of at most LOOKED features.  Skewed values that are neither
@@ -547,14 +581,14 @@ def likely_transform(table: Cases) -> tuple[str, str]:
         and skew > SKEWED / 2
         and 2 * wide.sum() >= len(wide)
     ):
-        return LOG, f"counts: whole numbers up to {high:,.0f}, none below 0, with a long tail"
+        return LOG, f"counts: whole numbers up to {high:,.0f}, not below 0, with a long tail"
     if whole and np.median(values) <= LEAST and high - low <= MOST_CODE:
         return SCORES, f"codes: whole numbers from {low:g} to {high:g}"
     if low >= 0 and high <= 1 and skew > SKEWED / 2:
         return SCORES, "proportions: from 0 to 1, skewed"
     least = np.fmin.reduce(np.where(x > 0, x, np.nan), axis=0)
     if low >= 0 and skew > SKEWED and 2 * _skewness(np.log(np.maximum(x, least / 2))) < skew:
-        return LOG, f"none below 0, and most have a long tail (median skewness {skew:.1f})"
+        return LOG, f"not below 0, and most features have a long tail (median skewness {skew:.1f})"
     return "", ""
 
 
@@ -567,23 +601,21 @@ def _skewness(x: np.ndarray) -> float:
 
 
 def _sizes(stats: FeatureSummaries) -> list[str]:
-    """Say that numbers want a logarithm, or that a few are far from all others."""
+    """Report features that need a logarithm, and values far from all others."""
     form, reason = likely_transform(stats.table)
     if form == LOG:
-        fit = "the normal model fits their logarithms better (data.transform: log)"
-        return [f"features are {reason}: {fit}"]
+        fit = "the normal model fits their logarithms better. Fix: set data.transform: log"
+        return [_line("D13", f"features are {reason}; {fit}")]
     measured = (stats.values > LEAST) & (stats.spread > 0)
     wide = measured & (stats.low >= 0) & (stats.high > RANGE * stats.middle)
     level, lines = LEVEL / len(wide), []
     tails = [j for j in np.flatnonzero(wide).tolist() if fits_logarithm(stats.numbers(j), level)]
     if tails:
         have = pluralise(len(tails), "feature has", "features have")
-        lines.append(
-            f"{have} a long tail, and no value below 0: {stats.first_names(tails)}; the normal "
-            "model fits the logarithms better. Fix: log-transform these columns in the file"
-        )
+        text = f"{have} a long tail and no value below 0: {stats.first_names(tails)}"
+        lines.append(_line("D13", f"{text}. Fix: log-transform these columns in the file"))
     above, below = stats.high - stats.middle, stats.middle - stats.low
-    # genes that few cases express have a small spread of their own
+    # genes that few samples express have a small spread of their own
     spread = np.maximum(stats.spread, np.median(stats.spread[measured]) if measured.any() else 0)
     far = np.flatnonzero(measured & (np.maximum(above, below) > HUGE * spread))
     far = far[~np.isin(far, tails)].tolist()
@@ -593,13 +625,13 @@ def _sizes(stats: FeatureSummaries) -> list[str]:
     for j in far:
         x = stats.numbers(j)
         row = int(np.nanargmax(np.abs(x - stats.middle[j])))
-        cells.append(f"{x[row]:.6g} of {stats.name(j)} in case {row + 1:,}")
-    return [
-        *lines,
+        cells.append(f"{x[row]:.6g} of {stats.name(j)} in sample {row + 1:,}")
+    text = (
         f"{pluralise(len(far), 'feature has', 'features have')} values more than {HUGE} standard "
-        f"deviations from the median: {list_some(cells, NAMED, 80)}; one such value rules a mean: "
-        "mend mistakes, and name codes of missing values in data.missing",
-    ]
+        f"deviations from the median: {list_some(cells, NAMED, 80)}. One value can dominate a "
+        "mean. Fix: correct errors, and declare missing-value codes in data.missing"
+    )
+    return [*lines, _line("D14", text)]
 
 
 def fits_logarithm(x: np.ndarray, level: float) -> bool:
@@ -617,11 +649,11 @@ def fits_logarithm(x: np.ndarray, level: float) -> bool:
     return ratio - log(n) / 2 > -log(level)
 
 
-# ---- columns that say where cases are from, whether they are features or not ----
+# ---- columns about the origin of samples, whether they are features or not ----
 
 
 def _columns(stats: FeatureSummaries, grouped: str | None) -> tuple[list[str], list[str]]:
-    """Return the columns that have groups of cases, and a line each of groups and of batches."""
+    """Return the columns that have groups of samples, and a line each of groups and of batches."""
     table = stats.table
     texts_of = dict(table.aside) | ({"data.id": table.ids} if table.ids else {})
     columns = {name: Column.of_texts(name, cells) for name, cells in texts_of.items()}
@@ -638,26 +670,24 @@ def _columns(stats: FeatureSummaries, grouped: str | None) -> tuple[list[str], l
     features = {*stats.names, *getattr(getattr(table, "encoder", None), "coding", ())}
     for name in (name for name in columns if name not in groups):
         if name not in features or BATCH.search(name.lower()):
-            p = goes_with(columns[name], stats.tested) * len(columns)
-            batches += [f"{quoted(name, 30)} ({small(p)})"] if p < LEVEL else []
+            p = association(columns[name], stats.tested) * len(columns)
+            batches += [f"{quoted(name, 30)} ({BELOW})"] if p < LEVEL else []
     if groups:
         names = list_some([quoted(name, 30) for name in groups], NAMED, 34)
-        lines.append(
-            f"the cases are in groups: values of {names} are in several cases each, as those of "
-            "patients are; a group in training and test cases predicts too few errors: "
-            f"data.case_groups: {groups[0]} keeps it together"
+        text = (
+            f"samples share values of {names}, as samples of one patient do; a group in training "
+            "and test sets makes errors look too small. Fix: set data.sample_groups: "
         )
+        lines.append(_line("D05", f"{text}{groups[0]}"))
     if batches:
-        lines.append(
-            f"the response goes with {list_some(batches, NAMED, 60)}: if classes were taken at "
-            "other places or times, features can tell that in place of the response; see whether "
-            "predictions hold within each"
-        )
+        text = f"the response is associated with {list_some(batches, NAMED, 60)}"
+        fix = "the model may be learning batch differences. Fix: check performance within batches"
+        lines.append(_line("D03", f"{text}; {fix}"))
     return groups, lines
 
 
 def _has_groups(column: Column, codes: np.ndarray, n_columns: int) -> bool:
-    """Whether most values are in several cases: by its name, or each with one response.
+    """Whether most values are in several samples: by its name, or each with one response.
 
     Of v groups, at most K^v divisions into K classes leave all of one class.
     """
@@ -677,7 +707,7 @@ def _has_groups(column: Column, codes: np.ndarray, n_columns: int) -> bool:
     return v >= LEAST and len(pairs) == v and ways < log(LEVEL)
 
 
-def goes_with(column: Column, y: np.ndarray) -> float:
+def association(column: Column, y: np.ndarray) -> float:
     """Return the p-value of values, their order if they are numbers or dates, or their letters.
 
     It is 1 where no test applies, as to names that share no letters.
@@ -692,9 +722,8 @@ def goes_with(column: Column, y: np.ndarray) -> float:
         tests.append(rank_test(column.values[present], y))
     elif all(text[:1].isdigit() for text in symbols):
         days = pd.to_datetime(pd.Series(texts), errors="coerce", format="mixed", utc=True)
-        tests += (
-            [rank_test(days.astype("int64").to_numpy()[place], y)] if days.notna().all() else []
-        )
+        if days.notna().all():
+            tests.append(rank_test(days.astype("int64").to_numpy()[place], y))
     if 3 * len(texts) > len(y) and not tests:  # names: the letters in them
         letters = np.array([re.sub(r"[^A-Za-z]+", " ", text) for text in symbols])
         texts, place = np.unique(letters[place], return_inverse=True)

@@ -19,37 +19,23 @@ import numpy as np
 from pydantic import Field, StrictBool, field_validator, model_validator
 
 from thesiskit.blocks import (
-    CaseGroups,
     Covariates,
     Decimal,
     Positive,
     PositiveNumber,
+    SampleGroups,
     Text,
     Thousands,
     distinct,
 )
 from thesiskit.datasets import reading
 from thesiskit.datasets.reading import MOST_REAL, Samples, Wanted, grouped, left_out, shown
-from thesiskit.datasets.source import (
-    FeatureTable,
-    Sizes,
-    Source,
-    at_least_one,
-    numbered,
-)
-from thesiskit.datasets.synthetic import (
-    draw_real_responses,
-    draw_responses,
-)
+from thesiskit.datasets.source import Accepted, FeatureTable, Sizes, Source, at_least_one, numbered
+from thesiskit.datasets.synthetic import draw_linear, draw_responses
 from thesiskit.datasets.tables import read_coded
 from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, quoted, shorten
-from thesiskit.frame import (
-    CategoryEncoder,
-    check_plain,
-    encode_classes,
-    find_symbols,
-)
+from thesiskit.frame import CategoryEncoder, check_plain, encode_classes, find_symbols
 
 Values = Annotated[int, Field(strict=True, ge=1, le=MOST_VALUES)]
 Widths = Annotated[list[Annotated[float, Field(strict=True, ge=0, le=1e20)]], Field(min_length=1)]
@@ -74,9 +60,9 @@ class InteractionData(Source):
     """With `model.response: gaussian`: standard deviation of the noise about the linear function.
     """
     train: Positive
-    """Number of training cases."""
+    """Number of training samples."""
     test: Positive
-    """Number of test cases."""
+    """Number of test samples."""
 
     @model_validator(mode="after")
     def _orders(self):
@@ -99,7 +85,7 @@ class InteractionData(Source):
     def incompatibilities(self, config: Any) -> Iterator[str]:
         """Yield a key that is for other responses."""
         if "noise" in self.model_fields_set and not getattr(config.model, "continuous", False):
-            yield "data.noise: is for model.response: gaussian; leave it out"
+            yield "data.noise: is for model.response: gaussian. Fix: remove it"
         yield from super().incompatibilities(config)
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
@@ -109,7 +95,7 @@ class InteractionData(Source):
             values=self.values,
             order=len(self.sigma) - 1,
             sigma=np.array(self.sigma),
-            cases=self.train + self.test,
+            samples=self.train + self.test,
             train=self.train,
             noise=self.noise if continuous else None,
         )
@@ -132,18 +118,18 @@ class TicTacToeData(Source):
 
 
 def draw_uniform(
-    rng: np.random.Generator, *, features: int, values: int, cases: int
+    rng: np.random.Generator, *, features: int, values: int, samples: int
 ) -> FeatureTable:
     """Draw features x1 to xp, uniform on 1 to `values`; there is one class only.
 
     For the experiments on the number of parameters, which the response does not change.
     """
-    at_least_one(features=features, values=values, cases=cases)
+    at_least_one(features=features, values=values, samples=samples)
     if values > MOST_VALUES:
         raise DataError(f"values is {values}; it must be at most {MOST_VALUES}")
     return FeatureTable(
-        rng.integers(0, values, (cases, features), dtype=np.int16),
-        np.zeros(cases, dtype=np.int32),
+        rng.integers(0, values, (samples, features), dtype=np.int16),
+        np.zeros(samples, dtype=np.int32),
         [f"x{j + 1}" for j in range(features)],
         [numbered(values) for _ in range(features)],
         ["1"],
@@ -158,7 +144,7 @@ def draw_interactions(
     values: int,
     order: int,
     sigma: np.ndarray,
-    cases: int,
+    samples: int,
     train: int,
     noise: float | None = None,
 ) -> tuple[FeatureTable, np.ndarray]:
@@ -173,15 +159,15 @@ def draw_interactions(
 
     Returns
     -------
-    The table, and the probabilities (cases, 2) or linear function (cases,) of its responses.
+    The table, and the probabilities (samples, 2) or linear function (samples,) of its responses.
     """
-    table = draw_uniform(rng, features=features, values=values, cases=cases)
-    if not 2 <= train <= cases:
-        raise DataError(f"train is {train}; it must be from 2 to the {cases} cases")
+    table = draw_uniform(rng, features=features, values=values, samples=samples)
+    if not 2 <= train <= samples:
+        raise DataError(f"train is {train}; it must be from 2 to the {samples} samples")
     sigma = np.asarray(sigma, dtype=float)
 
     # the patterns of a subset are those of one less, each cut by one more feature
-    level: dict[tuple[int, ...], np.ndarray] = {(): np.zeros(cases, dtype=np.int32)}
+    level: dict[tuple[int, ...], np.ndarray] = {(): np.zeros(samples, dtype=np.int32)}
     patterns = [list(level.values())]
     for o in range(1, order + 1):
         level = {
@@ -195,7 +181,8 @@ def draw_interactions(
         response, expected = draw_responses(rng, patterns, sigma, train=train)
         symbols = numbered(2)
     else:
-        response, expected = draw_real_responses(rng, patterns, sigma, noise=noise)
+        expected = draw_linear(rng, patterns, sigma)
+        response = expected + noise * rng.standard_normal(samples)
         symbols = []
     source = f"drawn from a model of order {order}"
     return replace(table, response=response, classes=symbols, source=source), expected
@@ -247,24 +234,25 @@ class TableData(Source):
 
     source: Literal["table"]
     path: Text
-    """The table, one case a row under a line of names; relative to the folder of the config. A
+    """The table, one sample a row under a line of names; relative to the folder of the config. A
     feature may have up to 255 values; real numbers are refused."""
     header: StrictBool = True
-    """Whether the first line of a text table names the columns. Without such a line they are called
+    """Whether the first line of a text table names the columns. Without this line columns are named
     `x1`, `x2` and so on."""
     test_path: Text | None = None
-    """A table of test cases with the same columns."""
+    """A table of test samples with the same columns."""
     response: Text
     """The column to predict."""
     id: Text | None = None
-    """The column that names the cases. It is no feature, and its values must differ."""
+    """The column that names the samples. It is not a feature, and its values must be unique."""
     ignore: list[Text] = []
-    """Columns to leave out."""
-    case_groups: CaseGroups = None
+    """Columns to ignore."""
+    sample_groups: SampleGroups = None
+    accept: Accepted = []
     covariates: Covariates = []
     missing: list[Annotated[str, Field(strict=True)]] = []
-    """Texts that stand for a missing value, besides empty cells, `NA`, `?` and the like. A pattern
-    that fixes a missing value is not present in the case."""
+    """Codes of missing values, in addition to empty cells, `NA`, `?` and the like. A pattern of a
+    missing value is not present in the sample."""
 
     decimal: Decimal = "."
     thousands: Thousands = None
@@ -275,7 +263,7 @@ class TableData(Source):
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[FeatureTable]:
         train = self._read(folder / self.path, continuous=continuous)
-        train = grouped(train, self.case_groups, self.path)
+        train = grouped(train, self.sample_groups, self.path)
         if self.test_path is None:
             return [train]
         return [train, self._read(folder / self.test_path, like=train, continuous=continuous)]
@@ -284,7 +272,7 @@ class TableData(Source):
         return self._read(path, like=like, new=True)
 
     def _read(self, path: Path, **options: Any) -> FeatureTable:
-        ignore = left_out(self.ignore, self.case_groups)
+        ignore = left_out(self.ignore, self.sample_groups)
         keys: dict[str, Any] = {"ignore": tuple(ignore), "missing": tuple(self.missing)}
         keys |= {"decimal": self.decimal, "thousands": self.thousands}
         keys |= {"covariates": tuple(self.covariates)}
@@ -300,7 +288,7 @@ def read_features(
     new: bool = False,
     **keys: Any,
 ) -> FeatureTable:
-    """Read a table of discrete features, one case per line under a line of names.
+    """Read a table of discrete features, one sample per line under a line of names.
 
     Parameters
     ----------
@@ -309,7 +297,7 @@ def read_features(
     like : the training table, whose features (in any order), values and classes count; other
         values are UNSEEN.
     continuous : the responses are real numbers, not classes.
-    new : the cases are new: the response of what is returned means nothing.
+    new : the samples are new: the response of what is returned means nothing.
     keys : others of `Wanted`.
 
     Returns
@@ -321,7 +309,7 @@ def read_features(
     where, names = shown(path), None if like is None else like.features
     if path.suffix.lower() != ".parquet" and not reading.text_suffix(path):
         raise DataError(
-            f"{where}: cannot read {shorten(path.suffix) or 'this'}; use "
+            f"{where}: cannot read {shorten(path.suffix) or 'this'}. Fix: use "
             f"{', '.join(reading.USUAL)} (also as .gz) or .parquet"
         )
     wanted = Wanted(response, new=new, features=names, **keys)
@@ -342,7 +330,7 @@ def read_features(
 def _responses(
     samples: Samples, continuous: bool, like: FeatureTable | None
 ) -> tuple[list[str], np.ndarray]:
-    """Return the symbols of the classes and the class of each case; or none, and real numbers."""
+    """Return the symbols of the classes and the class of each sample; or none, and real numbers."""
     frame, column = samples.frame, samples.response
     assert column is not None
     check_plain(column, frame)
@@ -353,17 +341,20 @@ def _responses(
         if odd.any():
             row = int(odd.argmax())
             raise DataError(
-                f"{what} is {quoted(column.text(row))} in {frame.place(row)}, which is no number "
-                f"within {MOST_REAL:g}; mend it, or leave such cases out"
+                f"{what} is {quoted(column.text(row))} in {frame.place(row)}, which is not a "
+                f"number within {MOST_REAL:g}\nFix: correct the value, or remove these samples"
             )
         if like is None and y.min() == y.max():
             raise DataError(
-                f"{what} is {shorten(column.text(0))} in all cases; there is nothing to predict"
+                f"{what} is {shorten(column.text(0))} in all samples. Fix: choose another response"
             )
         return [], y
-    hint = "; if it is a number to predict, model.response: gaussian takes it as it is"
+    hint = "; if it is a number to predict, model.response: gaussian predicts it as a number"
     classes = find_symbols(column, what, hint=hint) if like is None else like.classes
     codes = encode_classes(column, classes, frame)
     if len(classes) < 2:
-        raise DataError(f"{what} is {quoted(classes[0])} in all cases; two classes are needed")
+        raise DataError(
+            f"{what} is {quoted(classes[0])} in all samples. Fix: choose a response with two "
+            f"classes"
+        )
     return classes, codes.astype(np.int32)

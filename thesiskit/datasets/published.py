@@ -70,8 +70,8 @@ class ColonData(Source):
     intensities: Literal["log-standardised", "raw"] = "log-standardised"
     """`log-standardised`: log10, standardised within each sample; or `raw`, as published."""
     binarise: Literal["all-medians", "training-medians"] = "all-medians"
-    """A gene becomes 1 where it exceeds its median over all cases, as in the thesis; or over the
-    training cases."""
+    """A gene becomes 1 where it exceeds its median over all samples, as in the thesis; or over the
+    training samples."""
     transform: Transforms = [NO_TRANSFORM]
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
@@ -86,7 +86,7 @@ class BreastCancerData(Source):
 
     source: Literal["breast-cancer"]
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
-    """A measurement becomes 1 where it exceeds its median over the training cases, or over all."""
+    """A measurement becomes 1 above its median over the training samples, or over all."""
     transform: Transforms = [NO_TRANSFORM]
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
@@ -139,7 +139,7 @@ class MicroarrayData(Source):
     variable `THESISKIT_DATA_DIR` names, and else fetched once."""
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
     """For models of binary features: a gene becomes 1 where it exceeds its median over the training
-    cases, or over all."""
+    samples, or over all."""
     transform: Transforms = [NO_TRANSFORM]
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
@@ -176,7 +176,7 @@ def colon(intensities: str = "log-standardised") -> Table:
 
 
 def breast_cancer() -> Table:
-    """Return the Wisconsin breast-cancer table of scikit-learn: 569 cases, malignant is 1."""
+    """Return the Wisconsin breast-cancer table of scikit-learn: 569 samples, malignant is 1."""
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
@@ -213,17 +213,15 @@ def _shipped(file: str) -> str:
     try:
         content = gzip.decompress(path.read_bytes())
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: cannot be read ({error}); install thesiskit again") from None
-    _check_digest(
-        path, content, SHIPPED[file], "the file that was shipped", "install thesiskit again"
-    )
+        raise DataError(f"{path}: cannot be read ({error}). Fix: reinstall thesiskit") from None
+    _check_digest(path, content, SHIPPED[file], "the included file", "reinstall thesiskit")
     return content.decode("utf-8")
 
 
 def _check_digest(path: Path, content: bytes, digest: str, description: str, remedy: str) -> None:
     actual = hashlib.sha256(content).hexdigest()
     if actual != digest:
-        words = f"not {description} (sha256 {actual[:12]}..., not {digest[:12]}...); {remedy}"
+        words = f"not {description} (sha256 {actual[:12]}..., not {digest[:12]}...). Fix: {remedy}"
         raise DataError(f"{path}: {words}")
 
 
@@ -270,7 +268,7 @@ def _content(name: str) -> bytes:
         content = read_bytes(path)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
-    remedy = "remove it, and it is fetched anew"
+    remedy = "remove the file to download it again"
     _check_digest(path, content, SHA256[name], "the published file", remedy)
     return content
 
@@ -295,7 +293,7 @@ def fetch(name: str) -> Path:
         elif "hash" in str(error):
             reason = "what is there now is not the published file"
         raise DataError(
-            f"{file} cannot be fetched ({reason}); put {URL}{file} into {cache}"
+            f"{file} cannot be fetched ({reason}). Fix: put {URL}{file} into {cache}"
         ) from None
 
 
@@ -341,21 +339,23 @@ def published() -> dict[str, type[Source]]:
 
 
 def csv_lines(name: str) -> Iterator[str]:
-    """Yield the lines of a published table as CSV: names, then each case, its class first."""
+    """Yield the lines of a published table as CSV: names, then each sample, its class first."""
     sources = published()
     if name not in sources:
-        raise UserError(f"there is no data set {quoted(name)}; choose from {', '.join(sources)}")
+        raise UserError(
+            f"there is no data set {quoted(name)}. Fix: choose from {', '.join(sources)}"
+        )
     source = sources[name]
     if source.family == "sequences":
-        raise UserError(f"{name} is a text, and no table; `thesiskit show text` is its config")
+        raise UserError(f"{name} is a text, not a table; `thesiskit show text` is its config")
     (table,) = source.model_validate({"source": name}).read(Path())
     if isinstance(table, Table):
-        names, cells = table.names, (map(repr, case) for case in table.features.tolist())
+        names, cells = table.names, (map(repr, sample) for sample in table.features.tolist())
     else:
         names = table.features
         symbols = [np.array([*values, "", ""]) for values in table.values]  # UNSEEN, MISSING last
         columns = [values[codes] for values, codes in zip(symbols, table.X.T, strict=True)]
-        cells = (map(str, case) for case in zip(*columns, strict=True))
+        cells = (map(str, sample) for sample in zip(*columns, strict=True))
     yield ",".join(["class", *names])
-    for case, code in zip(cells, table.response.tolist(), strict=True):
-        yield ",".join([table.classes[code], *case])  # none of these needs quotes
+    for sample, code in zip(cells, table.response.tolist(), strict=True):
+        yield ",".join([table.classes[code], *sample])  # none of these needs quotes

@@ -74,24 +74,24 @@ MOST_REAL = 1e20  # of real responses, and of covariates
 ROWS, CELLS = 1 << 16, 1 << 23  # that are parsed together; of texts, which take more memory, fewer
 FORMULA = re.compile(r'^\s*="([^"]*)"\s*$')
 MOST_ASIDE = 50  # columns that are no features, for the check of a table
-REMEDY = "write it again with anndata"
+REMEDY = "save it again with anndata"
 TITLES = 5  # lines that may come before the names
 TALL = 3  # times as many rows as columns, and a table is perhaps transposed
 ROW_NAMES = "row.names"  # the column that R writes first, without a name
 # what programs write that is no table as it stands: how it begins, and what makes a table of it
 FORMATS = (
     (re.compile(r"!\w+\t|!series_matrix_table_begin", re.IGNORECASE), "a GEO series matrix",
-     "grep -v '^!' FILE > table.txt leaves the table, a gene in each row (data.orientation: "
+     "grep -v '^!' FILE > table.txt extracts the table, one gene per row (data.orientation: "
      "genes-in-rows); the classes are in the lines of !Sample_characteristics"),
     (re.compile(r"# Program:featureCounts"), "a table of featureCounts",
-     "tail -n +2 FILE | cut -f1,7- > counts.txt leaves the counts, a gene in each row "
+     "tail -n +2 FILE | cut -f1,7- > counts.txt extracts the counts, one gene per row "
      "(data.orientation: genes-in-rows)"),
     (re.compile(r"#1\.[23]\s"), "a GCT file",
-     "tail -n +3 FILE | cut -f1,3- > table.txt leaves the table, a gene in each row "
+     "tail -n +3 FILE | cut -f1,3- > table.txt extracts the table, one gene per row "
      "(data.orientation: genes-in-rows)"),
     (re.compile(r"[^\t\n]+\t[0-9]+\r?\n(?s:.*)\n__no_feature\t"),
      "counts of one sample by HTSeq",
-     "paste the files of all samples beside each other, a gene in each row"),
+     "join the files of all samples into one table, one gene per row"),
     (re.compile(r"(?:%.*\n|\s)*@relation\b", re.IGNORECASE), "an ARFF file",
      "save it as .csv"),
 )  # fmt: skip
@@ -117,9 +117,9 @@ def opened(path: Path) -> IO[bytes]:
 def unreadable(path: Path, error: Exception) -> DataError:
     """Return what to say of a file that cannot be opened."""
     reasons = (
-        ((FileNotFoundError, ValueError), "there is no such file"),
-        (PermissionError, "no permission to read it"),
-        (IsADirectoryError, "it is a folder; name a file"),
+        ((FileNotFoundError, ValueError), "no such file"),
+        (PermissionError, "no permission to read the file"),
+        (IsADirectoryError, "it is a folder. Fix: name a file"),
         (Exception, f"cannot be read: {getattr(error, 'strerror', None) or error}"),
     )
     reason = next(text for kinds, text in reasons if isinstance(error, kinds))
@@ -199,22 +199,21 @@ class _Bytes(io.RawIOBase):
         """Raise DataError for bytes that no text has, or too many."""
         fault, position = "", self._n_bytes - len(self._decoder.getstate()[0])
         if not position and part.startswith((b"\xff\xfe", b"\xfe\xff")):
-            fault = "UTF-16 text; save it as UTF-8, for example with: iconv -f utf-16 -t utf-8"
+            fault = "UTF-16 text. Fix: save it as UTF-8, for example with: iconv -f utf-16 -t utf-8"
         elif not position and part.startswith(b"PK\x03\x04"):
-            fault = "it is a zip archive or an Excel file; save the sheet as CSV (UTF-8)"
+            fault = "it is a zip archive or an Excel file. Fix: save the sheet as CSV (UTF-8)"
         elif b"\0" in part:
             line = self._n_lines + part.count(b"\n", 0, part.index(b"\0")) + 1
-            fault = f"line {line} holds a NUL character, which no text has; the file is "
-            fault += "damaged, or of another kind"
+            fault = f"line {line} contains a NUL character; the file is "
+            fault += "damaged, or not a text file"
         elif self._n_bytes + len(part) > self._most:
-            fault = f"unpacks to more than {TEXT_TIMES} times its size; unpack it yourself if that "
-            fault += "is right"
+            fault = f"unpacks to more than {TEXT_TIMES} times its size. Fix: unpack it yourself"
         try:
             self._decoder.decode(part, final=not part)
         except UnicodeDecodeError as error:
             fault = fault or (
                 f"not UTF-8 text (byte {position + error.start + 1} is "
-                f"0x{error.object[error.start]:02x}); save it as UTF-8, for example with: "
+                f"0x{error.object[error.start]:02x}). Fix: save it as UTF-8, for example with: "
                 "iconv -f latin1 -t utf-8"
             )
         if fault:
@@ -256,7 +255,7 @@ def tried(path: Path, read: Callable[[], Result]) -> Result:
             os._exit(0)
     _, status = os.waitpid(child, 0)
     if not os.WIFEXITED(status):
-        raise DataError(f"{shown(path)}: damaged: it cannot be read to its end; write it again")
+        raise DataError(f"{shown(path)}: damaged: the end is missing. Fix: save it again")
     return read()
 
 
@@ -362,7 +361,7 @@ class TextTable:
                 if len(cells) != width:
                     hint = ""
                     if first and len(cells) == width + 1 and not cells[-1].strip():
-                        hint = f"; take the {DELIMITERS[self.delimiter]} at its end out"
+                        hint = f". Fix: take the {DELIMITERS[self.delimiter]} at its end out"
                     raise DataError(
                         f"{self.where}: line {line} has {len(cells):,} cells, the "
                         f"{'line of names' if self.header else 'first line'} "
@@ -371,7 +370,7 @@ class TextTable:
                 first = False
                 yield line, cells
         if first and self.header:
-            raise DataError(f"{self.where}: a line of names but no cases")
+            raise DataError(f"{self.where}: a line of names but no samples")
 
     def parse(self, file: IO[str], n_cells: int, **options: Any) -> Iterator[pd.DataFrame]:
         """Yield the samples as pandas parses them, so many cells at a time.
@@ -403,13 +402,13 @@ def open_table(path: Path, *, header: bool = True, check_names: bool = True) -> 
             text = text[: max(text.rfind("\n"), text.rfind("\r"))] or text
     for start, program, remedy in FORMATS:
         if start.match(text.lstrip()):
-            raise DataError(f"{where}: this is {program}, no table as it stands\nFix: {remedy}")
+            raise DataError(f"{where}: this is {program}, not a plain table\nFix: {remedy}")
     if text.lstrip().lower().startswith(NO_TABLE):
-        raise DataError(f"{where}: it is not a table; save it as CSV")
+        raise DataError(f"{where}: it is not a table. Fix: save it as CSV")
     separator = re.match(r'"?sep=(.)"?(?:\r\n|\r|\n)', text)  # as spreadsheets write it
     if separator is not None:
         if separator[1] not in DELIMITERS:
-            raise DataError(f"{where}: line 1 says sep={separator[1]}; save the table with commas")
+            raise DataError(f"{where}: line 1 has sep={separator[1]}. Fix: save it with commas")
         text, delimiter = text[separator.end() :], separator[1]
     else:
         delimiter = sniff(text, USUAL.get(text_suffix(path), ","))
@@ -417,18 +416,18 @@ def open_table(path: Path, *, header: bool = True, check_names: bool = True) -> 
     rows = _rows(io.StringIO(text, newline=""), delimiter, where, skipped)
     first = next(rows, None)
     if first is None:
-        raise DataError(f"{where}: empty; give a line of names, then one case per line")
+        raise DataError(f"{where}: empty. Fix: write a line of names, then one sample per line")
     line, names = first
     if len(names) == 1 and names[0].startswith("#"):
         raise DataError(
-            f"{where}: line {line} begins with '#' like a comment; take such lines out of the table"
+            f"{where}: line {line} begins with '#' like a comment. Fix: remove such lines"
         )
     other = max(DELIMITERS, key=names[0].count)
     if len(names) == 1 and (count := names[0].count(other)):
         this = DELIMITERS[delimiter]
         raise DataError(
             f"{where}: line {line} has no {this} and {count:,} {DELIMITERS[other]}"
-            f"{'s' * (count > 1)}; save the table with {this}s between cells (pandas: "
+            f"{'s' * (count > 1)}. Fix: save the table with {this}s between cells (pandas: "
             f"read_csv(..., sep={other!r}), then to_csv(..., index=False))"
         )
     if not header:
@@ -474,14 +473,14 @@ def _rows(file: IO[str], delimiter: str, where: str, skipped: int) -> Rows:
     except csv.Error as error:
         line, start = reader.line_num + skipped, start + skipped
         if line > start or "unexpected end" in str(error):
-            fault = f"line {start}: a quoted cell begins there and does not end; mend the quotes"
+            fault = f"line {start}: a quoted cell begins and does not end. Fix: correct the quotes"
         elif "field limit" in str(error):
             fault = (
-                f"line {start} has a cell of more than {csv.field_size_limit():,} characters; "
-                "a cell is a number or a word"
+                f"line {start} has a cell of more than {csv.field_size_limit():,} characters, the "
+                "limit"
             )
         else:
-            fault = f"line {line}: {error}; mend the quotes"
+            fault = f"line {line}: {error}. Fix: correct the quotes"
         raise DataError(f"{where}: {fault}") from None
 
 
@@ -598,8 +597,8 @@ def read_turned(path: Path, wanted: "Wanted") -> tuple[Frame, list[str]]:
     where = shown(path)
     if not text_suffix(path):
         raise DataError(
-            f"{where}: data.orientation: genes-in-rows is for text, such as .csv and .tsv; write "
-            "this with cases in rows"
+            f"{where}: data.orientation: genes-in-rows is for text, such as .csv and .tsv. Fix: "
+            "transpose the table, one sample per row"
         )
     table, columns = open_table(path, check_names=False), []
     ids = check_ids([name.strip() for name in table.names[1:]], "the first line", where)
@@ -614,7 +613,7 @@ def read_turned(path: Path, wanted: "Wanted") -> tuple[Frame, list[str]]:
     names = name_columns([column.name for column in columns], where, "row")
     for column, name in zip(columns, names, strict=True):
         column.name = name
-    return Frame(columns, where, "case", lambda: ids), ids
+    return Frame(columns, where, "sample", lambda: ids), ids
 
 
 def read_parquet(path: Path, wanted: "Wanted") -> tuple[Frame, list[str]]:
@@ -643,7 +642,7 @@ def read_parquet(path: Path, wanted: "Wanted") -> tuple[Frame, list[str]]:
                 ValueError) as error:  # fmt: skip
             raise damaged(where, "Parquet", error) from None
     if len(frame) == 0:
-        raise DataError(f"{where}: a line of names but no cases")
+        raise DataError(f"{where}: a line of names but no samples")
     frame = frame.set_axis(names, axis=1)
     result = Frame.of_pandas(frame, where, "row", wanted.missing)
     if wanted.id is not None and wanted.id in frame:  # of which NA can be one
@@ -719,20 +718,20 @@ def _check_parts(file: Any, parts: Sequence[str], where: str, most: float) -> No
     for part in parts:
         links = [file.get(part, getlink=True)]
         if links[0] is None:
-            remedy = "put a layer in X, and write it again" if part == "X" else REMEDY
+            remedy = "put a layer in X, and save it again" if part == "X" else REMEDY
             raise DataError(f"{where}: it has no {part}\nFix: {remedy}")
         nodes = [file[part]] if isinstance(links[0], h5py.HardLink) else []
         for group in [node for node in nodes if hasattr(node, "keys")]:
             group.visititems(lambda _, node, nodes=nodes: nodes.append(node))
             group.visititems_links(lambda _, link, links=links: links.append(link))
         if part == "obs" and not hasattr(nodes[0] if nodes else None, "keys"):
-            raise DataError(f"{where}: obs is no group\nFix: {REMEDY}")
+            raise DataError(f"{where}: obs is not a group\nFix: {REMEDY}")
         references = [node.attrs.get("categories") for node in nodes]  # of anndata 0.7
         nodes += [file[name] for name in references if isinstance(name, h5py.Reference)]
         stored = [node for node in nodes if hasattr(node, "nbytes")]
         inside = all(isinstance(link, h5py.HardLink) for link in links)
         if not inside or any(node.is_virtual or node.external for node in stored):
-            raise DataError(f"{where}: {part} is a link to something else; {REMEDY}")
+            raise DataError(f"{where}: {part} is a link to something else. Fix: {REMEDY}")
         if sum(node.nbytes for node in stored) > most:
             raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
 
@@ -752,8 +751,8 @@ def _dense(X: Any, where: str) -> np.ndarray:
     X.sum_duplicates()
     if X.nnz < stored:
         raise DataError(
-            f"{where}: X says {pluralise(stored - X.nnz, 'value')} twice (one place in its "
-            "sparse indices); call sum_duplicates() on it if they add up, and write it again"
+            f"{where}: X has {pluralise(stored - X.nnz, 'value')} twice (one place in its "
+            "sparse indices). Fix: call sum_duplicates() on it if they add up, and save it again"
         )
     return X.toarray()
 
@@ -789,16 +788,16 @@ class Wanted:
 
     response: str | None  # its column
     ignore: tuple[str, ...] = ()  # columns to leave out
-    id: str | None = None  # the column that names the cases
-    labels: Path | None = None  # another table, with the responses by the names of the cases
-    genes_in_rows: bool = False  # it is transposed: a feature in each row, a case in each column
-    new: bool = False  # the cases need no response
-    features: list[str] | None = None  # of new cases, those of the training table; None: all others
+    id: str | None = None  # the column that names the samples
+    labels: Path | None = None  # another table, with the responses by the names of the samples
+    genes_in_rows: bool = False  # it is transposed: a feature in each row, a sample in each column
+    new: bool = False  # the samples need no response
+    features: list[str] | None = None  # of new samples, those of the training table; None: others
     header: bool = True  # whether the first line of a text table names the columns
     missing: tuple[str, ...] = ()  # texts that stand for a missing value, besides the usual ones
     decimal: str = "."  # what stands before decimals
     thousands: str | None = None  # what stands between thousands
-    gaps: bool = False  # whether new cases may lack features of the training table
+    gaps: bool = False  # whether new samples may lack features of the training table
     covariates: tuple[str, ...] = ()  # columns of numbers that are no features
 
     @property
@@ -808,7 +807,7 @@ class Wanted:
 
     @property
     def set_aside(self) -> tuple[str, ...]:
-        """Columns that are left out, of cases with a response: a check of the table wants them."""
+        """Ignored columns, of samples with a response, for the checks of the table."""
         return self.covariates if self.new else (*self.covariates, *self.ignore[:MOST_ASIDE])
 
     @property
@@ -824,15 +823,15 @@ class Columns(NamedTuple):
     response: str | None
     id: str | None
     notes: list[str]
-    lacking: dict[str, str] = {}  # features that new cases lack, and a column that one perhaps is
+    lacking: dict[str, str] = {}  # features that new samples lack, and a column that one perhaps is
 
 
 def find_columns(
     names: list[str], wanted: Wanted, where: str, index: Collection[str] = ()
 ) -> Columns:
-    """Return where the features, the response and the names of the cases are.
+    """Return where the features, the response and the names of the samples are.
 
-    index : columns that number or name the cases, as a file itself says.
+    index : columns that number or name the samples, as a file itself says.
     """
     if wanted.new:
         return _match(names, wanted, where)
@@ -841,21 +840,23 @@ def find_columns(
         if wanted.id == response or wanted.id in ignore:
             other = "data.response" if wanted.id == response else "data.ignore"
             raise DataError(
-                f"{where}: data.id and {other} are both {quoted(wanted.id)}; take it out of one"
+                f"{where}: data.id and {other} are both {quoted(wanted.id)}. Fix: remove it from "
+                "one of them"
             )
         check_column(wanted.id, names, where)
         ignore = (*ignore, wanted.id)
     if response in ignore:
-        key = "data.covariates names" if response in wanted.covariates else "data.ignore leaves out"
+        key = "data.covariates names" if response in wanted.covariates else "data.ignore has"
         raise DataError(
-            f"{where}: {key} {quoted(response)}, which is data.response; take it out of one of them"
+            f"{where}: {key} {quoted(response)}, which is data.response. Fix: remove it from one "
+            "of them"
         )
     for name, times in Counter(ignore).items():
         if times > 1:
             key = (
                 "data.covariates and data.ignore name" if wanted.covariates else "data.ignore names"
             )
-            raise DataError(f"{where}: {key} {quoted(name)} twice; once is enough")
+            raise DataError(f"{where}: {key} {quoted(name)} twice. Fix: name it once")
     for name in ignore if response is None else (response, *ignore):
         check_column(name, names, where)
     left_out = {*ignore, response}
@@ -866,13 +867,13 @@ def find_columns(
             if names[j] == f"Unnamed: {j}":
                 fault = "has no name"
             raise DataError(
-                f"{where}: column {j + 1} {fault}; {WITHOUT_NUMBERS}, name it, or leave it out "
+                f"{where}: column {j + 1} {fault}. Fix: {WITHOUT_NUMBERS}, name it, or ignore it "
                 f"with data.ignore: [{quoted(names[j])}]"
             )
         if names[j] == ROW_NAMES:
             raise DataError(
-                f"{where}: its first column has names of rows, as R writes them; write data.id: "
-                f"{ROW_NAMES}, or data.ignore: [{ROW_NAMES}]"
+                f"{where}: its first column has names of rows, as R writes them. Fix: write "
+                f"data.id: {ROW_NAMES}, or data.ignore: [{ROW_NAMES}]"
             )
     if not places:
         raise DataError(f"{where}: no features besides the response {quoted(response)}")
@@ -896,37 +897,37 @@ def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
         hint = f"; is its column {quoted(by_letters[near[0]])} one of these?" if near else ""
         if not wanted.gaps or len(lacking) == len(features):
             raise DataError(
-                f"{where}: it lacks {len(lacking):,} of the {len(features):,} features of the "
+                f"{where}: lacks {len(lacking):,} of the {len(features):,} features of the "
                 f"training table: {list_some(list(lacking), MOST_NAMED)}{hint}"
             )
         lacking[next(iter(lacking))] = hint
         features = [name for name in features if name in place]
     notes = []
     if wanted.response in place and wanted.response not in features:
-        notes.append(f"{where}: the response {quoted(wanted.response)} of new cases is not used")
+        notes.append(f"{where}: the response {quoted(wanted.response)} of new samples is not used")
     if extra:
         columns = pluralise(len(extra), "column", "columns")
-        notes.append(f"{where}: {columns} left out, which the training table has not: "
+        notes.append(f"{where}: {columns} dropped, not in the training table: "
                      f"{list_some(extra, MOST_NAMED)}")  # fmt: skip
     present_id = wanted.id if wanted.id in place else None
     return Columns(list(features), None, present_id, notes, lacking)
 
 
 def check_ids(ids: Sequence[str], name: str, where: str) -> list[str]:
-    """Return the names of the cases, or say which case has none, or that of another."""
+    """Return the names of the samples, or say which sample has none, or that of another."""
     places: dict[str, int] = {}
-    for row, case in enumerate(ids, start=1):
-        if not case:
+    for row, sample in enumerate(ids, start=1):
+        if not sample:
             raise DataError(
-                f"{where}: case {row:,} has no name in {quoted(name)} (data.id); give it one"
+                f"{where}: sample {row:,} has no name in {quoted(name)} (data.id). Fix: give it one"
             )
-        if case in places:
+        if sample in places:
             raise DataError(
-                f"{where}: cases {places[case]:,} and {row:,} are both called {quoted(case)} in "
-                f"{quoted(name)} (data.id); names of cases must differ"
+                f"{where}: samples {places[sample]:,} and {row:,} are both named {quoted(sample)} "
+                f"in {quoted(name)} (data.id); names of samples must differ"
             )
-        check_text(case, f"{where}: the name of case {row}", "rename it")
-        places[case] = row
+        check_text(sample, f"{where}: the name of sample {row}", "rename it")
+        places[sample] = row
     return list(ids)
 
 
@@ -945,7 +946,7 @@ def name_columns(names: Sequence[str], where: str, what: str = "column") -> list
             looks = "".join(c for c in composed if unicodedata.category(c) != "Cf")
         if looks in places:
             raise DataError(
-                f"{where}: two {what}s are called {quoted(name)}; rename one of {what}s "
+                f"{where}: two {what}s are named {quoted(name)}. Fix: rename one of {what}s "
                 f"{places[looks]} and {k}"
             )
         places[looks] = k
@@ -962,7 +963,7 @@ def check_column(name: str, columns: list[str], where: str) -> None:
 
 
 def left_out(ignore: Sequence[str], groups: str | None) -> list[str]:
-    """Return the columns that are no features, first that of the groups of cases."""
+    """Return the columns that are no features, first that of the groups of samples."""
     return [*([] if groups is None else [groups]), *(name for name in ignore if name != groups)]
 
 
@@ -974,15 +975,14 @@ def covariate(column: Column, frame: Frame) -> np.ndarray:
         row = int(odd.argmax())
         raise DataError(
             f"{frame.where}: the covariate {quoted(column.name)} is {quoted(column.text(row))} in "
-            f"{frame.place(row)}, which is no number; make columns of 0 and 1 of words, or leave "
-            "it out"
+            f"{frame.place(row)}, which is not a number. Fix: dummy-code it, or drop it"
         )
     return values
 
 
 def check_keys(source: Any) -> Any:
     """Return a source of the user's table; ValueError where a mark or a column is two things."""
-    decimal, groups = source.decimal, source.case_groups
+    decimal, groups = source.decimal, source.sample_groups
     if source.thousands == decimal:
         other = "," if decimal == "." else "."
         raise ValueError(
@@ -991,44 +991,46 @@ def check_keys(source: Any) -> Any:
     for key in ("response", "id"):
         if groups is not None and getattr(source, key) == groups:
             raise ValueError(
-                f"case_groups and {key} are both {quoted(groups)}; the groups are another column, "
-                "such as the patients"
+                f"sample_groups and {key} are both {quoted(groups)}; the groups are another "
+                "column, such as the patients"
             )
     return source
 
 
 def grouped(table: Any, name: str | None, where: str) -> Any:
-    """Return a table of cases with their groups, from a column that is set aside."""
+    """Return a table of samples with their groups, from a column that is set aside."""
     if name is None:
         return table
     if name not in table.aside:
         raise DataError(
-            f"{where}: data.case_groups: there is no column {quoted(name)} beside the features; it "
-            "is one of text, Parquet, data.labels or obs"
+            f"{where}: data.sample_groups: there is no column {quoted(name)}. Fix: name a "
+            "column of a text table, Parquet, data.labels or obs"
         )
     cells = [re.sub(r"(?<=[0-9])\.0$", "", cell.strip()) for cell in table.aside[name]]
     groups = ["" if cell in MISSING_TEXTS else cell for cell in cells]
     notes, known = list(table.notes), list(filter(None, groups))
     if len(set(known)) == len(known):
         notes.append(
-            f"data.case_groups: no two cases have the same {quoted(name)}, so there are no groups"
+            f"data.sample_groups: no two samples have the same {quoted(name)}: there are no groups"
         )
     elif len(known) < len(groups):
-        without = pluralise(len(groups) - len(known), "case", "cases")
-        notes.append(f"data.case_groups: {without} without {quoted(name)}: each is alone")
+        without = pluralise(len(groups) - len(known), "sample")
+        notes.append(
+            f"data.sample_groups: {without} without {quoted(name)}: each is a group by itself"
+        )
     digest = hashlib.sha256(f"{table.digest}{groups}".encode()).hexdigest()
     return replace(table, groups=groups, digest=digest, notes=notes)
 
 
 def check_counter(column: Column, where: str) -> None:
-    """Raise DataError for a column that numbers the cases, by its name and its values."""
+    """Raise DataError for a column that numbers the samples, by its name and its values."""
     name = column.name
     if name not in COUNTERS or len(column) < 3:
         return
     if column.values[0] in (0, 1) and (np.diff(column.values) == 1).all():
         raise DataError(
-            f"{where}: column {name!r} numbers the cases; {WITHOUT_NUMBERS}, or leave it out with "
-            f"data.ignore: [{name!r}]"
+            f"{where}: column {name!r} contains sample numbers. Fix: {WITHOUT_NUMBERS}, or ignore "
+            f"it with data.ignore: [{name!r}]"
         )
 
 
@@ -1066,7 +1068,7 @@ def read_samples(path: Path, wanted: Wanted, *, texts: bool = False) -> Samples:
     """
     where, others, ids, index = shown(path), None, list[str](), list[str]()
     if wanted.response is None and not wanted.new and wanted.labels is None:
-        raise DataError(f"{where}: say which column is the response with data.response")
+        raise DataError(f"{where}: no response is given. Fix: set data.response")
     notes: list[str] = []
     if text_suffix(path) and not wanted.genes_in_rows:
         table = open_table(path, header=wanted.header)
@@ -1121,10 +1123,10 @@ def left_out_note(names: Sequence[str], lack: str, where: str) -> str:
     if STRICT.get():
         raise DataError(
             f"{where}: {pluralise(len(names), 'sample')} without {lack}: {list_some(names)}\n"
-            "Fix: enter the responses, or remove these samples; without --strict they are left out"
+            "Fix: enter the responses, or remove these samples; without --strict they are dropped"
         )
-    cases = pluralise(len(names), "case", "cases")
-    return f"{cases} without {lack} left out: {list_some(names)}"
+    samples = pluralise(len(names), "sample")
+    return f"{samples} without {lack} dropped: {list_some(names)}"
 
 
 def _with_response(samples: Samples, where: str, file_name: str) -> Samples:
@@ -1137,7 +1139,7 @@ def _with_response(samples: Samples, where: str, file_name: str) -> Samples:
     texts = f" ({list_some([quoted(text) for text in response.gaps], 3)})" if response.gaps else ""
     if not len(rows):
         raise DataError(
-            f"{where}: the response {quoted(response.name)} is missing in all cases{texts}"
+            f"{where}: the response {quoted(response.name)} is missing in all samples{texts}"
         )
     gaps = np.flatnonzero(response.missing).tolist()
     names = [samples.ids[row] if samples.ids else frame.place(row) for row in gaps]
@@ -1155,14 +1157,14 @@ def _with_response(samples: Samples, where: str, file_name: str) -> Samples:
 def _columns_of_turned(frame: Frame, ids: list[str], wanted: Wanted, where: str) -> Columns:
     if not wanted.new and wanted.own_response is not None and wanted.own_response not in frame:
         raise DataError(
-            f"{where}: no row is called {quoted(wanted.response)}; if another table has the "
+            f"{where}: no row is named {quoted(wanted.response)}; if another table has the "
             "responses, name it with data.labels"
         )
     try:
         return find_columns(frame.names, replace(wanted, id=None), where)
     except DataError as error:
         turned = wanted.new and set(wanted.features or ()) & set(ids)
-        hint = "; the training table has genes in rows, and this has cases: transpose it"
+        hint = "; the training table has genes in rows, and this has samples. Fix: transpose it"
         raise DataError(f"{error}{hint if turned else ''}") from None
 
 
@@ -1176,9 +1178,9 @@ def _columns_of_obs(
         columns = columns._replace(id=name)
     elif len(set(ids)) < len(ids):
         ids = []
-        notes.append(f"{where}: names in the index of obs are there twice; cases are numbered")
+        notes.append(f"{where}: the index of obs has duplicate names; samples are numbered")
     if response is not None and wanted.new and response in obs:
-        notes.append(f"{where}: the response {quoted(response)} of new cases is not used")
+        notes.append(f"{where}: the response {quoted(response)} of new samples is not used")
     elif response is not None and not wanted.new:
         check_column(response, obs.names, obs.where)
         columns = columns._replace(response=response)
@@ -1191,30 +1193,29 @@ def look_up(ids: Sequence[str], wanted: Wanted, where: str) -> tuple[Column, dic
     labels = shown(wanted.labels)
     if not ids:
         raise DataError(
-            f"{where}: data.labels are found by the names of the cases; say with data.id which "
-            "column has them"
+            f"{where}: data.labels are matched by sample ID. Fix: name the column of IDs in data.id"
         )
     if wanted.response is None:
-        raise DataError(f"{labels}: say which column is the response with data.response")
+        raise DataError(f"{labels}: no response is given. Fix: set data.response")
     table = open_table(wanted.labels)
     check_column(wanted.response, table.names, labels)
     name = wanted.id if wanted.id in table.names else table.names[0]
     if name == wanted.response:
         raise DataError(
-            f"{labels}: column {quoted(name)} would be the names of the cases and the response; "
-            "say with data.id which column has the names"
+            f"{labels}: column {quoted(name)} would be both sample ID and response. "
+            "Fix: name the column of IDs in data.id"
         )
     frame = frame_of_text(table, replace(wanted, id=name), texts=True)
     names = frame[name].strings()
     check_ids(names, name, labels)
-    place = {case: row for row, case in enumerate(names)}
-    lacking = [case for case in ids if case not in place]
+    place = {sample: row for row, sample in enumerate(names)}
+    lacking = [sample for sample in ids if sample not in place]
     if lacking:
         raise DataError(
             f"{labels}: column {quoted(name)} lacks {len(lacking):,} of the {len(ids):,} "
-            f"cases of {shorten(where)}: {list_some(lacking)}; add them, or leave these cases out"
+            f"samples of {shorten(where)}: {list_some(lacking)}. Fix: add or drop them"
         )
-    frame = frame.take(np.array([place[case] for case in ids], dtype=np.intp))
+    frame = frame.take(np.array([place[sample] for sample in ids], dtype=np.intp))
     aside = {
         column.name: column.strings()
         for column in frame.columns[:MOST_ASIDE]
@@ -1237,11 +1238,11 @@ def _transposed_hint(table: TextTable, wanted: Wanted) -> str:
     except DataError:
         return ""
     if wanted.new:
-        hint = "; the training table has cases in rows, and this has not: transpose it"
+        hint = "; the training table has samples in rows, and this has not. Fix: transpose it"
         return hint if set(wanted.features or ()) & set(first) else ""
-    remedy = "data.orientation: genes-in-rows reads a table with a gene in each row"
+    remedy = "data.orientation: genes-in-rows reads a table with one gene per row"
     if wanted.response not in names and wanted.response in first:
-        return f"; a row is called so: {remedy}"
+        return f"; a row has this name: {remedy}"
     differ = len(set(first)) == len(first) >= TALL * len(names)
     if not differ or Column.of_texts("", first).is_number:
         return ""
@@ -1255,25 +1256,25 @@ def _transposed_hint(table: TextTable, wanted: Wanted) -> str:
 
 
 def missing_values(missing: np.ndarray) -> list[str]:
-    """Say how many values are missing, of cases with features (n, p)."""
+    """Say how many values are missing, of samples with features (n, p)."""
     (n, p), count = missing.shape, missing.sum()
     if not count:
         return []
-    features, cases = missing.any(axis=0).sum(), missing.any(axis=1).sum()
+    features, samples = missing.any(axis=0).sum(), missing.any(axis=1).sum()
     return [
         f"{pluralise(count, 'value is', 'values are')} missing ({missing.mean():.1%}), in "
-        f"{features:,} of {p:,} features and {cases:,} of {n:,} cases"
+        f"{features:,} of {p:,} features and {samples:,} of {n:,} samples"
     ]
 
 
-def cases_of_both(train: Sequence[str], test: Sequence[str]) -> list[str]:
-    """Say which test cases have the name of a training case."""
+def samples_of_both(train: Sequence[str], test: Sequence[str]) -> list[str]:
+    """Say which test samples have the name of a training sample."""
     known = set(train)
     both = [name for name in test if name in known]
     if not both:
         return []
-    cases = pluralise(len(both), "test case has", "test cases have")
+    samples = pluralise(len(both), "test sample has", "test samples have")
     return [
-        f"{cases} the name of a training case: {list_some(both)}; if they are the same, "
-        "predictions of them say little"
+        f"{samples} the name of a training sample: {list_some(both)}; if they are the same, "
+        "their tests are too optimistic"
     ]

@@ -24,6 +24,7 @@ from pydantic import Field, StrictBool, field_validator, model_validator
 from thesiskit.blocks import Positive, Probability, Text
 from thesiskit.datasets.reading import LINE_END, shown, utf8
 from thesiskit.datasets.source import (
+    Accepted,
     Sequences,
     Sizes,
     Source,
@@ -60,9 +61,9 @@ class _DrawnHistories(Source):
     history: Positive
     """Number of states before the one that is predicted."""
     train: Positive
-    """Number of training cases."""
+    """Number of training samples."""
     test: Positive
-    """Number of test cases."""
+    """Number of test samples."""
 
 
 class _HiddenMarkov(_DrawnHistories):
@@ -86,9 +87,9 @@ class HiddenMarkovData(_HiddenMarkov):
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> Sequences:
         model: dict[str, Any] = {"transition": self.transition, "emission": self.emission}
-        cases = self.train + self.test
+        samples = self.train + self.test
         try:
-            return draw_hidden_markov(rng, **model, length=self.history, cases=cases)
+            return draw_hidden_markov(rng, **model, length=self.history, samples=samples)
         except DataError as error:
             name = "emission" if str(error).startswith("emission") else "transition"
             raise WrongKeyError(name, str(error)) from None
@@ -105,7 +106,7 @@ class PermutedMarkovData(_HiddenMarkov):
     arrows: Annotated[list[list[Positive]], Field(min_length=1)]
     """For each model the state, from 1, that each hidden state moves to with probability 0.95: a
     permutation. The probabilities of all other moves are uniform random numbers, scaled to sum to
-    the rest. `replicates` data sets of each model."""
+    the rest. `replicates` is the number of data sets of each model."""
 
     @field_validator("arrows")
     @classmethod
@@ -114,7 +115,7 @@ class PermutedMarkovData(_HiddenMarkov):
         for number, arrows in enumerate(value, start=1):
             if sorted(arrows) != list(range(1, states + 1)):
                 raise ValueError(
-                    f"entry {number} is no permutation. Fix: name each state from 1 to {states} "
+                    f"entry {number} is not a permutation. Fix: list each state from 1 to {states} "
                     "once"
                 )
         return value
@@ -129,9 +130,9 @@ class PermutedMarkovData(_HiddenMarkov):
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> Sequences:
         """Return sequences of the first model."""
         transition = draw_transition(rng, self.arrows[0], ARROW_PROBABILITY)
-        start, cases = np.full(len(transition), 1 / len(transition)), self.train + self.test
+        start, samples = np.full(len(transition), 1 / len(transition)), self.train + self.test
         model: Any = {"transition": transition, "emission": self.emission, "start": start}
-        return draw_hidden_markov(rng, **model, length=self.history, cases=cases)
+        return draw_hidden_markov(rng, **model, length=self.history, samples=samples)
 
 
 def draw_transition(
@@ -155,7 +156,7 @@ def draw_hidden_markov(
     transition: ArrayLike,
     emission: ArrayLike,
     length: int,
-    cases: int,
+    samples: int,
     start: np.ndarray | None = None,
 ) -> Sequences:
     """Draw sequences of `length` + 1 states from a hidden Markov model (section sec-sim-blsm).
@@ -164,10 +165,10 @@ def draw_hidden_markov(
     ----------
     transition : (H, H) probabilities of the next hidden state.
     emission : (H, M) probabilities of the observable states, whose symbols are 1 to M.
-    length, cases : states in a history, and sequences.
+    length, samples : states in a history, and sequences.
     start : (H,) probabilities of the first hidden state, the stationary ones if None.
     """
-    at_least_one(length=length, cases=cases)
+    at_least_one(length=length, samples=samples)
     start = stationary(transition) if start is None else start
     transition = _distributions(transition, "transition")
     emission = _distributions(emission, "emission")
@@ -176,8 +177,8 @@ def draw_hidden_markov(
             f"emission has {len(emission)} rows; it needs one for each of the {len(transition)} "
             "hidden states of transition"
         )
-    states = np.empty((cases, length + 1), dtype=np.int32)
-    hidden = draw_rows(rng, start[None], np.zeros(cases, dtype=np.int64))
+    states = np.empty((samples, length + 1), dtype=np.int32)
+    hidden = draw_rows(rng, start[None], np.zeros(samples, dtype=np.int64))
     for t in range(length + 1):
         if t:
             hidden = draw_rows(rng, transition, hidden)
@@ -204,8 +205,8 @@ def stationary(transition: ArrayLike) -> np.ndarray:
     pi, _, rank, _ = np.linalg.lstsq(equations, np.eye(hidden + 1)[hidden], rcond=None)
     if rank < hidden:
         raise DataError(
-            "transition keeps more than one distribution, because some hidden states never reach "
-            "each other; give small probabilities to the moves between them"
+            "transition has more than one stationary distribution, because some hidden states "
+            "never reach each other. Fix: set small probabilities for the moves between them"
         )
     pi = np.maximum(pi, 0)
     return pi / pi.sum()
@@ -222,7 +223,7 @@ def _distributions(matrix: ArrayLike, name: str) -> np.ndarray:
     for number, row in enumerate(matrix, start=1):
         if not (np.isfinite(row).all() and (row >= 0).all()):
             wrong = row[~(np.isfinite(row) & (row >= 0))][0]
-            raise DataError(f"{name}: row {number} holds {wrong:g}, which is not a probability")
+            raise DataError(f"{name}: row {number} contains {wrong:g}, which is not a probability")
         if abs(row.sum() - 1) > 1e-6:
             raise DataError(f"{name}: row {number} sums to {row.sum():.6g}; it must sum to 1")
     return matrix / matrix.sum(axis=1, keepdims=True)
@@ -240,18 +241,18 @@ class TextData(Source):
 
     source: Literal["text"]
     path: Text | None = None
-    """The text; relative to the folder of the config. Without it, the text that is shipped."""
+    """The text; relative to the folder of the config. Default: the included text."""
     states: dict[Text, Text | None] | None = None
     """The characters of each symbol, such as `{V: aeiou, C: bcd, _: null}`; `null` stands for all
-    other characters, and a run of these becomes one state. The thesis's three unless given."""
+    other characters, and a run of these becomes one state. Default: the three of the thesis."""
     limit: Positive | None = None
-    """Use only so many states, from the start."""
+    """Number of states to use, from the start."""
     history: Positive
     """Number of states before the one that is predicted."""
     train: Positive
-    """Number of training cases: the first windows."""
+    """Number of training samples: the first windows."""
     test: Positive | None = None
-    """At most so many of the other windows are test cases; all unless given."""
+    """Largest number of test samples among the other windows. Default: all."""
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:
         notes = []
@@ -263,11 +264,11 @@ class TextData(Source):
                 for remark in left_out(utf8(folder / self.path), states)
             ]
         elif self.states is not None:
-            raise WrongKeyError("states", "the shipped text is coded; give data.path")
+            raise WrongKeyError("states", "the shipped text is coded. Fix: give data.path")
         else:
             codes, symbols, _ = shipped_text()
-        cases = windows(codes, self.history, states=symbols, limit=self.limit)
-        return [replace(cases, notes=notes)]
+        samples = windows(codes, self.history, states=symbols, limit=self.limit)
+        return [replace(samples, notes=notes)]
 
     def read_new(self, path: Path, like: Sequences) -> Sequences:
         """Return every history of a text, also the last one, which nothing follows yet."""
@@ -275,7 +276,7 @@ class TextData(Source):
         if len(codes) < self.history:
             raise DataError(
                 f"{shown(path)}: it has {len(codes):,} states, too few for a history of "
-                f"{self.history:,}; use more text"
+                f"{self.history:,}. Fix: use more text"
             )
         histories = np.lib.stride_tricks.sliding_window_view(codes, self.history)
         response = np.zeros(len(histories), dtype=np.int32)
@@ -292,7 +293,7 @@ def encode_text(
     Parameters
     ----------
     text : a run of characters that belong to the None state counts once; without a None state
-        they are dropped.  Case does not matter.
+        they are dropped.  Sample does not matter.
     states : symbol -> its characters, or None for all characters that no other state names.
     """
     table, other_code = _table(states)
@@ -304,7 +305,7 @@ def encode_text(
     if not keep.any():
         listing = "".join(characters for characters in states.values() if characters)
         raise DataError(
-            f"the text has none of the characters {listing}; nothing is left to predict"
+            f"the text has none of the characters {listing}; there is nothing to predict"
         )
     if other_code >= 0:  # the first of each run
         keep[1:] |= keep[:-1]
@@ -344,7 +345,7 @@ def _table(states: Mapping[str, str | None]) -> tuple[np.ndarray, int]:
             if other_code >= 0:
                 raise DataError(
                     f"states: {list(states)[other_code]} and {symbol} are both all other "
-                    "characters; list the characters of one of them"
+                    "characters. Fix: list the characters of one of them"
                 )
             other_code = number
             continue
@@ -358,7 +359,7 @@ def _table(states: Mapping[str, str | None]) -> tuple[np.ndarray, int]:
                 if code.setdefault(form, number) != number:
                     raise DataError(
                         f"states: {character!r} is in {list(states)[code[form]]} and in {symbol} "
-                        "(case does not matter); leave it in one of them"
+                        "(upper and lower case are not distinguished). Fix: keep it in one of them"
                     )
     table = np.full(max(map(ord, code)) + 2, other_code, dtype=np.int32)
     table[[ord(character) for character in code]] = list(code.values())
@@ -385,7 +386,7 @@ def shipped_text() -> tuple[np.ndarray, list[str], str]:
     """
     digits = "".join(utf8(SHIPPED).split())
     if hashlib.sha256(digits.encode()).hexdigest() != SHIPPED_DIGITS:
-        raise DataError(f"{SHIPPED}: altered or damaged; install thesiskit again")
+        raise DataError(f"{SHIPPED}: altered or damaged. Fix: reinstall thesiskit")
     codes = (np.frombuffer(digits.encode(), dtype=np.uint8) - ord("1")).astype(np.int32)
     symbols = list(THESIS_STATES)
     return codes, symbols, digest_of(codes, symbols)
@@ -415,7 +416,7 @@ def windows(
             remedy += f", or raise limit (the whole text has {whole:,})"
         raise DataError(
             f"the text has {len(codes):,} states, too few for a history of {length:,} and the "
-            f"state that follows it; {remedy}"
+            f"state that follows it. Fix: {remedy}"
         )
     symbols = [str(code) for code in range(codes.max() + 1)] if states is None else list(states)
     if codes.min() < 0 or codes.max() >= len(symbols):
@@ -444,24 +445,27 @@ class SequenceFileData(Source):
 
     source: Literal["sequences"]
     path: Text
-    """The file, one case a line; relative to the folder of the config."""
+    """The file, one sample a line; relative to the folder of the config."""
     test_path: Text | None = None
-    """A file of test cases."""
+    """A file of test samples."""
+    accept: Accepted = []
     train: Positive | None = None
-    """Without `test_path`: so many first cases are training cases, the others test cases. Without
-    either, the cases are divided at random (`evaluation.folds`)."""
+    """Without `test_path`: number of training samples, from the start; the others are test samples.
+    Without either, the samples are divided at random (`evaluation.folds`)."""
     history: Positive | None = None
-    """Number of states before the one that is predicted; all unless given."""
+    """Number of states before the one that is predicted. Default: all."""
     header: StrictBool = False
     """Whether the first line is a header."""
     predict: Literal["last-state", "label"] = "last-state"
-    """What is predicted: the last state of each line, or, of FASTA files, `label`: the last word
-    of each header line, from the whole sequence."""
+    """What is predicted: the last state of each line, or with `label` (FASTA files) the last word
+    of each header line."""
 
     @model_validator(mode="after")
     def _one_test_set(self):
         if None not in (self.test_path, self.train):
-            raise ValueError("data.test_path and data.train both say what is tested; leave one out")
+            raise ValueError(
+                "data.test_path and data.train both define the test samples. Fix: remove one"
+            )
         return self
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Sequences]:
@@ -488,7 +492,7 @@ def read_sequences(
     predict: str = "last-state",
     new: bool = False,
 ) -> Sequences:
-    """Read sequences, one case per line: the last state is the response, the rest its history.
+    """Read sequences, one sample per line: the last state is the response, the rest its history.
 
     Parameters
     ----------
@@ -513,87 +517,86 @@ def read_sequences(
     if length is not None:
         at_least_one(length=length)
     if not new and length not in (None, width):
-        raise DataError(f"length is {length}, but the training cases have {width} states")
-    follows = like if new else None  # cases are histories that continue these
+        raise DataError(f"length is {length}, but the training samples have {width} states")
+    follows = like if new else None  # samples are histories that continue these
     label, cut, notes = predict == "label", length is not None, []
-    if path.suffix.lower() == ".npy":
-        raise DataError(
-            f"{source}: sequences in .npy were removed\nFix: save lines of states, for example "
-            "with numpy.savetxt('sequences.txt', array, fmt='%d')"
-        )
     lines = read_states(path, header=header)
-    cases = _of_lines(lines, source, label, follows)
+    samples = _of_lines(lines, source, label, follows)
     if follows is not None:
         length = follows.histories.shape[1]
-        if not (cut or label) and all(len(states) == length + 1 for states in cases):
-            notes.append(f"{source}: every line has a state more, the response; it is not used")
+        if not (cut or label) and all(len(states) == length + 1 for states in samples):
+            notes.append(f"{source}: every line has one more state, the response, which is ignored")
         else:  # the last state of each means nothing
-            cases = [[*states, follows.classes[0]] for states in cases]
-    cases = _of_one_length(cases, lines.numbers, source, width, cut)
+            samples = [[*states, follows.classes[0]] for states in samples]
+    samples = _of_one_length(samples, lines.numbers, source, width, cut)
     ids = lines.ids if len(set(lines.ids)) == len(lines.ids) else []
-    states, histories = _coded([case[:-1] for case in cases], like.states if like else [])
+    states, histories = _coded([sample[:-1] for sample in samples], like.states if like else [])
     if like and len(states) > len(like.states):
         odd = int((histories >= len(like.states)).any(axis=1).sum())
         notes.append(
-            f"{source if new else shorten(path.name)}: states that no training case has, in "
-            f"{odd:,} case{'s' * (odd != 1)}: {list_some(states[len(like.states) :])}"
+            f"{source if new else shorten(path.name)}: states that no training sample has, in "
+            f"{odd:,} sample{'s' * (odd != 1)}: {list_some(states[len(like.states) :])}"
         )
     about: dict[str, Any] = {"source": path.name, "ids": ids, "notes": notes}
     if follows is not None:
         no_response, digest = np.zeros(len(histories), dtype=np.int32), digest_of(histories, states)
         return Sequences(histories, no_response, states, follows.classes, digest=digest, **about)
-    classes, codes = _coded([case[-1:] for case in cases], like.classes if like else [])
+    classes, codes = _coded([sample[-1:] for sample in samples], like.classes if like else [])
     response = codes[:, 0]
     if like and len(classes) > len(like.classes):
-        case = int(np.argmax(response >= len(like.classes)))
+        sample = int(np.argmax(response >= len(like.classes)))
         raise DataError(
-            f"{source}: line {lines.numbers[case]} ends with {quoted(classes[response[case]])}, "
-            f"which is no response in the training cases ({list_some(like.classes)}); leave such "
-            "cases out, or train with some"
+            f"{source}: line {lines.numbers[sample]} ends with "
+            f"{quoted(classes[response[sample]])}, which is not a response of the training samples "
+            f"({list_some(like.classes)}). Fix: remove these samples, or include such samples in "
+            "training"
         )
     digest = digest_of(histories, response, states, classes)
     return Sequences(histories, response, states, classes, digest=digest, **about)
 
 
 def _of_one_length(
-    cases: list[list[str]],
-    numbers: list[int],
-    source: str,
-    width: int | None,
-    cut: bool,
+    samples: list[list[str]], numbers: list[int], source: str, width: int | None, cut: bool
 ) -> list[list[str]]:
-    """Return cases of `width` states and the response, or say which is shorter or longer.
+    """Return samples of `width` states and the response, or say which is shorter or longer.
 
-    numbers : of the lines of cases.
+    numbers : of the lines of samples.
     width : None: as many as there are.
-    cut : whether longer cases lose their first states.
+    cut : whether longer samples lose their first states.
     """
-    keep = width + 1 if width else max(map(len, cases))
+    keep = width + 1 if width else max(map(len, samples))
     checked_states: set[str] = set()
     rows = []
-    for number, states in zip(numbers, cases, strict=True):
+    for number, states in zip(numbers, samples, strict=True):
         n_states = len(states)
         if n_states < keep or (n_states > keep and not cut):
-            fault = f"{n_states} states where others have more (the first case has {len(cases[0])})"
-            remedy = "give history: N to keep the N most recent states, or leave the case out"
+            fault = (
+                f"{n_states} states where others have more (the first sample has {len(samples[0])})"
+            )
+            remedy = "give history: N to keep the N most recent states, or drop the sample"
             if width is not None:
-                fault = f"{n_states - 1} states before the response, and {width} are asked for"
-                remedy = f"lower length to {n_states - 1}" if n_states > 1 else "leave the case out"
+                fault = (
+                    f"{n_states - 1} states before the response, but the config requires {width}"
+                )
+                remedy = f"lower length to {n_states - 1}" if n_states > 1 else "drop the sample"
                 if n_states > width:
-                    fault = f"{n_states - 1} states before the response, the training cases {width}"
+                    fault = (
+                        f"{n_states - 1} states before the response, the training samples {width}"
+                    )
                     remedy = f"give length: {width} to keep the most recent states"
-            raise DataError(f"{source}: line {number} has {fault}; {remedy}")
+            raise DataError(f"{source}: line {number} has {fault}. Fix: {remedy}")
         row = states[-keep:]
         for state in row:
             if state not in checked_states and MISSING_STATE.fullmatch(state):
                 raise DataError(
-                    f"{source}: a state is missing in line {number} ({quoted(state)}); fill it "
-                    "in, leave the case out, or give missing states a symbol of their own"
+                    f"{source}: a state is missing in line {number} ({quoted(state)}). Fix: "
+                    f"fill it "
+                    "in, drop the sample, or code missing states as a separate symbol"
                 )
             checked_states.add(state)
         rows.append(row)
     if keep < 2:
-        raise DataError(f"{source}: one state per line; a case is a history and then a response")
+        raise DataError(f"{source}: one state per line; a sample is a history and then a response")
     return rows
 
 
@@ -605,34 +608,37 @@ def _natural(label: str) -> tuple[bool, float, str]:
         return True, 0.0, label
 
 
-def _coded(cases: list[list[str]], first_symbols: list[str]) -> tuple[list[str], np.ndarray]:
-    """Return symbols, the known ones first, and the cases as their codes."""
-    used = {state for case in cases for state in case}
+def _coded(samples: list[list[str]], first_symbols: list[str]) -> tuple[list[str], np.ndarray]:
+    """Return symbols, the known ones first, and the samples as their codes."""
+    used = {state for sample in samples for state in sample}
     symbols = [*first_symbols, *sorted(used - set(first_symbols), key=_natural)]
     code = {symbol: number for number, symbol in enumerate(symbols)}
-    return symbols, np.array([[code[state] for state in case] for case in cases], dtype=np.int32)
+    return symbols, np.array(
+        [[code[state] for state in sample] for sample in samples], dtype=np.int32
+    )
 
 
 def _of_lines(
     lines: "Lines", source: str, label: bool, follows: Sequences | None
 ) -> list[list[str]]:
-    """Return the states of each case of a text file, the response last unless it is new."""
-    cases = lines.states
-    words = all(len(states) == 1 for states in cases)
+    """Return the states of each sample of a text file, the response last unless it is new."""
+    samples = lines.states
+    words = all(len(states) == 1 for states in samples)
     if follows is not None and follows.histories.shape[1] == 1:  # a word can be a state
-        words = words and not all(states[0] in follows.states for states in cases)
+        words = words and not all(states[0] in follows.states for states in samples)
     if words:
-        cases = [list(states[0]) or [""] for states in cases]
+        samples = [list(states[0]) or [""] for states in samples]
     if not label or follows is not None:
-        return cases
+        return samples
     if not lines.labels:
         raise DataError(
-            f"{source}: data.predict: label is for FASTA, whose header lines hold labels; leave "
-            "it out"
+            f"{source}: data.predict: label is for FASTA, whose header lines contain labels. Fix: "
+            "remove it"
         )
     if "" in lines.labels:
         raise DataError(
-            f"{source}: line {lines.numbers[lines.labels.index('')]} holds no label; write one "
+            f"{source}: line {lines.numbers[lines.labels.index('')]} has no label. Fix: write "
+            f"one "
             "at its end, after a space"
         )
     return [[*states, word] for states, word in zip(lines.states, lines.labels, strict=True)]
@@ -660,7 +666,7 @@ def read_states(path: Path, *, header: bool = False) -> Lines:
     source = shown(path)
     if is_fasta(path):
         if header:
-            raise DataError(f"{source}: FASTA has no line of names; leave out data.header")
+            raise DataError(f"{source}: FASTA has no line of names. Fix: remove data.header")
         return _read_fasta(path)
     lines = [
         (number, line.strip(" "))
@@ -668,23 +674,24 @@ def read_states(path: Path, *, header: bool = False) -> Lines:
         if line.strip() and not line.lstrip().startswith("#")
     ][header:]
     if not lines:
-        raise DataError(f"{source}: no cases in it; give one case per line")
+        raise DataError(f"{source}: contains no samples. Fix: write one sample per line")
     for number, line in lines:
         if ";" in line:
-            raise DataError(f"{source}: line {number} holds ';'; put commas between states")
+            raise DataError(f"{source}: line {number} contains ';'. Fix: put commas between states")
     if path.name.lower().removesuffix(".gz").endswith(".csv"):
         reader = csv.reader((line for _, line in lines), skipinitialspace=True)
         try:
-            cases = [[field.strip() for field in row] for row in reader]
+            samples = [[field.strip() for field in row] for row in reader]
         except csv.Error as error:
             raise DataError(f"{source}: not CSV: {error}") from None
-        if len(cases) != len(lines):
+        if len(samples) != len(lines):
             raise DataError(
-                f"{source}: a quoted label runs over the end of a line; mend the quotes"
+                f"{source}: a quoted label continues over the end of a line. Fix: correct the "
+                "quotes"
             )
     else:
-        cases = [BETWEEN.split(line) for _, line in lines]
-    return Lines(cases, [number for number, _ in lines])
+        samples = [BETWEEN.split(line) for _, line in lines]
+    return Lines(samples, [number for number, _ in lines])
 
 
 def _read_fasta(path: Path) -> Lines:
@@ -706,8 +713,10 @@ def _read_fasta(path: Path) -> Lines:
                 )
             records.states[-1].extend(line.upper().removesuffix("*").replace(" ", ""))
     if not records.states:
-        raise DataError(f"{source}: no sequences in it; each begins with a line of >")
+        raise DataError(f"{source}: contains no sequences; each begins with a line of >")
     if [] in records.states:
         number = records.numbers[records.states.index([])]
-        raise DataError(f"{source}: line {number} begins a sequence without letters; leave it out")
+        raise DataError(
+            f"{source}: line {number} begins a sequence without letters. Fix: remove it"
+        )
     return records

@@ -14,33 +14,71 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import AfterValidator, Field
 
-from thesiskit.blocks import Block
+from thesiskit.blocks import Block, Text
 from thesiskit.defaults import ALPHA_PRIOR, CLASS_PRIOR, MISSING, UNSEEN
-from thesiskit.errors import DataError, UserError
+from thesiskit.errors import DataError, UserError, quoted
 from thesiskit.frame import CategoryEncoder, NumberEncoder, symbol_of
 
+# what a table is checked for: by code, the title of a check and what it looked at
+CHECKS = {
+    "D01": ("Duplicate samples", "no two samples have equal or nearly equal features"),
+    "D02": ("Leak", "no feature predicts the response perfectly by itself"),
+    "D03": ("Batch", "no column of batches, sites or dates is associated with the response"),
+    "D04": ("Sample order", "the order of the samples is not associated with the response"),
+    "D05": ("Groups", "no column has groups of samples that could be split between folds"),
+    "D06": ("Samples per class", "each class has at least as many samples as there are folds"),
+    "D07": ("Missing values", "missing values are not associated with the response"),
+    "D08": ("Constant features", "each feature has at least two values"),
+    "D09": ("Equal features", "no two features are equal"),
+    "D10": ("IDs and dates", "no feature looks like sample IDs or dates"),
+    "D11": ("Gene symbols", "no gene symbol was converted to a date"),
+    "D12": ("Scales", "all features have similar spreads"),
+    "D13": ("Long tails", "no feature needs a logarithm"),
+    "D14": ("Extreme values", "no value is far from all others"),
+    "D15": ("Coverage", "all features were checked"),
+}
 FILE_KEYS = ("path", "test_path", "labels", "response")  # of sources; a response can be a column
-READ_NEW = ("file", "table", "plink", "sequences", "text")  # sources that read new cases
+READ_NEW = ("file", "table", "plink", "sequences", "text")  # sources that read new samples
 
 
 # ---- what is returned ----
 
 
+def check_codes(codes: list[str]) -> list[str]:
+    """Return codes of checks; raise ValueError for one that does not exist."""
+    unknown = [code for code in codes if code not in CHECKS]
+    if unknown:
+        choice = ", ".join(f"{code} ({title})" for code, (title, _) in CHECKS.items())
+        raise ValueError(f"no check has the code {quoted(unknown[0])}. Fix: choose {choice}")
+    return codes
+
+
+Accepted = Annotated[
+    list[Text],
+    AfterValidator(check_codes),
+    Field(
+        description="Checks of the table, by code, whose warnings you accept: `[D02]` silences the "
+        "warning of a leak."
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Cases:
-    """What all cases have besides what responses are predicted from.
+class SampleData:
+    """What all samples have besides what responses are predicted from.
 
     Attributes
     ----------
     digest : identifies the content, for provenance.
     source : where they come from, for people.
-    ids : what the cases are called, or empty: their numbers from 1.
+    ids : what the samples are called, or empty: their numbers from 1.
     notes : what the user should know about the data, a line each.
-    groups : of which group each case is, or empty where every case is alone; so is one without.
+    groups : of which group each sample is, or empty where every sample is alone; so is one without.
     aside : columns of the file that are no features, or words, as text: for the check of the table.
     covariates : numbers by name, (n,) each, NaN where one is missing.
     """
@@ -63,18 +101,18 @@ class Cases:
 
 
 @dataclass(frozen=True)
-class Table(Cases):
-    """Cases with features and a response of some classes, two unless the data say others.
+class Table(SampleData):
+    """Samples with features and a response of some classes, two unless the data say others.
 
     Attributes
     ----------
     features : (n, p) array; 0/1 or real values, NaN where one is missing.
-    response : (n,) codes of the classes from 0, uint8; of new cases they mean nothing.
+    response : (n,) codes of the classes from 0, uint8; of new samples they mean nothing.
     names : feature names, or empty where there are none.
     classes : what the classes are called.
     missing : how many values are missing.
     encoder : what makes features of the columns of the file; of other tables nothing.
-    lacking : columns of the training table that new cases have not, all of whose values are
+    lacking : columns of the training table that new samples have not, all of whose values are
         missing; and a hint, where one is perhaps called otherwise.
     values : of discrete features, whose codes `features` has, the symbol of each code.
     """
@@ -101,8 +139,8 @@ class Drawn:
 
     alpha : NaN where the data are not drawn from a model with one.
     truth : theta (p,); of naive Bayes where only some features are relevant also pi, and relevant
-        (p,), which ones; of a mixture also labels (n,) of the training cases, and alpha_0 where it
-        was drawn with that.  Nothing where the data are not drawn from a model.
+        (p,), which ones; of a mixture also labels (n,) of the training samples, and alpha_0 where
+        it was drawn with that.  Nothing where the data are not drawn from a model.
     """
 
     train: Table
@@ -112,7 +150,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Sequences(Cases):
+class Sequences(SampleData):
     """Histories with the state that follows each.
 
     Attributes
@@ -143,8 +181,8 @@ class Sequences(Cases):
 
 
 @dataclass(frozen=True)
-class FeatureTable(Cases):
-    """Cases with discrete features and a response.
+class FeatureTable(SampleData):
+    """Samples with discrete features and a response.
 
     Attributes
     ----------
@@ -155,7 +193,7 @@ class FeatureTable(Cases):
     values : for each feature, the symbol of each code.
     classes : the symbol of each code of the response; none of real ones.
     alleles : of loci, the one whose copies are counted and the other one.
-    lacking : as of a Table, features that new cases have not.
+    lacking : as of a Table, features that new samples have not.
     """
 
     family, predictors = "features", "X"
@@ -189,8 +227,8 @@ class FeatureTable(Cases):
         return self.features
 
     def as_table(self) -> Table:
-        """Return the same cases as a table of codes, of which patterns are selected."""
-        shared = {one.name: getattr(self, one.name) for one in fields(Cases)}
+        """Return the same samples as a table of codes, of which patterns are selected."""
+        shared = {one.name: getattr(self, one.name) for one in fields(SampleData)}
         step = max(1, (1 << 24) // max(1, len(self.response)))
         starts = range(0, self.X.shape[1], step)
         filed = getattr(self.X, "missing", None)
@@ -211,7 +249,7 @@ class FeatureTable(Cases):
 class Sizes:
     """How large data are."""
 
-    train: int  # cases; where they are divided at random, all of them both times
+    train: int  # samples; where they are divided at random, all of them both times
     test: int
     width: int  # features, or states of a history
     values: int = 2  # of each feature or state
@@ -246,14 +284,14 @@ class WrongKeyError(DataError):
 
 
 class Source(Block):
-    """Where the cases of an experiment come from: the block `data` of a config.
+    """Where the samples of an experiment come from: the block `data` of a config.
 
     Attributes
     ----------
     family : which of the three it is.
-    drawn : whether cases are drawn with random numbers, not read.
+    drawn : whether samples are drawn with random numbers, not read.
     real : whether responses can be real numbers.
-    apart : whether each case is by itself; windows of one text overlap.
+    apart : whether each sample is by itself; windows of one text overlap.
     published : of a published table, what it is and under which licence; else empty.
     """
 
@@ -266,24 +304,25 @@ class Source(Block):
     source: str  # its name, as a Literal
 
     # ---- what config and estimates ask; nothing is read for it ----
-    # `path` is a file of the user's, `test_path` one of test cases, `train` counts training cases
+    # `path` is a file of the user's, `test_path` one of test samples, `train` counts training
+    # samples
 
     @property
     def own(self) -> bool:
-        """Whether cases are read from a file of the user's."""
+        """Whether samples are read from a file of the user's."""
         return getattr(self, "path", None) is not None
 
     @property
     def has_test_set(self) -> bool:
-        """Whether it comes with test cases; otherwise cases are divided at random."""
+        """Whether it comes with test samples; otherwise samples are divided at random."""
         named = [getattr(self, key, None) for key in ("test_path", "train")]
         return self.drawn or named != [None, None]
 
     @property
     def divided_at(self) -> tuple[int, int | None] | None:
-        """How many of the first cases train, and how many of the others are tested (None: all).
+        """How many of the first samples train, and how many of the others are tested (None: all).
 
-        None where `read` returns test cases by themselves, or all cases are divided at random.
+        None where `read` returns test samples by themselves, or all samples are divided at random.
         """
         train = None if self.family == "table" else getattr(self, "train", None)
         return None if train is None else (train, getattr(self, "test", None))
@@ -308,8 +347,8 @@ class Source(Block):
             yield "data.transform: is for real features. Fix: use model.kind: normal or pool"
         if self.sizes and config.takes_reals:
             yield (
-                f"data.source: {self.source} draws binary features. Fix: give real ones, of "
-                "data.source: file"
+                f"data.source: {self.source} draws binary features. Fix: use continuous features, "
+                "of data.source: file"
             )
 
     def files(self, folder: Path) -> list[str]:
@@ -323,7 +362,7 @@ class Source(Block):
     # ---- reading and drawing ----
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Any]:
-        """Return the cases in one piece, or training cases and then test cases.
+        """Return the samples in one piece, or training samples and then test samples.
 
         folder : paths start there.
         continuous : responses are real numbers.
@@ -338,23 +377,23 @@ class Source(Block):
         """Return what is drawn.
 
         A table: `draw(rng, priors)`, with SelectionPriors, returns `Drawn`.  Others:
-        `draw(rng, continuous=False)` returns Sequences or a FeatureTable, training cases first;
+        `draw(rng, continuous=False)` returns Sequences or a FeatureTable, training samples first;
         continuous : responses are real numbers.
         """
         raise NotImplementedError
 
     def read_new(self, path: Path, like: Any) -> Any:
-        """Return cases without a response, coded as the training cases `like`, of the same type.
+        """Return samples without a response, of the type and with the codes of `like`.
 
         Features are matched by name.  A response that is there is not used, and neither are other
         columns; `notes` say so.  The response of what is returned means nothing.
 
         Raises
         ------
-        UserError: the source has no files of cases.  DataError: what is wrong, where, what to do.
+        UserError: the source has no files of samples.  DataError: what is wrong, where, what to do.
         """
         raise UserError(
-            f"data.source: {self.source} does not read new cases; {', '.join(READ_NEW)} do"
+            f"data.source: {self.source} does not read new samples; {', '.join(READ_NEW)} do"
         )
 
     @property

@@ -11,11 +11,11 @@ from thesiskit.datasets.source import Drawn, SelectionPriors, Sizes, Source, Tab
 from thesiskit.errors import DataError
 
 Alpha = Annotated[float, Field(strict=True, gt=0)] | Literal["prior"]
-ONE_CLASS = "the training cases came out with one class 10,000 times; draw more cases"
+ONE_CLASS = "10,000 draws of training samples had one class only. Fix: draw more samples"
 
 
 class _DrawnTable(Source):
-    """Features of cases in classes, or in components; `train` and `test` say how many in each."""
+    """Features of samples in classes, or in components; `train` and `test` say how many in each."""
 
     family: ClassVar = "table"
     drawn: ClassVar = True
@@ -51,11 +51,11 @@ class _BinaryTable(_DrawnTable):
 
 
 def _some_of_each(value: Any, info: ValidationInfo) -> Any:
-    """Say that a class has no training case, or that there is no test case."""
+    """Say that a class has no training sample, or that there is no test sample."""
     if info.field_name == "train" and min(value) == 0:
-        raise ValueError("both classes need at least one case")
+        raise ValueError("both classes need at least one sample")
     if int(np.sum(value)) == 0:
-        raise ValueError("at least one case is needed")
+        raise ValueError("at least one sample is needed")
     return value
 
 
@@ -64,11 +64,11 @@ class NaiveBayesData(_BinaryTable):
 
     source: Literal["naive-bayes"]
     train: Counts
-    """Numbers of training cases in class 0 and class 1."""
+    """Numbers of training samples in class 0 and class 1."""
     test: Counts | Positive
-    """The same for test cases. A single number: the classes of so many test cases are drawn given
-    those of the training cases."""
-    _some_cases = field_validator("train", "test")(_some_of_each)
+    """The same for test samples. A single number: the classes of so many test samples are drawn
+    given those of the training samples."""
+    _some_samples = field_validator("train", "test")(_some_of_each)
 
     def draw(self, rng: np.random.Generator, priors: SelectionPriors) -> Drawn:
         return draw_naive_bayes(
@@ -88,17 +88,17 @@ class MixtureData(_BinaryTable):
     response: tuple[Probability, Probability] | Literal["prior"]
     """P(class 1) in component 0 and in component 1, or `prior` (drawn, with alpha_0)."""
     train: Counts | Positive
-    """Numbers of training cases in component 0 and component 1; a single number draws the
+    """Numbers of training samples in component 0 and component 1; a single number draws the
     components."""
     test: Counts | Positive
-    """The same for test cases."""
+    """The same for test samples."""
 
     @field_validator("train", "test")
     @classmethod
-    def _some_cases(cls, value, info):
+    def _some_samples(cls, value, info):
         least = 2 if info.field_name == "train" else 1
         if int(np.sum(value)) < least:
-            raise ValueError(f"at least {least} case{'s are' if least > 1 else ' is'} needed")
+            raise ValueError(f"at least {least} sample{'s are' if least > 1 else ' is'} needed")
         return value
 
     def incompatibilities(self, config: Any) -> Iterator[str]:
@@ -121,7 +121,7 @@ class MixtureData(_BinaryTable):
 
 
 def _classes(counts: Any) -> np.ndarray:
-    """Return the classes of cases, so many of each, in order."""
+    """Return the classes of samples, so many of each, in order."""
     return np.repeat(np.arange(len(counts), dtype=np.uint8), counts)
 
 
@@ -142,7 +142,7 @@ def draw_naive_bayes(
     features : p.
     alpha : how alike the classes are; inf makes phi_0 = phi_1, so that no feature has anything to
         do with the response.
-    train, test : cases in class 0 and in class 1.  A single number for `test` draws the classes
+    train, test : samples in class 0 and in class 1.  A single number for `test` draws the classes
         too, from their posterior given the training ones under the prior `class_prior`
         (f_0, f_1): the order in which prior, training and test data come does not matter.
     pi : each feature differs between the classes with this probability, otherwise phi_0 = phi_1 =
@@ -180,7 +180,7 @@ def draw_mixture(
     alpha : how alike the components are in the features; inf as in draw_naive_bayes.
     response : P(y = 1) in component 0 and in component 1; or a function that draws alpha_0, from
         which they are drawn.
-    train, test : cases in component 0 and in component 1.  A single number draws the labels too,
+    train, test : samples in component 0 and in component 1.  A single number draws the labels too,
         under the prior `label_prior` (f_0, f_1) of P(z = 1).
 
     Everything that the training responses depend on is drawn again until both classes are among
@@ -189,8 +189,8 @@ def draw_mixture(
     for _ in range(10_000):
         psi = rng.beta(label_prior[1], label_prior[0])
         labels = [
-            _classes(cases) if np.ndim(cases) else (rng.random(cases) < psi).astype(np.uint8)
-            for cases in (train, test)
+            _classes(samples) if np.ndim(samples) else (rng.random(samples) < psi).astype(np.uint8)
+            for samples in (train, test)
         ]
         truth = {"labels": labels[0]}
         if callable(response):
@@ -217,21 +217,21 @@ def draw_responses(
 
     Parameters
     ----------
-    patterns : for each order, vectors (cases,) with codes, from 0 without gaps, of the patterns
-        that the cases express; each code has a coefficient.
+    patterns : for each order, vectors (samples,) with codes, from 0 without gaps, of the patterns
+        that the samples express; each code has a coefficient.
     sigma : (order + 1,) the width of each order.
 
     Returns
     -------
-    Responses (cases,) int32, and probability (cases, 2).  Coefficients and responses are drawn
+    Responses (samples,) int32, and probability (samples, 2).  Coefficients and responses are drawn
     again until both classes are among the first `train`.
     """
-    cases = len(patterns[0][0])
+    samples = len(patterns[0][0])
     for _ in range(10_000):
-        eta = np.column_stack([np.zeros(cases), _draw_linear(rng, patterns, sigma)])
+        eta = np.column_stack([np.zeros(samples), draw_linear(rng, patterns, sigma)])
         probability = np.exp(eta - eta.max(axis=1, keepdims=True))
         probability /= probability.sum(axis=1, keepdims=True)
-        response = draw_rows(rng, probability, np.arange(cases)).astype(np.int32)
+        response = draw_rows(rng, probability, np.arange(samples)).astype(np.int32)
         if len(np.unique(response[:train])) > 1:
             break
     else:
@@ -239,25 +239,10 @@ def draw_responses(
     return response, probability
 
 
-def draw_real_responses(
-    rng: np.random.Generator, patterns: list[list[np.ndarray]], sigma: np.ndarray, *, noise: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draw responses that are a linear function of patterns plus normal noise.
-
-    As `draw_responses`, with noise of a standard deviation.
-
-    Returns
-    -------
-    Responses (cases,), and the linear function (cases,).
-    """
-    linear = _draw_linear(rng, patterns, sigma)
-    return linear + noise * rng.standard_normal(len(linear)), linear
-
-
-def _draw_linear(
+def draw_linear(
     rng: np.random.Generator, patterns: list[list[np.ndarray]], widths: np.ndarray
 ) -> np.ndarray:
-    """Draw Cauchy coefficients, and return their linear function, (cases,)."""
+    """Draw Cauchy coefficients, and return their linear function, (samples,)."""
     eta = np.zeros(len(patterns[0][0]))
     for width, codes in zip(widths, patterns, strict=True):
         for code in codes:

@@ -11,10 +11,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from thesiskit.blocks import CaseGroups, Decimal, Text, Thousands, Transforms
+from thesiskit.blocks import Decimal, SampleGroups, Text, Thousands, Transforms
 from thesiskit.datasets import reading
 from thesiskit.datasets.reading import Wanted, shown
-from thesiskit.datasets.source import FeatureTable, Source, Table
+from thesiskit.datasets.source import Accepted, FeatureTable, Source, Table
 from thesiskit.defaults import MISSING, NO_TRANSFORM
 from thesiskit.errors import DataError, list_some, quoted, shorten
 from thesiskit.files import sha256
@@ -33,11 +33,6 @@ from thesiskit.frame import (
 
 SPREADSHEETS = (".xlsx", ".xls", ".ods")
 KINDS = (*reading.USUAL, ".parquet", ".h5ad")
-ARRAYS = (".npz", ".npy")
-REMOVED = (
-    "tables and sequences in .npz and .npy were removed\nFix: save it as Parquet, for example by "
-    "pandas.DataFrame(X).add_prefix('x').assign(y=y).to_parquet('table.parquet')"
-)
 MOST_CLASSES = 20
 
 Positive = str | float | bool | None  # the response that is class 1
@@ -50,9 +45,9 @@ class FileData(Source):
 
     source: Literal["file"]
     path: Text
-    """The table, one case a row; relative to the folder of the config."""
+    """The table, one sample a row; relative to the folder of the config."""
     header: StrictBool = True
-    """Whether the first line of a text table names the columns. Without such a line they are called
+    """Whether the first line of a text table names the columns. Without this line columns are named
     `x1`, `x2` and so on."""
     response: Text | None = None
     """The column of the response; of an `.h5ad`, a column of `obs`."""
@@ -60,29 +55,30 @@ class FileData(Source):
     """The value of the response that is class 1; not needed if the values are 0 and 1. A response
     with more values has a class for each (`model.kind: normal`)."""
     id: Text | None = None
-    """The column that names the cases. It is no feature, and its values must differ. AnnData files
-    name the cases themselves."""
+    """The column that names the samples. It is not a feature, and its values must be unique.
+    AnnData files have their own sample names."""
     ignore: list[Text] = []
-    """Columns to leave out. A column without a name (`Unnamed: 0`), an index that pandas wrote, and
-    a column that numbers the cases are refused, unless they are named here."""
-    case_groups: CaseGroups = None
+    """Columns to ignore. Columns without a name (`Unnamed: 0`), an index written by pandas and
+    sample numbers are refused, unless they are listed here."""
+    sample_groups: SampleGroups = None
+    accept: Accepted = []
     missing: list[Annotated[str, Field(strict=True)]] = []
-    """Texts that stand for a missing value in a text table or in Parquet, besides empty cells,
-    `NA`, `?` and the like. Naive Bayes leaves missing values out; the mixture model takes none."""
+    """Codes of missing values in text or Parquet, in addition to empty cells, `NA`, `?` and the
+    like. Naive Bayes omits missing values; the mixture model does not accept them."""
     decimal: Decimal = "."
     thousands: Thousands = None
-    orientation: Literal["cases-in-rows", "genes-in-rows"] = "cases-in-rows"
-    """`genes-in-rows` is for a text table that has a feature in each row: first its name, then its
-    value in each case. The first line names the cases. The response is the row that `data.response`
-    names, or a column of `data.labels`."""
+    orientation: Literal["samples-in-rows", "genes-in-rows"] = "samples-in-rows"
+    """`genes-in-rows` is for a text table with one feature per row: its name, then its values. The
+    first line names the samples. The response is the row that `data.response` names, or a column of
+    `data.labels`."""
     labels: Text | None = None
-    """A text table with the responses, where the table itself has none: `data.response` is one of
-    its columns. Its cases are found by name, in the column that `data.id` names or in the first."""
+    """A text table of responses, if the table itself has none. `data.response` is one of its
+    columns. Samples are matched by name, in the column `data.id` or else the first column."""
     test_path: Text | None = None
-    """A table of test cases with the same columns."""
+    """A table of test samples with the same columns."""
     binarise: Literal["all-medians", "training-medians"] = "training-medians"
-    """`training-medians`: a real feature becomes 1 where it exceeds its median over the training
-    cases; `all-medians`: over all cases. A column with two values is split between them."""
+    """`training-medians`: a feature is 1 above its median over the training samples; `all-medians`:
+    over all samples. A column with two values is split between them."""
 
     transform: Transforms = [NO_TRANSFORM]
 
@@ -94,7 +90,7 @@ class FileData(Source):
         # labels and obs are no features anyway
         inside = self.labels is None and not self.path.endswith(".h5ad")
         return {
-            "ignore": tuple(reading.left_out(self.ignore, self.case_groups if inside else None)),
+            "ignore": tuple(reading.left_out(self.ignore, self.sample_groups if inside else None)),
             "id": self.id,
             "genes_in_rows": self.orientation == "genes-in-rows",
             "header": self.header,
@@ -108,13 +104,13 @@ class FileData(Source):
         keys["labels"] = None if self.labels is None else folder / self.labels
         train = read_table(folder / self.path, self.response, **keys)
         if self.test_path is None:
-            return [reading.grouped(train, self.case_groups, self.path)]
+            return [reading.grouped(train, self.sample_groups, self.path)]
         test = read_table(folder / self.test_path, self.response, like=train, **keys)
         tables = (train, self.path), (test, self.test_path)
-        return [reading.grouped(table, self.case_groups, where) for table, where in tables]
+        return [reading.grouped(table, self.sample_groups, where) for table, where in tables]
 
     def read_new(self, path: Path, like: Table) -> Table:
-        """Return new cases with the features of the training table."""
+        """Return new samples with the features of the training table."""
         keys = self._keys | {"new": True, "gaps": True, "features": like.encoder.names}
         return read_table(path, self.response, like=like, **keys)
 
@@ -146,7 +142,7 @@ def read_coded(
                 f"{where}: the training table has no feature {list_some(extra)}\nFix: data.ignore "
                 "it"
             )
-        in_both = reading.cases_of_both(like.ids, samples.ids)
+        in_both = reading.samples_of_both(like.ids, samples.ids)
     encoder: Any = kind.fit(samples.frame, samples.features) if like is None else like.encoder
     X, unseen = encoder.transform(samples.frame)
     missing = np.isnan(X) if X.dtype.kind == "f" else X == MISSING
@@ -164,12 +160,12 @@ def read_table(
     like: Table | None = None,
     **keys: Any,
 ) -> Table:
-    """Read a table of cases, with the response as classes; of new ones it means nothing.
+    """Read a table of samples, with the response as classes; of new ones it means nothing.
 
     Parameters
     ----------
-    path : features, one case per row.  Text (`.csv`, `.tsv`, `.tab`, `.txt`, also packed as `.gz`)
-        and `.parquet` hold the response in a column, `.h5ad` (AnnData) in a column of `obs`.
+    path : features, one sample per row.  Text (`.csv`, `.tsv`, `.tab`, `.txt`, also packed as
+        `.gz`) and `.parquet` hold the response in a column, `.h5ad` (AnnData) in a column of `obs`.
     response : the column.
     positive : as `find_classes` takes it.
     like : the training table, whose features (in any order), words and classes count.
@@ -180,7 +176,7 @@ def read_table(
     samples, encoder, X, notes = read_coded(path, wanted, like, NumberEncoder)
     names = reading.name_columns(encoder.features, where) if encoder.coding else encoder.features
     if 0 in X.shape:
-        raise DataError(f"{where}: no cases or no features; the table has shape {X.shape}")
+        raise DataError(f"{where}: no samples or no features; the table has shape {X.shape}")
     _check_finite(X, names, where)
     aside, column = samples.aside, samples.response
     if like is None:
@@ -205,41 +201,36 @@ def _check_kind(path: Path, wanted: Wanted) -> None:
     """Raise DataError for files of kinds that are not read, or with keys of other kinds."""
     where, suffix = shown(path), path.suffix.lower()
     text = bool(reading.text_suffix(path))
-    keys = ("missing", wanted.missing), ("decimal", wanted.decimal != "."), (
-        "thousands", wanted.thousands,
-    )  # fmt: skip
-    for key, value in keys:
-        if value and not text and suffix != ".parquet":
-            raise DataError(f"{where}: data.{key} is for text and Parquet; leave it out")
+    for key in ("missing", "decimal", "thousands"):
+        if getattr(wanted, key) != getattr(Wanted, key) and not text and suffix != ".parquet":
+            raise DataError(f"{where}: data.{key} is for text and Parquet. Fix: remove it")
     if not wanted.header and (wanted.genes_in_rows or not text):
-        what = "orientation: genes-in-rows" if wanted.genes_in_rows else "a file that is no text"
-        raise DataError(f"{where}: data.header is not for {what}; leave it out")
+        what = "orientation: genes-in-rows" if wanted.genes_in_rows else "a file that is not text"
+        raise DataError(f"{where}: data.header is not for {what}. Fix: remove it")
     reading.opened(path).close()
-    if suffix in ARRAYS:
-        raise DataError(f"{where}: {REMOVED}")
     if suffix == ".bed":
         raise DataError(
             f"{where}: data.source: file no longer reads PLINK files\nFix: write data.source: plink"
         )
     if not text and suffix not in KINDS and not wanted.genes_in_rows:
-        hint = "; save the sheet as .csv" if suffix in SPREADSHEETS else ""
+        hint = ". Fix: save the sheet as .csv" if suffix in SPREADSHEETS else ""
         raise DataError(
-            f"{where}: cannot read {shorten(path.suffix) or 'this'}; use {', '.join(KINDS)}, or "
-            f"text packed as .gz{hint}"
+            f"{where}: cannot read {shorten(path.suffix) or 'this'}. Fix: use {', '.join(KINDS)}, "
+            f"or text packed as .gz{hint}"
         )
 
 
 def _words_as_numbers(coding: Coding) -> list[str]:
     """Say how words of columns became numbers."""
-    pairs = [f"{shorten(name, 30)}: {shorten(words[0], 20)} is 0, {shorten(words[1], 20)} is 1"
+    pairs = [f"{shorten(name, 30)} ({shorten(words[0], 20)} = 0, {shorten(words[1], 20)} = 1)"
              for name, words in coding.items() if len(words) == 2]  # fmt: skip
     several = [f"{shorten(name, 30)} ({list_some(words, 3, 20)})"
                for name, words in coding.items() if len(words) > 2]  # fmt: skip
     listed, rest = pairs[:MOST_NAMED], len(pairs) - MOST_NAMED
     listed += [f"and {rest:,} more"] if rest > 0 else []
-    lines = [f"words as numbers: {'; '.join(listed)}"] if pairs else []
+    lines = [f"Recoded: {'; '.join(listed)}"] if pairs else []
     if several:
-        lines.append(f"a feature of 0 and 1 for each word of {list_some(several, MOST_NAMED, 110)}")
+        lines.append(f"Dummy-coded: {list_some(several, MOST_NAMED, 110)}")
     return lines
 
 
@@ -247,12 +238,12 @@ def _check_finite(X: np.ndarray, names: list[str], where: str) -> None:
     """Raise DataError for an infinite value."""
     odd = np.argwhere(np.isinf(X))
     if len(odd):
-        case, place = odd[0]
+        sample, place = odd[0]
         feature = shorten(names[place])
         more = f" (and {len(odd) - 1:,} more)" if len(odd) > 1 else ""
         raise DataError(
-            f"{where}: a value is infinite in case {case + 1}, feature {feature}{more}; "
-            "mend it, or leave the case or the feature out"
+            f"{where}: a value is infinite in sample {sample + 1}, feature {feature}{more}. "
+            "Fix: correct it, or drop the sample or the feature"
         )
 
 
@@ -266,7 +257,7 @@ def find_classes(column: Column, positive: Positive, where: str) -> tuple[str, .
     symbols = sorted_symbols(column)
     values, count = list_some(symbols), len(symbols)
     for symbol in symbols:
-        check_text(symbol, f"{where}: a response", "write it in other words")
+        check_text(symbol, f"{where}: a response", "rename it")
     if positive is not None:
         own = _find_positive(symbols, positive)
         if own is None:
@@ -276,8 +267,8 @@ def find_classes(column: Column, positive: Positive, where: str) -> tuple[str, .
         if count > 2:
             raise DataError(
                 f"{where}: the response has {count:,} values ({values}), and "
-                "data.positive is for two; leave other cases out, or leave out data.positive: each "
-                "value is then a class, for model.kind: normal"
+                "data.positive is for two. Fix: remove other samples, or remove data.positive: "
+                "each value is then a class, for model.kind: normal"
             )
         return next((symbol for symbol in symbols if symbol != own), f"not {own}"), own
     for bits in ("0", "1"), ("False", "True"):
@@ -285,23 +276,21 @@ def find_classes(column: Column, positive: Positive, where: str) -> tuple[str, .
             return bits
     if count <= 2:
         raise DataError(
-            f"{where}: the response must be 0 and 1, found {values}; "
-            "say which value is class 1 with data.positive"
+            f"{where}: the response must be 0 and 1, found {values}. Fix: set data.positive"
         )
     if count > min(MOST_CLASSES, len(column) // 2):
-        limit = f"too many classes for {len(column):,} cases"
+        limit = f"too many classes for {len(column):,} samples"
         if count > MOST_CLASSES:
             limit = f"at most {MOST_CLASSES} can be classes"
         raise DataError(
-            f"{where}: the response has {count:,} values ({values}), {limit}; if it is "
-            "a number to predict, use data.source: table with model.kind: logistic and "
-            "model.response: gaussian"
+            f"{where}: the response has {count:,} values ({values}), {limit}; if it is a number to "
+            "predict, use data.source: table with model.kind: logistic and model.response: gaussian"
         )
     return tuple(symbols)
 
 
 def _find_positive(symbols: list[str], positive: Positive) -> str | None:
-    """Return the value that `data.positive` means, in letters of any case if need be."""
+    """Return the value that `data.positive` means, in letters of any sample if need be."""
     key = Column.of_values("positive", [positive])
     place = int(encode(key, symbols)[0])
     if place >= 0:

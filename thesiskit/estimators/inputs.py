@@ -66,10 +66,10 @@ def as_numbers(X):
             row, value = column.odd
             name = quoted(column.name) if named else f"number {j + 1}"
             raise NoNumberError(
-                f"features must be numbers, and column {name} holds {quoted(value)} in sample "
-                f"{row + 1}, where the argument must be a string or a number that writes one. "
-                "Fix: make categories columns of 0 and 1 (pandas.get_dummies), or leave such "
-                "columns out"
+                f"features must be numbers, and column {name} contains {quoted(value)} in sample "
+                f"{row + 1}, where the argument must be a string or a number. "
+                "Fix: dummy-code categories (pandas.get_dummies), or drop such "
+                "columns"
             )
     numbers = np.column_stack(columns)
     return pd.DataFrame(numbers, columns=X.columns) if named else numbers
@@ -87,15 +87,15 @@ def check_response(y, *, numeric: bool = False):
     missing = pd.isna(values) if column is None else column.missing
     if missing.any():
         raise UserError(
-            f"y is missing in sample {missing.argmax() + 1} (Input y contains NaN). Fix: leave "
-            "out samples without a response"
+            f"y is missing in sample {missing.argmax() + 1} (Input y contains NaN). Fix: drop "
+            "samples without a response"
         )
     if column is None:
         is_text = np.array([isinstance(value, str) for value in values])
         if is_text.any() and not is_text.all():
             raise UserError(
-                f"y is a text in sample {is_text.argmax() + 1}, and none in sample "
-                f"{is_text.argmin() + 1}. Fix: write all labels in one way"
+                f"y is text in sample {is_text.argmax() + 1}, but not in sample "
+                f"{is_text.argmin() + 1}. Fix: use one type for all labels"
             )
         return y
     if column.odd is not None:

@@ -52,11 +52,11 @@ LEAST_UNIT, MOST_UNIT = 1e-100, 1e100  # of real responses: their squares are nu
 
 
 class PatternModel(BaseEstimator):
-    """A linear function of patterns; subclasses add the kind of cases and of responses."""
+    """A linear function of patterns; subclasses add the kind of samples and of responses."""
 
-    min_cases = defaults.MIN_CASES
+    min_samples = defaults.MIN_SAMPLES
     _unit = 1.0  # of the coefficients
-    _codes: Callable[[Any], np.ndarray]  # returns test cases as codes (m, p)
+    _codes: Callable[[Any], np.ndarray]  # returns test samples as codes (m, p)
 
     def __init__(
         self,
@@ -97,14 +97,17 @@ class PatternModel(BaseEstimator):
             order=order,
             compress=compress,
             **{
-                name: getattr(self, name) for name in ("prior", "min_cases", "sigma", "sigma_scale")
+                name: getattr(self, name)
+                for name in ("prior", "min_samples", "sigma", "sigma_scale")
             },
             **length,
         )
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         *generators, last = np.random.default_rng(seed).spawn(self._model.chains + 1)
         self._seed = int(last.integers(np.iinfo(np.int32).max))  # of predictions
-        find = partial(patterns.groups, codes, order, compress=compress, min_cases=self.min_cases)
+        find = partial(
+            patterns.groups, codes, order, compress=compress, min_samples=self.min_samples
+        )
         classes = len(getattr(self, "classes_", ()))
         self._training = PatternTraining(patterns, codes, response, classes, find)
         self.compression_ = self._training.groups
@@ -120,8 +123,9 @@ class PatternModel(BaseEstimator):
             self.diagnostics_ |= {"iterations": iterations, "reached": reached}
         if not self.diagnostics_["reliable"]:
             warnings.warn(
-                f"the chains do not support the predictions (R-hat of the log likelihood "
-                f"{rhat[0]:.2f}, effective draws {ess[0]:.0f}): increase iterations",
+                f"predictions are unreliable, because chains have not converged (R-hat of the "
+                f"log likelihood "
+                f"{rhat[0]:.2f}, effective draws {ess[0]:.0f}). Fix: increase iterations",
                 UnreliableWarning,
                 stacklevel=3,
             )
@@ -149,7 +153,7 @@ class PatternModel(BaseEstimator):
     def get_feature_names_out(self, input_features=None):  # noqa: ARG002
         """Return a pattern of each group that has a coefficient, (G,), in the order of `draws_`.
 
-        No name stands for two groups.  The group of all cases is called "(all)".
+        No name stands for two groups.  The group of all samples is called "(all)".
         """
         groups, names = self._grouped(), self._training.patterns.names
         patterns = [groups.pattern(g, *names) for g in range(groups.n_groups)]
@@ -177,8 +181,8 @@ class PatternClassifier(ClassifierMixin, PatternModel):
         """Return the probabilities of the classes, (m, K).
 
         split_draws : how often each draw of a group's coefficient is split at random between the
-            patterns that a case has and those that it does not have.  No prediction depends on
-            the other cases in the same call.  The standard error of a probability by splits is
+            patterns that a sample has and those that it does not have.  No prediction depends on
+            the other samples in the same call.  The standard error of a probability by splits is
             at most 0.5 / sqrt(draws split_draws): .005 for 1,000 draws of the chains.
         """
         check_is_fitted(self)
@@ -194,7 +198,7 @@ class PatternClassifier(ClassifierMixin, PatternModel):
         return np.log(np.maximum(self.predict_proba(X, split_draws=split_draws), CLOSEST))
 
     def predict(self, X):
-        """Return the most probable label of each case, (m,)."""
+        """Return the most probable label of each sample, (m,)."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
@@ -212,10 +216,10 @@ class SequenceClassifier(PatternClassifier):
     ----------
     order : the largest number of recent states that a pattern fixes, or "all".
     prior : "cauchy" or "gaussian", of the coefficients.
-    compress : whether patterns that are present in the same training cases share a coefficient.
+    compress : whether patterns that are present in the same training samples share a coefficient.
     until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400).  Chains
         are compared after 200, 300, 450, ... iterations, of which the second half counts, and stop
-        when the log likelihood and the predictions for up to 20 training cases have reached both.
+        when the log likelihood and the predictions for up to 20 training samples have reached both.
         At most 1,000 draws are kept.  "auto" is (1.01, 400), unless iterations, burn_in or thin
         are given, or one chain; None never stops before `iterations`.
     iterations, burn_in, thin, chains : None for what suits `until`.  iterations is the number of
@@ -267,13 +271,13 @@ class SequenceClassifier(PatternClassifier):
         return check_histories(states, "histories", unseen=True)
 
     def _as_codes(self, X):
-        """Return states as whole numbers, UNSEEN where no training case has a string."""
+        """Return states as whole numbers, UNSEEN where no training sample has a string."""
         if self.states_ is None:
             if _states(X) is not None:
-                raise UserError("the states were whole numbers in fit; give whole numbers here")
+                raise UserError("the states were whole numbers in fit. Fix: give whole numbers")
             return X
         if _states(X) is None:
-            raise UserError("the states were strings in fit; give strings here")
+            raise UserError("the states were strings in fit. Fix: give strings here")
         X = X.astype(str)
         place = np.minimum(np.searchsorted(self.states_, X), len(self.states_) - 1)
         return np.where(self.states_[place] == X, place, UNSEEN)
@@ -312,7 +316,7 @@ def _states(X) -> np.ndarray | None:
             if len(places := np.argwhere(pd.isna(X))):
                 row, column = places[0] + 1
                 raise UserError(f"a state is missing in sample {row}, column {column}")
-            raise UserError("some states are strings and some are not; make them all strings")
+            raise UserError("some states are strings and some are not. Fix: make them all strings")
         return np.unique(X.astype(str)) if kinds == {True} else None
     return np.unique(X.astype(str)) if X.dtype.kind in "US" else None
 
@@ -334,7 +338,7 @@ class FeatureModel(DiscreteFeatures, PatternModel):
         *,
         prior=defaults.PRIOR,
         compress=True,
-        min_cases=defaults.MIN_CASES,
+        min_samples=defaults.MIN_SAMPLES,
         until=AUTO,
         iterations=None,
         burn_in=None,
@@ -359,7 +363,7 @@ class FeatureModel(DiscreteFeatures, PatternModel):
             n_jobs=n_jobs,
             random_state=random_state,
         )
-        self.min_cases = min_cases
+        self.min_samples = min_samples
 
     def _learn(self, X, y, **checks):
         """Return patterns, codes (n, p), the order and the responses; learn the categories."""
@@ -374,9 +378,9 @@ class FeatureModel(DiscreteFeatures, PatternModel):
 
         The columns of the table are: pattern, a shortest pattern of the group, such as
         "size=small, form=round"; patterns, the number of patterns that share the coefficient;
-        cases, the number of training cases in which the patterns are present; class, the class
+        samples, the number of training samples in which the patterns are present; class, the class
         that the coefficient belongs to (with two classes, the second); low, high and median, the
-        90% interval and the median of the posterior.  The group of all cases is left out.
+        90% interval and the median of the posterior.  The group of all samples is left out.
         """
         groups = self._grouped()
         draws = self._unit * self._draws.flat[0]
@@ -392,7 +396,7 @@ class FeatureModel(DiscreteFeatures, PatternModel):
         return pd.DataFrame({
             "pattern": [groups.pattern(g, *names) for g in group],
             "patterns": groups.patterns_per_order[group].sum(axis=1),
-            "cases": np.diff(groups.indptr)[group],
+            "samples": np.diff(groups.indptr)[group],
             **({} if labels is None else {"class": labels[-len(size) :][sets]}),
             "low": low,
             "high": high,
@@ -413,14 +417,14 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
 
     Section "Application to Logistic Classification Models" of the thesis.  Features are any
     discrete values: strings, whole numbers, booleans, objects, columns of a DataFrame.  If a value
-    is missing in a case (None, NaN or NA), no pattern that fixes this feature is present in the
-    case.  A value that no training case has makes new patterns.  If the chains have not mixed,
+    is missing in a sample (None, NaN or NA), no pattern that fixes this feature is present in the
+    case.  A value that no training sample has makes new patterns.  If the chains have not mixed,
     `fit` gives an UnreliableWarning.
 
     Parameters
     ----------
     order : the largest number of features that a pattern fixes, or "all".
-    min_cases : patterns that are present in fewer training cases are left out of the model.
+    min_samples : patterns that are present in fewer training samples are left out of the model.
     prior, compress, until, iterations, burn_in, thin, chains, sigma, sigma_scale, n_jobs,
         random_state : as of SequenceClassifier.
 
@@ -447,16 +451,16 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
 class InteractionRegressor(RegressorMixin, FeatureModel):
     """Bayesian linear regression with interactions of discrete features, of any order.
 
-    The model of section "Application to Logistic Classification Models" of the thesis with
-    another likelihood: the response is the linear function of the patterns plus normal noise.
-    Features are as for InteractionClassifier.  Responses are standardised, so the widths and the
-    coefficients in `draws_` are in units of the responses' standard deviation; all other results
-    are in the units of the responses.  If the chains have not mixed, `fit` gives an
-    UnreliableWarning.
+    The model of section "Application to Logistic Classification Models" of the thesis with another
+    likelihood: the response is the linear function of the patterns plus normal noise. Features are
+    as for InteractionClassifier.  Responses are standardised, so the widths and the coefficients in
+    `draws_` are in units of the responses' standard deviation; all other results are in the units
+    of the responses.  If the chains have not mixed, `fit` gives an UnreliableWarning.
 
     Parameters
     ----------
-    order, prior, compress, min_cases, until, iterations, burn_in, thin, chains, sigma, sigma_scale,
+    order, prior, compress, min_samples, until, iterations, burn_in, thin, chains, sigma,
+    sigma_scale,
         n_jobs, random_state : as of InteractionClassifier.
 
     Attributes
@@ -481,13 +485,13 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
     def _check_responses(self, y):
         """Raise UserError for responses that cannot be standardised."""
         if y.min() == y.max():
-            raise UserError(f"the responses are all {y[0]:g}; there is nothing to predict")
+            raise UserError(f"the responses are all {y[0]:g}. Fix: choose another response")
         with np.errstate(over="ignore", invalid="ignore"):
             self._unit = float(y.std())
         if not LEAST_UNIT <= self._unit <= MOST_UNIT:
             raise UserError(
-                f"the responses run from {y.min():g} to {y.max():g}; give them in units in which "
-                f"their standard deviation is between {LEAST_UNIT:g} and {MOST_UNIT:g}"
+                f"the responses run from {y.min():g} to {y.max():g}. Fix: give them in units in "
+                f"which their standard deviation is between {LEAST_UNIT:g} and {MOST_UNIT:g}"
             )
 
     def predict(self, X):
@@ -502,8 +506,8 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         """Return quantiles of the responses, noise included, (m, len(q)).
 
         q : levels between 0 and 1.
-        split_draws : how often each draw of the parameters is split between what a case shares
-            with the training cases and what it does not.
+        split_draws : how often each draw of the parameters is split between what a sample shares
+            with the training samples and what it does not.
         """
         check_is_fitted(self)
         codes = self._codes(X)

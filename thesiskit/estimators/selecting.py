@@ -71,16 +71,17 @@ from thesiskit.models.temperature import Temperature, too_few
 
 DEFAULT_KEPT = 10  # features; of a table that has fewer, this number keeps all
 NOT_BINARY = (
-    "features must be 0 or 1; put MedianBinarizer() before the classifier in a pipeline, or take "
-    "NormalClassifier, which uses real values as they are"
+    "features must be 0 or 1. Fix: put MedianBinarizer() before the classifier in a pipeline, "
+    "or use NormalClassifier, which accepts real values"
 )
 
 UNLIKE = 100  # times the spread of the median feature
 SCALES = (
-    f"spread {UNLIKE} times as far, or as little, as the median of the features kept, and they "
-    "share a prior of their variances; put StandardScaler() before the classifier in a pipeline"
+    f"the spread is {UNLIKE} times larger or smaller than the median of the selected features, but "
+    "variances share a prior. Fix: put StandardScaler() before the classifier in a "
+    "pipeline"
 )
-DIGITS = "the values differ by less than 1e-12 of their size, so that few of their digits tell"
+DIGITS = "the values differ by less than a trillionth of their magnitude"
 
 
 class SelectingClassifier(ClassifierMixin, BaseEstimator):
@@ -105,7 +106,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
         X is 0, 1 or NaN for models of binary features, else real, with NaN where a value is missing
         (a mixture takes none).  groups (n,), such as patients with several samples each, are kept
-        together where a pool divides cases, and are imitated together.  Raises ValueError for
+        together where a pool divides samples, and are imitated together.  Raises ValueError for
         other values, a label of one value (of three or more, for models of two classes), n_features
         outside 1..p, and a table that cannot have been screened as `screened` says.
         """
@@ -152,7 +153,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         return validate_data(self, as_numbers(X), **usual | options)
 
     def _packed(self, X) -> Any:
-        """Return a validated table of training cases as features are selected from it."""
+        """Return a validated table of training samples as features are selected from it."""
         if self.model_class.takes != "bits":
             self._transform = None
             if self.transformation is None:
@@ -171,7 +172,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 "Only binary classification is supported. "
                 f"The type of the target is {type_of_target(y)}. "
-                f"NormalClassifier takes {len(self.classes_):,} classes"
+                f"NormalClassifier accepts {len(self.classes_):,} classes"
             )
         return places
 
@@ -205,7 +206,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         return selector.select_reals(table, y, rng)
 
     def _training(self, table, y, selection, rng) -> Training:
-        """Return what the model is fitted to: the features kept of all cases."""
+        """Return what the model is fitted to: the features kept of all samples."""
         chains = self._model.chains
         return Training(
             selection, y, lambda: self._kept(table, selection.selected),
@@ -218,7 +219,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         """Return the probabilities of the classes for X (m, p), (m, G)."""
-        values = self._kept_of(X)
+        values = self._kept_of(X)  # refuses a model that is not fitted
         return self._fitted.predict(values)
 
     def predict_log_proba(self, X):
@@ -261,13 +262,13 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         return _check_feature_names_in(self, input_features)[self.get_support()]
 
     def _kept(self, table, selected) -> np.ndarray:
-        """Return the features kept of the training cases, (n, k)."""
+        """Return the features kept of the training samples, (n, k)."""
         if self.model_class.takes == "bits":
             return table.unpack(selected)
         return read_columns(table, selected)
 
     def _kept_of(self, X) -> np.ndarray:
-        """Return the features kept of new cases, (m, k)."""
+        """Return the features kept of new samples, (m, k)."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         if self.transformation is not None:
@@ -305,12 +306,14 @@ def as_prefiltered(screened: Any, real: bool = False) -> Screened | None:
         also = "; or f, the F statistic, in place of threshold" if "f" in keys else ""
         raise UserError(
             'screened must be a dict such as {"of": 10000, "threshold": "0.26"}: the number of '
-            f"features before, and the |COR| that those kept are above{also}; "
+            f"features before, and the |COR| above which features were selected{also}; "
             f"got {quoted(screened)}"
         )
     f, correlation = screened.get("f"), screened.get("threshold")
     if f is not None and correlation is not None:
-        raise UserError('screened has "threshold" and "f", which say the same; leave out one')
+        raise UserError(
+            'screened has "threshold" and "f", which exclude each other. Fix: remove one'
+        )
     threshold: Any = None if f is None else positive('screened["f"]', f)
     if correlation is not None:
         threshold = check_threshold(correlation) ** 2
@@ -337,11 +340,11 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
         `order`, the number of patterns.
     correct : condition on the selection.
     relevant : "some": each feature is relevant with an unknown probability pi, and else has nothing
-        to do with the response; "all": the thesis's model, where all features are relevant alike.
+        to do with the response; "all": the thesis's model, where all features are equally relevant.
     screened : what is known of a table that somebody kept from more features, such as
         {"of": 10000, "threshold": "0.26"}: how many there were, and the absolute correlation that
         those kept are above.  Without "threshold" it is the smallest of the table, as where the
-        best ones were kept.  The screening must have used the cases of `fit`.  Features that are
+        best ones were kept.  The screening must have used the samples of `fit`.  Features that are
         not in the table are taken to be missing as those of the table, by their chance to be kept.
     pi : the grid of pi; each point is as probable as the others.
     class_prior : (f_0, f_1), the Beta prior of the class probability, by class.
@@ -352,7 +355,7 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
         predbayescor.
     temperature : log odds are divided by tau >= 1, because features that go together are counted
         as so much evidence each, and each class gets an offset.  "residual": they are fitted to
-        cases that are imitated with the residuals of the training cases.  None: tau is 1.
+        samples that are imitated with the residuals of the training samples.  None: tau is 1.
     order : None for columns of 0 and 1; else 1 to 3, the largest number of features in a pattern.
     disjoint : use each feature in one pattern at most, that with the largest correlation, so that
         patterns do not say the same thing twice.
@@ -374,7 +377,7 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
     log_posterior_alpha_ : (K,) log posterior probability of each point; logsumexp is 0.
     pi_, log_posterior_pi_ : (J,) the points of pi, and their log posterior probabilities.
     relevance_ : (k,) the posterior probability that each feature kept is relevant.
-    tau_ : what log odds are divided by; 1 where too few cases have a temperature.
+    tau_ : what log odds are divided by; 1 where too few samples have a temperature.
     offset_ : (G,) what is then added to the log probability of each class.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
@@ -429,7 +432,7 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
 
         X is 0, 1 or NaN; with `order` any discrete values, and None, NaN or NA where one is
         missing.  groups (n,), such as patients with several samples each, are kept together
-        where cases are imitated for a temperature.  Raises ValueError for other values, with
+        where samples are imitated for a temperature.  Raises ValueError for other values, with
         `order` real ones and more than 16 of a feature, a label of one value or three, more
         n_features than there are, and a table that cannot have been screened as `screened` says.
         """
@@ -442,15 +445,15 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
     def pattern_table(self):
         """Return the patterns kept as a table, the one with the largest correlation first.
 
-        The columns are: pattern, such as "rs1=2, rs7=0"; for each class how many training cases
+        The columns are: pattern, such as "rs1=2, rs7=0"; for each class how many training samples
         have the pattern, and of how many this is known; odds ratio, by how much larger the odds of
         the pattern are in the second class, with 1/2 added to each count, which is too far from 1,
         because the patterns were chosen for it; corrected, the same as the model expects it of new
-        cases; and relevant, the probability that the pattern has to do with the class at all.
+        samples; and relevant, the probability that the pattern has to do with the class at all.
         """
         check_is_fitted(self)
         if self.patterns_ is None:
-            raise UserError("pattern_table is of patterns of features; give order=2")
+            raise UserError("pattern_table is of patterns of features. Fix: give order=2")
         counted = self._posterior.counts
         ones, present = counted.of_each(counted.pairs), counted.of_each(counted.present)
         counts = {
@@ -475,16 +478,16 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
         super()._check_options()
         if not self.order:
             if self.disjoint or self.ld is not None:
-                raise UserError("disjoint and ld are for patterns of features; give order=2, too")
+                raise UserError("disjoint and ld are for patterns of features. Fix: give order=2")
             return
         whole("order", self.order, most=3)
         if not isinstance(self.disjoint, bool | np.bool_):
             raise UserError(f"disjoint must be True or False, got {quoted(self.disjoint)}")
         if self.n_features is None or self.screened is not None:
             raise UserError(
-                "there are too many patterns to keep all; give n_features"
+                "there are too many patterns to select all. Fix: give n_features"
                 if self.screened is None
-                else "screened is for columns; leave it out with order"
+                else "screened is for columns. Fix: remove screened"
             )
 
     def _as_model(self, **others: Any) -> SelectingModel:
@@ -498,7 +501,7 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
     def _packed(self, X) -> Any:
         if not self.order:
             return super()._packed(X)
-        instead = ", or use NormalClassifier, which takes real values as they are"
+        instead = ", or use NormalClassifier, which accepts real values"
         return self._learn_categories(X, self._planes.MOST_VALUES, instead)
 
     def _select(self, table, y, rng) -> Selection | FSelection:
@@ -556,9 +559,9 @@ class NormalClassifier(SelectingClassifier):
         {"of": 10000, "threshold": 0.26}: how many of them varied, and the absolute correlation
         (with more classes the correlation ratio) that those kept are above; {"of": 10000,
         "f": 12.3} gives the F statistic.  With "of" alone the smallest F of the table is it, as
-        where the best ones were kept.  The screening must have used the cases of `fit`.  With
-        missing values each feature has the correlation of its own cases, and those that are not
-        in the table are taken to lack as many cases as those that are.
+        where the best ones were kept.  The screening must have used the samples of `fit`.  With
+        missing values each feature has the correlation of its own samples, and those that are not
+        in the table are taken to lack as many samples as those that are.
     class_prior : the Dirichlet prior of the class probabilities: one number, or one for each class.
     temperature : as of NaiveBayesClassifier.
     transformation : "log": log2 of features, of counts with library sizes log2 of counts per
@@ -575,7 +578,7 @@ class NormalClassifier(SelectingClassifier):
     relevance_ : (k,) the posterior probability that each feature kept is relevant.
     log_posterior_ : (C, R, J) log posterior probabilities of each shape of effects, of their
         variance (`ratio_`, (R,)) and of pi (`pi_`, (J,)) together; logsumexp is 0.
-    tau_ : what log odds are divided by; 1 where too few cases have a temperature.
+    tau_ : what log odds are divided by; 1 where too few samples have a temperature.
     offset_ : (G,) what is then added to the log probability of each class.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
@@ -638,13 +641,14 @@ class PoolClassifier(SelectingClassifier):
 
     Features are real numbers, and there may be any number of classes.  It is for tables whose
     features go together within classes, which naive Bayes models take for independent; no model of
-    the features is made.  All is chosen in stratified folds of the training cases (models/pool.py).
-    A missing value (NaN) is the mean of its feature in the training cases of each fold.
+    the features is made.  All is chosen in stratified folds of the training samples
+    (models/pool.py). A missing value (NaN) is the mean of its feature in the training samples of
+    each fold.
 
     Parameters
     ----------
     transformation : as of NormalClassifier; coefficients are then of transformed values.
-    random_state : divides the cases into folds.
+    random_state : divides the samples into folds.
 
     Attributes
     ----------
@@ -704,8 +708,8 @@ class MixtureClassifier(SelectingClassifier):
     until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400), of the
         collapsed sampler.  Chains are compared after 200, 300, 450, ... iterations, of which the
         second half counts, and stop when log alpha, the log posterior, the agreement of labels with
-        responses and the predictions for up to 20 training cases have reached both.  At most 1,000
-        draws are kept.  "auto" is (1.01, 400), unless iterations or burn_in are given, or one
+        responses and the predictions for up to 20 training samples have reached both.  At most
+        1,000 draws are kept.  "auto" is (1.01, 400), unless iterations or burn_in are given, or one
         chain.
     chains, iterations, burn_in : settings of the sampler; None for its defaults.  iterations is
         the number of all iterations, of which the first burn_in are not kept; with `until` it is
@@ -770,7 +774,7 @@ class MixtureClassifier(SelectingClassifier):
         """Fit to binary features X (n, p), 0 or 1, and labels y (n,) of two classes.
 
         Raises ValueError as NaiveBayesClassifier does, for missing values, and for more than 600
-        cases.
+        samples.
         """
         super().fit(X, y, groups)
         target, draws = self._posterior.target, self._posterior.draws
@@ -784,8 +788,9 @@ class MixtureClassifier(SelectingClassifier):
             self.diagnostics_ |= {"iterations": draws.iterations, "reached": draws.judgement.enough}
         if not diagnosis.reliable:
             warnings.warn(
-                f"the chains do not support the predictions (R-hat {diagnosis.rhat.max():.2f}, "
-                f"effective draws {diagnosis.ess.min():.0f}): increase iterations",
+                f"predictions are unreliable, because chains have not converged (R-hat "
+                f"{diagnosis.rhat.max():.2f}, "
+                f"effective draws {diagnosis.ess.min():.0f}). Fix: increase iterations",
                 UnreliableWarning,
                 stacklevel=2,
             )

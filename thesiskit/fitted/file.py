@@ -44,7 +44,7 @@ def write_model(path: Path, header: dict[str, Any], arrays: Arrays) -> None:
     UserError: a link is in its place.  ResultsError: the file cannot be written.
     """
     if path.is_symlink():
-        raise UserError(f"{path}: is a link; give the name of a file")
+        raise UserError(f"{path}: is a link. Fix: give the name of a file")
     about = {"what": WHAT, "format": FORMAT, "thesiskit": __version__} | header
     # keys keep their order: that of the states of a text says what their codes are
     text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
@@ -67,7 +67,7 @@ def read_model(path: Path) -> tuple[dict[str, Any], Arrays]:
         arrays, _ = read_npz(path)
         digest = _digest(arrays.pop("header"), {k: v for k, v in arrays.items() if k != "sha256"})
         if str(arrays.pop("sha256")) != digest:
-            raise DataError(f"{path}: it was altered or damaged after it was made; {EXPORT}")
+            raise DataError(f"{path}: altered or damaged. Fix: {EXPORT}")
         _check_numbers(arrays)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -75,7 +75,7 @@ def read_model(path: Path) -> tuple[dict[str, Any], Arrays]:
         raise
     except (*DAMAGES, TypeError, RecursionError) as error:
         raise DataError(
-            f"{path}: damaged, or no model of thesiskit ({shorten(error, 100)}); {EXPORT}"
+            f"{path}: damaged, or not a model of thesiskit ({shorten(error, 100)}). Fix: {EXPORT}"
         ) from None
     return header, arrays
 
@@ -93,15 +93,15 @@ def _header(text: np.ndarray, path: Path) -> dict[str, Any]:
     plain = text.astype(np.uint8).tobytes()
     header = json.loads(plain, parse_float=_number, parse_constant=_number)
     if not isinstance(header, dict) or header.get("what") != WHAT:
-        raise ValueError("its header is another")
+        raise ValueError("its header is different")
     found = header.get("format")
     if not isinstance(found, int) or found < 1:
         raise ValueError(f"its format is {quoted(found)}")
     if found > FORMAT:
         by = shorten(header.get("thesiskit"), 20)
         raise DataError(
-            f"{path}: made by a later version, thesiskit {by} (format {found}; this one, "
-            f"{__version__}, reads up to {FORMAT}); update thesiskit"
+            f"{path}: written by a later version, thesiskit {by} (format {found}; this one, "
+            f"{__version__}, reads up to {FORMAT}). Fix: update thesiskit"
         )
     return header
 
@@ -113,14 +113,14 @@ def check_writable(header: dict[str, Any], arrays: Arrays) -> None:
         _check_numbers(arrays)
     except ValueError as error:
         raise UserError(
-            f"this model cannot be stored ({error}); give the features in other units"
+            f"this model cannot be stored ({error}). Fix: give the features in other units"
         ) from None
 
 
 def _number(text: str) -> float:
     """Return a number of a header; ValueError for one that no fit has."""
     if not abs(value := float(text)) <= MOST:
-        raise ValueError(f"its header has {shorten(text, 20)}, which is no number of a fit")
+        raise ValueError(f"its header has {shorten(text, 20)}, which no fit contains")
     return value
 
 
@@ -135,7 +135,7 @@ def _check_numbers(arrays: Arrays) -> None:
             usual = (np.abs(numbers) <= most) | (numbers == OPEN.get(last))
             if not usual.all():
                 odd = numbers[~usual][0]
-                raise ValueError(f"{shorten(name)} has {odd:g}, which is no number of a fit")
+                raise ValueError(f"{shorten(name)} has {odd:g}, which no fit contains")
 
 
 def _digest(text: np.ndarray, arrays: Arrays) -> str:

@@ -1,7 +1,7 @@
-"""What the cases of a fitted model are: names and values of features, states, medians.
+"""What the samples of a fitted model are: names and values of features, states, medians.
 
-New cases are coded as the training cases were.  They come from a table that a source has read, or
-in Python from a DataFrame or an array.
+New samples are coded as the training samples were.  They come from a table that a source has read,
+or in Python from a DataFrame or an array.
 """
 
 import warnings
@@ -24,14 +24,14 @@ NONE = np.empty(0, dtype=np.intp)
 
 
 class Inputs:
-    """What is known of the cases.
+    """What is known of the samples.
 
-    like : the training cases as a source sees them, without any case: names, values, states.
-    columns : (c,) features that some arm of binary features keeps, ascending.
+    like : the training samples as a source sees them, without any sample: names, values, states.
+    columns : (c,) features that some method of binary features keeps, ascending.
     thresholds : (c,) above what these are 1.
     classes : what the classes are called; none of real responses.
     names : what the columns are called; empty where they have no names.
-    width : how many features cases have, or states a history.
+    width : how many features samples have, or states a history.
     n_values : how many values each of discrete features has, (p,), or each state; else 0.
     """
 
@@ -48,7 +48,7 @@ class Inputs:
         self._groups: dict[tuple, Groups] = {}
 
     def of_data(self, X: Any) -> np.ndarray:
-        """Return cases from a DataFrame or AnnData, matched by name, or from an array."""
+        """Return samples from a DataFrame or AnnData, matched by name, or from an array."""
         if self.family == "sequences":
             states = np.asarray(as_pandas(X))
             self._check_shape(states.shape)
@@ -67,7 +67,7 @@ class Inputs:
         if lacking:
             raise DataError(f"the table has no column {list_some(lacking, MOST_NAMED)}")
         if not len(frame):
-            raise DataError("there are no cases to predict")
+            raise DataError("there are no samples to predict")
         X, notes = encoder.transform(frame)
         notes = [f"{frame.where}: {note}" for note in notes]
         if self.family == "features":
@@ -84,14 +84,14 @@ class Inputs:
         if len(shape) != 2 or shape[1] != self.width:
             raise DataError(f"the model has {self.width:,} columns; got a table of shape {shape}")
         if not shape[0]:
-            raise DataError("there are no cases to predict")
+            raise DataError("there are no samples to predict")
 
-    def table(self, cases: np.ndarray, selected: np.ndarray, *, bits: bool) -> np.ndarray:
-        """Return some features of cases (T, p), (T, k), or 1 where they are above thresholds.
+    def table(self, samples: np.ndarray, selected: np.ndarray, *, bits: bool) -> np.ndarray:
+        """Return some features of samples (T, p), (T, k), or 1 where they are above thresholds.
 
         NaN is a missing value, also among bits.
         """
-        block = read_columns(cases, selected)
+        block = read_columns(samples, selected)
         if not bits:
             return block
         missing = find_missing(block)
@@ -99,10 +99,10 @@ class Inputs:
         ones = np.ascontiguousarray(above(block, thresholds))
         return ones if missing is None else np.where(missing, np.float32(np.nan), ones)
 
-    def compared(self, cases: np.ndarray) -> np.ndarray:
-        """Return what of cases (T, p) is compared with training cases, a table of numbers."""
+    def compared(self, samples: np.ndarray) -> np.ndarray:
+        """Return what of samples (T, p) is compared with training samples, a table of numbers."""
         # genotypes that are packed in their file are unpacked
-        return indicators(cases[:, :], self.n_values) if self.family == "features" else cases
+        return indicators(samples[:, :], self.n_values) if self.family == "features" else samples
 
     def likeness(
         self, codes: np.ndarray, y: np.ndarray, groups: np.ndarray | None
@@ -120,18 +120,18 @@ class Inputs:
         check(not bits or np.isin(selected, self.columns).all())  # these have thresholds
         return selected
 
-    def groups(self, codes: np.ndarray, order: int, *, compress: bool, min_cases: int) -> Groups:
-        """Return the groups of the training cases, codes (n, p); those of a model are found once.
+    def groups(self, codes: np.ndarray, order: int, *, compress: bool, min_samples: int) -> Groups:
+        """Return the groups of the training samples, codes (n, p); those of a model are found once.
 
-        compress, min_cases : as `compress_features` takes them.
+        compress, min_samples : as `compress_features` takes them.
         """
-        if self.family == "sequences" and min_cases > 1:
+        if self.family == "sequences" and min_samples > 1:
             raise ValueError("sequences have all their patterns")
-        key = (order, compress, min_cases)
+        key = (order, compress, min_samples)
         if key not in self._groups:
             patterns = PATTERNS[self.family].like(self.like)
             self._groups[key] = patterns.groups(
-                codes, order, compress=compress, min_cases=min_cases
+                codes, order, compress=compress, min_samples=min_samples
             )
         return self._groups[key]
 

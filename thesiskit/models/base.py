@@ -1,11 +1,12 @@
-"""What a model is: one class, from the keys of a config to the predictions of new cases.
+"""What a model is: one class, from the keys of a config to the predictions of new samples.
 
-A model is a frozen dataclass in a module here, named in `MODELS` (models/__init__).  An *arm* is a
-model with values of its fields.  All else that the package knows of a model follows from the class:
+A model is a frozen dataclass in a module here, named in `MODELS` (models/__init__).  An *method* is
+a model with values of its fields.  All else that the package knows of a model follows from the
+class:
 
 - fields made by `config_field` are keys of the block `model` of a config, with their descriptions,
   and parameters of the estimator; where a field is `several` a config may have a list of values,
-  each of which makes an arm;
+  each of which makes a method;
 - `fit`, `predict` and `log_probability` serve experiments, inner folds, estimators and model files;
 - `pack` and `unpack` say what of a posterior result files have, `saved` and `restored` what model
   files have.
@@ -49,11 +50,10 @@ CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
 LARGEST = 1e100  # of alpha, of logs and of temperatures in a model file
 SOFTENED = ("tau", "offset", "tau_errors")  # of a temperature, in result files
 ABOUT_TEMPERATURE = (
-    "With `residual` log odds are divided by a temperature, tau, of at least 1: by how many times "
-    "the same evidence was counted, as it is where features go together; and each class gets an "
-    "offset. Both are fitted, in each training set, to cases that are imitated with the residuals "
-    "of the training cases, also where the table had a screening before; the part "
-    "`temperature-table` shows tau. `[none, residual]` compares both."
+    "With `residual`, log odds are divided by a temperature tau of at least 1, because correlated "
+    "features count the same evidence several times; each class gets an offset. Both are estimated "
+    "in each training set from samples simulated with its residuals, also for a pre-filtered "
+    "table; the part `temperature-table` shows tau. `[none, residual]` compares both."
 )
 
 
@@ -62,7 +62,7 @@ def config_field(default: Any, kind: Any, text: str, *, several: bool = False) -
 
     kind : its type in a config, as pydantic takes it.
     text : what it means.
-    several : whether a config may have a list of values, each of which makes an arm.
+    several : whether a config may have a list of values, each of which makes a method.
     """
     return field(default=default, metadata={"kind": kind, "text": text, "several": several})
 
@@ -72,12 +72,13 @@ class Training:
     """What a model is fitted to.
 
     selection : the features kept, with what is known of those left out.
-    response : (n,) classes of the training cases.
-    table : returns the kept features of the training cases, (n, k).
+    response : (n,) classes of the training samples.
+    table : returns the kept features of the training samples, (n, k).
     correct : whether to condition on the selection.
     rngs : as many generators as a model has chains; none of a model that is not sampled.
     jobs : how many of its chains run at the same time, None for one on each core.
-    groups : (n,) numbers from 0 of groups of cases that belong together, None where each is alone.
+    groups : (n,) numbers from 0 of groups of samples that belong together, None where each is
+        alone.
     """
 
     selection: Any
@@ -94,9 +95,9 @@ class PatternTraining:
     """What a model of patterns is fitted to.
 
     patterns : what the codes mean, as of models/patterns.py.
-    codes (n, p), response (n,) : the training cases; classes : how many, 0 of real responses.
-    find : returns the groups of the training cases, of a model that has coefficients of groups.
-    tests (T, p) : cases in whose predictions chains have to agree; without, training cases.
+    codes (n, p), response (n,) : the training samples; classes : how many, 0 of real responses.
+    find : returns the groups of the training samples, of a model that has coefficients of groups.
+    tests (T, p) : samples in whose predictions chains have to agree; without, training samples.
     shared : returns what the tests share with these groups.
     """
 
@@ -110,7 +111,7 @@ class PatternTraining:
 
     @cached_property
     def groups(self) -> Any:  # SequenceGroups or FeatureGroups
-        """The groups of the training cases."""
+        """The groups of the training samples."""
         assert self.find is not None
         return self.find()
 
@@ -125,7 +126,7 @@ class SelectingBlock(Block):
     @classmethod
     def _one_of_ours(cls, value):
         if not set(value) & set(OWN):
-            raise ValueError("add corrected or uncorrected; peers stand beside them")
+            raise ValueError("none of them is ours. Fix: add corrected or uncorrected")
         return value
 
     def incompatibilities(self, config: Any) -> Iterator[str]:
@@ -200,8 +201,8 @@ class SelectingModel(Model):
     imitates: ClassVar[bool] = False  # whether it has a temperature, and `imitate`
     usual_temperature: ClassVar[str] = NO_TEMPERATURE  # of a config that does not say
     has_chains: ClassVar[bool] = False  # whether it has the methods of a sampled model: see Mixture
-    chains_apart: int = 0  # chains of an arm that are a cell each
-    sampled: bool = False  # whether the arm has draws
+    chains_apart: int = 0  # chains of a method that are a cell each
+    sampled: bool = False  # whether the method has draws
 
     # ---- configs ----
 
@@ -212,7 +213,7 @@ class SelectingModel(Model):
 
     @classmethod
     def of(cls, block: Any, variant: str, relevant: str) -> SelectingModel:
-        """Return the model of an arm of a config."""
+        """Return the model of a method of a config."""
         given = {one.name: getattr(block, one.name) for one in fields(cls) if one.metadata}  # type: ignore[arg-type]
         given |= {cls.variant: variant} if cls.variant else {}
         given |= {"relevant": relevant} if "relevant" in given else {}
@@ -231,10 +232,10 @@ class SelectingModel(Model):
         """The fields of `SelectionPriors` that the model has, for data that are drawn."""
         return {}
 
-    def needs(self, cases: int, kept: int) -> tuple[int, int]:
+    def needs(self, samples: int, kept: int) -> tuple[int, int]:
         """Return how many bytes a posterior holds, about, and how many iterations lead to it.
 
-        cases, kept : of the training set, and features.
+        samples, kept : of the training set, and features.
         """
         return 16, 0
 
@@ -246,7 +247,7 @@ class SelectingModel(Model):
 
     @abstractmethod
     def log_probability(self, posterior: Any, table: np.ndarray) -> np.ndarray:
-        """Return log P(class), (T, G), for the kept features of new cases, (T, k)."""
+        """Return log P(class), (T, G), for the kept features of new samples, (T, k)."""
 
     def predict(
         self, posterior: Any, table: np.ndarray, softened: Temperature | None = None
@@ -266,21 +267,21 @@ class SelectingModel(Model):
     def imitate(
         self, posterior: Any, training: Training, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return imitated cases (., k) and their classes: see models/temperature.py."""
+        """Return imitated samples (., k) and their classes: see models/temperature.py."""
         raise NotImplementedError
 
     def residual_temperature(self, posterior: Any, training: Training) -> Temperature:
-        """Return the temperature of imitated cases.
+        """Return the temperature of imitated samples.
 
-        There is none where no feature was kept, or with too few cases.  The draws are always the
-        same: the same training cases have the same temperature in an experiment, in a model file
+        There is none where no feature was kept, or with too few samples.  The draws are always the
+        same: the same training samples have the same temperature in an experiment, in a model file
         and in an estimator.
         """
         class_counts = np.array(training.selection.class_counts)
         if not len(training.selection.selected) or too_few(class_counts):
             return Temperature.none(len(class_counts))
-        cases, y = self.imitate(posterior, training, np.random.default_rng(SEED))
-        return of_imitated(self.log_probability(posterior, cases), y)
+        samples, y = self.imitate(posterior, training, np.random.default_rng(SEED))
+        return of_imitated(self.log_probability(posterior, samples), y)
 
     def predicted_error(self, posterior: Any, rng: np.random.Generator) -> float:
         """Return the error rate that the posterior predicts of new samples; NaN if unknown."""
@@ -302,7 +303,7 @@ class SelectingModel(Model):
 
     @classmethod
     def join(cls, found: list[Arrays]) -> Arrays:
-        """Return the arrays of a stage from those of its arms, (splits, arms, ...) each."""
+        """Return the arrays of a stage from those of its methods, (splits, methods, ...) each."""
         names = [name for name in (*SOFTENED, "seconds", "promised") if name in found[0]]
         return {name: np.stack([one[name] for one in found], axis=1) for name in names}
 
@@ -326,10 +327,10 @@ class TwoClasses(SelectingModel):
 
     @abstractmethod
     def log_odds(self, posterior: Any, table: np.ndarray) -> np.ndarray:
-        """Return log P(y* = 1) - log P(y* = 0), (T,), for the kept features of cases, (T, k)."""
+        """Return log P(y* = 1) - log P(y* = 0), (T,), for the kept features of samples, (T, k)."""
 
     def log_probability(self, posterior: Any, table: np.ndarray) -> np.ndarray:
-        """Return log P(class), (T, 2), for the kept features of new cases, (T, k)."""
+        """Return log P(class), (T, 2), for the kept features of new samples, (T, k)."""
         return as_log_probability(self.log_odds(posterior, table))
 
     def predict(
@@ -362,9 +363,8 @@ class SomeRelevant(SelectingModel):
     def pi_key(default: tuple[float, ...]) -> Any:
         """Return the field `pi`."""
         text = (
-            "The values of pi that `some` averages over, each as probable as the others before the "
-            "data are seen; the default goes down to 1e-9 where patterns of discrete features are "
-            "selected."
+            "The values of pi that `some` averages over, with equal prior probabilities; the "
+            "default goes down to 1e-9 where patterns of discrete features are selected."
         )
         return config_field(default, Probabilities, text)
 
@@ -462,7 +462,7 @@ def splitmix64(numbers: np.ndarray, seed: int) -> np.ndarray:
 
 
 def pack_relevance(found: Sequence[Any]) -> Arrays:
-    """Return what the posteriors of an arm's splits say of pi and of relevance.
+    """Return what the posteriors of a method's splits say of pi and of relevance.
 
     pi (J,), log_pi (splits, J), the log probability of each, and relevance: the probability of
     every kept feature, in the order of `selected`; those of split s are from relevance_offset[s]
@@ -478,7 +478,7 @@ def pack_relevance(found: Sequence[Any]) -> Arrays:
 
 
 def join_relevance(found: list[Arrays], more: Sequence[str] = ()) -> Arrays:
-    """Return what `pack_relevance` returned for the arms that have it, in one.
+    """Return what `pack_relevance` returned for the methods that have it, in one.
 
     These are the S columns `some`; log_pi (splits, S, J), pi (J,), and `more` arrays (splits, S,
     ...).  Their relevance lies end to end: that of split s in the i-th of them begins at

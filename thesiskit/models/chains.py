@@ -43,7 +43,7 @@ BLOCK_SECONDS = 1.0
 SAVE_SECONDS = float(os.environ.get("THESISKIT_SAVE_SECONDS", "5"))
 SAVE_SHARE = 20  # and at least so often the time that a save takes
 MOST_PARTS = 50  # blocks of a chain that a rule looks at, each by itself
-MOST_CASES = 20  # whose predictions are judged
+MOST_SAMPLES = 20  # whose predictions are judged
 MOST_JUDGED = 2000  # iterations of each chain at which quantities are judged
 MOST_DRAWS = int(defaults.MOST_UNTIL_ESS)  # kept of all chains together,
 MOST_NUMBERS = 50_000_000  # in so many numbers,
@@ -131,17 +131,17 @@ def as_until(
     if not 1 < rhat <= most_rhat:
         raise UserError(
             f"until: R-hat must be above 1 and at most {most_rhat:g}, got {rhat:g}: no chains "
-            f"reach 1, and above {most_rhat:g} they do not support predictions"
+            f"reach 1, and above {most_rhat:g} predictions are unreliable"
         )
     if not ess >= least_ess:
         raise UserError(
-            f"until: effective draws must be at least {least_ess:g}, got {ess:g}: fewer do not "
-            "support predictions"
+            f"until: effective draws must be at least {least_ess:g}, got {ess:g}: with fewer, "
+            "predictions are unreliable"
         )
     if ess > MOST_DRAWS:
         raise UserError(
-            f"until: effective draws must be at most {MOST_DRAWS:,}, got {ess:g}: no more draws "
-            "are kept"
+            f"until: effective draws must be at most {MOST_DRAWS:,}, got {ess:g}: more draws are "
+            "not stored"
         )
     return Until(rhat, ess)
 
@@ -158,26 +158,27 @@ def check_run(
     if until is None:
         if burn_in + thin > iterations:
             raise UserError(
-                f"of {iterations} iterations none is kept after burn_in {burn_in}"
-                f"{f' with thin {thin}' * (thin > 1)}; use more iterations"
+                f"of {iterations} iterations none remains after burn_in {burn_in}"
+                f"{f' with thin {thin}' * (thin > 1)}. Fix: use more iterations"
             )
         return
     fixed = {f"{block}burn_in": burn_in != 0, f"{block}thin": thin != 1}
     if keys := " and ".join(key for key in fixed if fixed[key]):
         raise UserError(
-            f"until: the second half of the iterations is kept, whatever {keys}. Fix: remove "
+            f"until: the second half of the iterations is kept, regardless of {keys}. Fix: remove "
             f"{keys}, or remove until"
         )
     if chains < 2:
         raise UserError(
-            f"until: R-hat compares chains, and there is one; set {block}chains to 2 or more, or "
-            "leave out until"
+            f"until: R-hat compares chains, and there is one. Fix: set {block}chains to 2 or "
+            f"more, or "
+            "remove until"
         )
     first = defaults.UNTIL_FIRST
     if iterations < first:
         raise UserError(
             f"until: chains are first compared after {first} iterations, and the limit is "
-            f"{iterations}; set {block}iterations to {first} or more, or leave out until"
+            f"{iterations}. Fix: set {block}iterations to {first} or more, or remove until"
         )
 
 
@@ -205,19 +206,19 @@ def most_kept(chains: int, numbers: int) -> int:
     return max(LEAST_MOST, min(MOST_DRAWS // chains, MOST_NUMBERS // (chains * numbers)))
 
 
-def spread(count: int, most: int = MOST_CASES) -> np.ndarray:
+def spread(count: int, most: int = MOST_SAMPLES) -> np.ndarray:
     """Return up to `most` of the numbers 0..count - 1, evenly spread and ascending."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
 
 
-def judged_cases(rows: np.ndarray, kind: str) -> tuple[np.ndarray, list[str]]:
+def judged_samples(rows: np.ndarray, kind: str) -> tuple[np.ndarray, list[str]]:
     """Return places of some distinct rows, and what predictions for them are called, (T,) each.
 
     kind : what the rows are, such as test.
     """
     first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
     place = first[spread(len(first))]
-    return place, [f"prediction of {kind} case {i + 1:,}" for i in place]
+    return place, [f"prediction of {kind} sample {i + 1:,}" for i in place]
 
 
 # ---- the block `until` of a config ----
@@ -229,13 +230,13 @@ class UntilBlock(Block):
     rhat: Annotated[float, Field(strict=True, gt=1, le=defaults.RELIABLE_RHAT)] = (
         defaults.UNTIL_RHAT
     )
-    """The largest R-hat of all that is compared. It is 1 for chains that agree; above 1.1 (of a
-    mixture 1.05) chains do not support predictions."""
+    """Largest R-hat at convergence. R-hat is 1 for chains that agree; above 1.1 (mixtures: 1.05)
+    predictions are unreliable."""
     ess: Annotated[
         float, Field(strict=True, ge=defaults.RELIABLE_ESS, le=defaults.MOST_UNTIL_ESS)
     ] = defaults.UNTIL_ESS
-    """The least number of effective draws, of all chains together, of all that is compared; at
-    least 40, of a mixture 100, and at most 1,000, which is what is kept."""
+    """Smallest number of effective draws at convergence, of all chains together: at least 40
+    (mixtures: 100) and at most 1,000."""
 
     @property
     def targets(self) -> Until:
@@ -370,7 +371,7 @@ def check_saved(saved: Arrays, chains: int, iterations: int) -> None:
     if int(saved["done"]) > iterations:
         raise UserError(
             f"the stored chains have done {int(saved['done'])} iterations, more than "
-            f"{iterations}; ask for at least as many"
+            f"{iterations}. Fix: set at least as many"
         )
 
 
@@ -590,10 +591,10 @@ def from_named(arrays: Arrays, draws: Sequence[Arrays]) -> Arrays:
 
 
 def unmixed(reliable: bool | np.bool_ | np.ndarray, rhat: float, ess: float) -> str:
-    """Say why the chains of an arm do not support its predictions; nothing if they do."""
+    """Say why the chains of a method do not support its predictions; nothing if they do."""
     if reliable:
         return ""
     return (
-        f"its chains have not mixed (R-hat {rhat:.2f}, effective draws {ess:.0f}); use more "
+        f"its chains have not mixed (R-hat {rhat:.2f}, effective draws {ess:.0f}). Fix: use more "
         "iterations"
     )

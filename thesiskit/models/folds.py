@@ -10,43 +10,43 @@ from scipy import stats
 def stratified(
     y: np.ndarray, rng: np.random.Generator, folds: int, groups: np.ndarray | None = None
 ) -> np.ndarray:
-    """Divide cases into folds of about equal size, each class by itself, (n,) from 0.
+    """Divide samples into folds of about equal size, each class by itself, (n,) from 0.
 
-    There are at most as many folds as the most frequent class has cases, or groups, of which each
+    There are at most as many folds as the most frequent class has samples, or groups, of which each
     stays together.
     """
     if groups is not None:
-        return together(groups, y, min(folds, int(independent_cases(y, groups).max())), rng)
-    folds = min(folds, int(independent_cases(y).max()))
+        return together(groups, y, min(folds, int(independent_samples(y, groups).max())), rng)
+    folds = min(folds, int(independent_samples(y).max()))
     fold = np.empty(len(y), dtype=np.int32)
     start = 0  # classes go on where the one before ended, so that folds are equally large
     for g in np.unique(y).tolist():
-        cases = rng.permutation(np.flatnonzero(y == g))
-        fold[cases] = (start + np.arange(len(cases))) % folds
-        start += len(cases)
+        samples = rng.permutation(np.flatnonzero(y == g))
+        fold[samples] = (start + np.arange(len(samples))) % folds
+        start += len(samples)
     return fold
 
 
-def independent_cases(
+def independent_samples(
     y: np.ndarray, groups: np.ndarray | None = None, classes: int = 0
 ) -> np.ndarray:
-    """Return how many cases each class has, (G,), or in how many groups of cases it is."""
+    """Return how many samples each class has, (G,), or in how many groups of samples it is."""
     if groups is not None:
         y = np.unique(np.stack([groups, y]), axis=1)[1]
     return np.bincount(y, minlength=classes)
 
 
 def numbered(names: Sequence[str]) -> np.ndarray:
-    """Return the numbers from 0 of groups by their names, (n,); a case without a name is alone."""
+    """Return the numbers from 0 of groups by name, (n,); a sample without a name is alone."""
     keys = [name or (place,) for place, name in enumerate(names)]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(keys))}
     return np.array([numbers[name] for name in keys])
 
 
 def together(groups: np.ndarray, y: np.ndarray, folds: int, rng: np.random.Generator) -> np.ndarray:
-    """Divide groups (n,) of cases, numbers from 0, into folds, (n,) from 0.
+    """Divide groups (n,) of samples, numbers from 0, into folds, (n,) from 0.
 
-    Each class y (n,) is spread as evenly as this allows: evenly to one case if all groups are of
+    Each class y (n,) is spread as evenly as this allows: evenly to one sample if all groups are of
     one, and so are the sizes.
     """
     n_groups = int(groups.max()) + 1

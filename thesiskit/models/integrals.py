@@ -9,12 +9,12 @@
 | E(1 - theta_j given the same) | `complement_mean` | (D, K) |
 | log P(abs COR <= gamma given alpha, y^train) | of `log_discard_probability` | (K,) |
 
-Sections "Integrating Away psi and phi" (pxj-b), "Predictions for Test Cases using Numerical
+Sections "Integrating Away psi and phi" (pxj-b), "Predictions for Test Samples using Numerical
 Quadrature" (eq-jfact) and "Computation of the Adjustment Factor for Naive Bayes Models"
-(adj-fact-H2 to eq-sum-H).  Up to TABLE_CASES cases, P(I given alpha, theta) is tabulated at the
+(adj-fact-H2 to eq-sum-H).  Up to TABLE_CASES samples, P(I given alpha, theta) is tabulated at the
 nodes of a rule that is exact for the degree.  Beyond, that many nodes would be wasted on narrow
 peaks.  Up to SHARED_CASES, many pairs share a rule that is fine enough for any peak; where there
-are few, or their probability is very small, or there are more cases, each integral locates its
+are few, or their probability is very small, or there are more samples, each integral locates its
 peak and refines its own rule to TOLERANCE.
 
 Of the rules for theta, `exact` is Gauss-Legendre with enough nodes for the polynomial that is
@@ -34,9 +34,9 @@ later program predbayescor 1.1-4 (`tfm_unif` with dg_tfm = 1) for the features t
 not for the adjustment factor; the form is derived here.  With counts (0, 3) as above it gives 1.006
 of the marginal likelihood.  The rule `simpson-21` computes the adjustment factor.
 
-Where values are missing, counts of cases differ by feature: up to TABLE_CASES cases, features share
-tables of P(I given n, alpha, theta), one for each n, not for each pair of them, at the nodes of the
-rule for the largest numbers, which is exact for the smaller ones too.
+Where values are missing, counts of samples differ by feature: up to TABLE_CASES samples, features
+share tables of P(I given n, alpha, theta), one for each n, not for each pair of them, at the nodes
+of the rule for the largest numbers, which is exact for the smaller ones too.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,7 +50,7 @@ import numpy as np
 from scipy import special
 
 from thesiskit._kernels import naive_bayes as kernel  # type: ignore[attr-defined]
-from thesiskit.defaults import TABLE_CASES
+from thesiskit.defaults import TABLE_SAMPLES
 from thesiskit.errors import ThesiskitError, UserError
 from thesiskit.models.base import ThetaRule, gauss_legendre, positive, positive_pair
 from thesiskit.models.selection import as_gamma_squared, reach, tied_pairs
@@ -62,7 +62,7 @@ IRRELEVANT = 1e100  # alpha of a feature with phi_0 = phi_1, to the last digit
 TOLERANCE = 1e-11  # relative
 TINY = float(np.finfo(float).tiny)
 SMALL = 1e-200  # probabilities below are integrated on a log scale
-SHARED_CASES = 3_000  # up to here rounding of the nodes near 0 and 1 costs less than 1e-10
+SHARED_SAMPLES = 3_000  # up to here rounding of the nodes near 0 and 1 costs less than 1e-10
 WORTH = 2_500  # counts at nodes tabulated in the time of one located integral
 TABLE_BYTES = 1 << 26  # of tables at a time
 # of alpha; beyond these its squares are not what they should be
@@ -106,7 +106,7 @@ class InverseGamma:
     def midpoints(self, count: int) -> np.ndarray:
         """Return the 0.5/K, 1.5/K, ... quantiles: the thesis's midpoint rule, (K,).
 
-        Section "Predictions for Test Cases using Numerical Quadrature", last paragraph.
+        Section "Predictions for Test Samples using Numerical Quadrature", last paragraph.
         """
         return _midpoints(self, count)
 
@@ -127,7 +127,8 @@ def _midpoints(prior: InverseGamma, count: int) -> np.ndarray:
     if not (points.min() >= LEAST_ALPHA and points.max() <= MOST_ALPHA):
         raise UserError(
             f"alpha_prior ({prior.shape:g}, {prior.rate:g}): of {count} quantiles, some are not "
-            f"between {LEAST_ALPHA:g} and {MOST_ALPHA:g}; use a larger shape or fewer alpha_points"
+            f"between {LEAST_ALPHA:g} and {MOST_ALPHA:g}. Fix: use a larger shape or fewer "
+            f"alpha_points"
         )
     points.flags.writeable = False
     return points
@@ -159,7 +160,7 @@ def transformed_rule(mean: float) -> ThetaRule:
 def check_rule(name: str) -> None:
     """Raise UserError unless there is a rule of that name."""
     if name not in RULES:
-        raise UserError(f"unknown quadrature {name!r}; choose one of {', '.join(RULES)}")
+        raise UserError(f"unknown quadrature {name!r}. Fix: choose one of {', '.join(RULES)}")
 
 
 class PairIntegrals(NamedTuple):
@@ -189,11 +190,11 @@ def pair_integrals(
 ) -> PairIntegrals:
     """Return log P(I0, I1 given alpha), E(theta given I0, I1, alpha) and E(1 - theta given ...).
 
-    The first is the integral over theta of pxj-b, times the number of orderings of the cases; the
+    The first is the integral over theta of pxj-b, times the number of orderings of the samples; the
     means of theta are all that eq-jfact needs.
 
     pairs (D, 2) : 0 <= I_y <= n_y.
-    present : (n_0, n_1), the cases that have the feature; or those of each pair, (D, 2).
+    present : (n_0, n_1), the samples that have the feature; or those of each pair, (D, 2).
     alpha : (K,).
     """
     alpha, pairs = as_alphas(alpha), np.asarray(pairs)
@@ -205,13 +206,13 @@ def pair_integrals(
         n0, n1 = groups[0].tolist()
         return _integrate_alike(pairs, n0, n1, alpha, quadrature)
     shape = (len(pairs), len(alpha))
-    # what a feature that no case has says: nothing
+    # what a feature that no sample has says: nothing
     integrals = PairIntegrals(np.zeros(shape), np.full(shape, 0.5), np.full(shape, 0.5))
     groups, place = np.unique(groups, axis=0, return_inverse=True)
     members = [np.flatnonzero(place.reshape(-1) == d) for d in range(len(groups))]
     nonempty = [d for d, row in enumerate(groups.tolist()) if any(row)]
     parts: Iterator[tuple[slice, CountTables | None]] = iter([(slice(None), None)])
-    if nonempty and groups.sum(axis=1).max() <= TABLE_CASES:
+    if nonempty and groups.sum(axis=1).max() <= TABLE_SAMPLES:
         parts = _tables_of(groups[nonempty].tolist(), alpha, quadrature)
     for points, tables in parts:
         for d in nonempty:
@@ -230,11 +231,11 @@ def _integrate_alike(
     quadrature: str,
     tables: CountTables | None = None,
 ) -> PairIntegrals:
-    """Integrate pairs of features that n0 and n1 cases have; tables, if others use them, too."""
+    """Integrate pairs of features that n0 and n1 samples have; tables, if others use them, too."""
     if quadrature == TRANSFORMED:
         return _integrate_transformed(pairs, n0, n1, alpha)
-    if n0 + n1 > TABLE_CASES and len(pairs) and len(alpha):
-        return _integrate_many_cases(pairs, n0, n1, alpha, quadrature)
+    if n0 + n1 > TABLE_SAMPLES and len(pairs) and len(alpha):
+        return _integrate_many_samples(pairs, n0, n1, alpha, quadrature)
     if tables is None:
         tables = _tables(n0 + n1, quadrature, alpha.tobytes())
     integrals = _integrate(tables.rule, tables.weighted(n0), tables.plain(n1), pairs)
@@ -242,16 +243,16 @@ def _integrate_alike(
     return integrals
 
 
-def _integrate_many_cases(
+def _integrate_many_samples(
     pairs: np.ndarray, n0: int, n1: int, alpha: np.ndarray, quadrature: str
 ) -> PairIntegrals:
-    """Integrate where there are more than TABLE_CASES cases."""
+    """Integrate where there are more than TABLE_CASES samples."""
     shape = (len(pairs), len(alpha))
     result = PairIntegrals(np.empty(shape), np.empty(shape), np.empty(shape))
     n = n0 + n1
     if quadrature == "exact":
         remaining = np.arange(len(pairs))
-        if n <= SHARED_CASES and n * peak_nodes(n) < WORTH * len(pairs):
+        if n <= SHARED_SAMPLES and n * peak_nodes(n) < WORTH * len(pairs):
             remaining = _integrate_together(pairs, n0, n1, alpha, result)
         if len(remaining):
             single = PairIntegrals(*(np.empty((len(remaining), len(alpha))) for _ in result))
@@ -368,9 +369,9 @@ def log_discard_probability(
     limits = [reach(*row, gamma_squared, attained=below) for row in counts]
     probability = np.zeros((len(counts), len(alpha)))  # the probability of being retained
     nonempty = [d for d, limit in enumerate(limits) if limit[-1] >= 0]
-    is_shared = max(map(sum, counts)) <= TABLE_CASES
+    is_shared = max(map(sum, counts)) <= TABLE_SAMPLES
     for together in filter(None, [nonempty] if is_shared else [[d] for d in nonempty]):
-        if sum(counts[together[0]]) > TABLE_CASES:
+        if sum(counts[together[0]]) > TABLE_SAMPLES:
             d, (low, high) = together[0], counts[together[0]]
             limit = limits[d]
             probability[d] = [_retained_adaptively(low, high, limit, a, quadrature) for a in alpha]
@@ -459,7 +460,7 @@ def _integrate_panels(integrand, edges: list[float]) -> float:
         if not finer:
             return integral
         work = finer
-    raise ThesiskitError("the integral of the adjustment factor over theta did not settle")
+    raise ThesiskitError("the integral of the adjustment factor over theta did not converge")
 
 
 def _tables_of(

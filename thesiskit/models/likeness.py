@@ -1,13 +1,13 @@
-"""Whether new cases are like the training cases: five measures of a case, and a p-value.
+"""Whether new samples are like the training samples: five measures of a sample, and a p-value.
 
 | symbol | name | shape |
 |---|---|---|
-| m_j, s_j: mean, standard deviation of feature j in training cases | `mean`, `spread` | (p,) |
+| m_j, s_j: mean, standard deviation of feature j in training samples | `mean`, `spread` | (p,) |
 | discriminants of the features in which the classes differ most | `directions` | (k, G - 1) |
-| directions in which the training cases vary most in these features | `factors` | (k, f) |
-| measures of the training cases, each compared with the others alone | `own` | (n, 7) |
+| directions in which the training samples vary most in these features | `factors` | (k, f) |
+| measures of the training samples, each compared with the others alone | `own` | (n, 7) |
 
-With the deviations d_j = (x_j - m_j) / s_j of a case the measures are
+With the deviations d_j = (x_j - m_j) / s_j of a sample the measures are
 
 - scale: the slope b of x_j = a s_j + b m_j, by least squares;
 - shift: the mean of d_j;
@@ -19,17 +19,18 @@ With the deviations d_j = (x_j - m_j) / s_j of a case the measures are
   of the way there from the mean to the class it is nearest to; the logarithm of the distance from
   the space of the factors.
 
-A measure is compared with those of the training cases by Student's t, which goes on where ranks
-end: with n training cases no rank says less than 1 / (n + 1).  But a case that is no further out
-than k training cases has at least k / (n + 1), and the tails of the first four are no shorter than
-exponential ones with the mean excess of the outer quarter of training cases, because features may
-have heavy tails.  The p-value is the smallest of the five, times 2 for the classes, which are
-hardest to see, and 8 for others, at most 1, and at least (k - 1) / (n + 1) where k training cases
-are as odd: of cases like the training cases about one in a hundred, or fewer, are below .01.
+A measure is compared with those of the training samples by Student's t, which goes on where ranks
+end: with n training samples no rank says less than 1 / (n + 1).  But a sample that is no further
+out than k training samples has at least k / (n + 1), and the tails of the first four are no shorter
+than exponential ones with the mean excess of the outer quarter of training samples, because
+features may have heavy tails.  The p-value is the smallest of the five, times 2 for the classes,
+which are hardest to see, and 8 for others, at most 1, and at least (k - 1) / (n + 1) where k
+training samples are as odd: of samples like the training samples about one in a hundred, or fewer,
+are below .01.
 
 Of discrete features, columns are indicators of their values, and one more for values that no
-training case has.  Their variances have 1 / n more: so a value that one training case alone has is
-as far from the others as such a value is from all, and calibration holds.
+training sample has.  Their variances have 1 / n more: so a value that one training sample alone has
+is as far from the others as such a value is from all, and calibration holds.
 
 Of a table that was filtered by the response the training samples took part in the filtering, which
 new samples did not: their classes differ more, and vary less within.  They are then compared with
@@ -46,34 +47,34 @@ from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
 from thesiskit.models.packed import read_columns
 
-UNLIKE = 0.01  # a case with a smaller p-value is unlike the training cases
+UNLIKE = 0.01  # a sample with a smaller p-value is unlike the training samples
 REASONS = ("scale", "shift", "classes", "distance")  # why it is
 MUCH = 0.4  # scale or shift is the reason if both make so much of the square of the size
-FEWEST = 10  # training cases; of fewer nothing is said
-CASES, FEATURES = 300, 30_000  # at most so many are looked at
-FOLDS = 100  # of training cases that are compared with the others
+FEWEST = 10  # training samples; of fewer nothing is said
+SAMPLES, FEATURES = 300, 30_000  # at most so many are looked at
+FOLDS = 100  # of training samples that are compared with the others
 MEASURES, TIMES = 7, np.array([8, 8, 8, 8, 2])  # in `own`; of p-values of the five
-SIDES = np.array([2, 2, 2, 2, 1])  # of them: no case is too near to a class
-OUTER = 0.25  # of the training cases, whose excess says how long the tails are
+SIDES = np.array([2, 2, 2, 2, 1])  # of them: no sample is too near to a class
+OUTER = 0.25  # of the training samples, whose excess says how long the tails are
 TESTED = 200  # features of the discriminants
-FACTORS = 15  # at most so many, and a quarter of cases and of features
+FACTORS = 15  # at most so many, and a quarter of samples and of features
 ITERATIONS = 3  # of the power method, which finds them
 RIDGE = 0.1  # added to their variances within classes, times the mean of these
 CUT = 8.0  # deviations beyond it count as this, so that a few features do not speak for all
 TIGHT = 0.01  # a standard deviation counts as at least so much of the mean; of a measure, so much
-MOST_DISCRETE = 1000  # discrete features; of more, new cases are not compared
-ROWS = 64  # new cases that are measured together, in the cache
+MOST_DISCRETE = 1000  # discrete features; of more, new samples are not compared
+ROWS = 64  # new samples that are measured together, in the cache
 
 
 @dataclass(frozen=True)
 class Compared:
-    """New cases beside the training cases, (T,) each.
+    """New samples beside the training samples, (T,) each.
 
-    p : of the case; NaN where all values are missing, or training cases are too few.
+    p : of the sample; NaN where all values are missing, or training samples are too few.
     reason : one of `REASONS` where p is small, else empty.
     scale : how many times as large its values are, 1 where they are alike.
     shift : how many standard deviations larger they are, on average.
-    distance : the root mean square of its deviations, 1 of a usual training case.
+    distance : the root mean square of its deviations, 1 of a usual training sample.
     """
 
     p: np.ndarray
@@ -85,7 +86,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Likeness:
-    """What is kept of the training cases to compare new ones with.
+    """What is kept of the training samples to compare new ones with.
 
     features : (p,) the columns that are looked at.
     tested : (k,) places among `features` of those of the discriminants.
@@ -111,10 +112,10 @@ class Likeness:
         cls, X: np.ndarray, y: np.ndarray, selected: np.ndarray, groups: np.ndarray | None = None,
         least: float = 0.0, imitated: np.ndarray | None = None,
     ) -> "Likeness":  # fmt: skip
-        """Return what is to be known of training cases.
+        """Return what is to be known of training samples.
 
         X : (n, p) may be memory-mapped; NaN is a missing value.  y : (n,) classes from 0.
-        groups : (n,) numbers of groups of cases, which are left out together.
+        groups : (n,) numbers of groups of samples, which are left out together.
         least : added to variances, so that columns count that are constant.
         imitated : (n, p) of a table that was filtered by y, samples as if they were new.
         """
@@ -122,7 +123,7 @@ class Likeness:
         block = read_columns(X, selected)
         about = {"kept": selected, "low": np.fmin.reduce(block), "high": np.fmax.reduce(block)}
         X, y = (X, y) if imitated is None else (imitated, np.zeros_like(y))
-        spaced = np.linspace(0, n - 1, min(n, CASES)).astype(np.intp)
+        spaced = np.linspace(0, n - 1, min(n, SAMPLES)).astype(np.intp)
         rows = np.argsort(y, kind="stable")[spaced]  # each class has its share
         features = np.linspace(0, p - 1, min(p, FEATURES)).astype(np.intp)
         values = np.array([X[row, features] for row in rows], dtype=float)
@@ -140,7 +141,7 @@ class Likeness:
         return cls(features, **sums.learnt(), own=measures, **about)
 
     def compare(self, X: np.ndarray) -> Compared:
-        """Return how new cases X (T, columns of the table) are beside the training cases."""
+        """Return how new samples X (T, columns of the table) are beside the training samples."""
         parts = [
             self._measured(read_columns(X[start : start + ROWS], self.features))
             for start in range(0, len(X), ROWS)
@@ -168,7 +169,7 @@ class Likeness:
         tails = np.where(n_seen[:, None] > 0, tails, np.nan)
         least = tails.min(axis=1)
         odd = (TIMES * _tails(training, n - 1, start, excess)).min(axis=1)
-        odder = (odd <= least[:, None]).sum(axis=1) - 1  # one training case may be
+        odder = (odd <= least[:, None]).sum(axis=1) - 1  # one training sample may be
         p = np.minimum(1, np.maximum(least, odder / (n + 1)))
         size = np.exp(measures[:, 2] - middle[2])
         far = tails < UNLIKE
@@ -249,7 +250,7 @@ class Likeness:
 def indicators(codes: np.ndarray, counts: list[int]) -> np.ndarray:
     """Return discrete features as columns, (n, sum of counts + 1), 0 or 1, NaN where missing.
 
-    codes : (n, p) from 0, -1 of a missing value, -2 of a value that no training case has.
+    codes : (n, p) from 0, -1 of a missing value, -2 of a value that no training sample has.
     counts : (p,) how many values features have.
     """
     columns = []
@@ -269,10 +270,10 @@ def _tails(t: np.ndarray, freedom: int, start: np.ndarray, excess: np.ndarray) -
 
 @dataclass(frozen=True)
 class _Sums:
-    """Training cases and the sums of their values by class, from which any of them can be left out.
+    """Training samples and the sums of their values by class, which allow leaving any out.
 
     values : (n, p) less the means of all of them, 0 where missing; there : (n, p) or (n, 1).
-    member : (n, G) 1 for the class of each case.
+    member : (n, G) 1 for the class of each sample.
     counts (G, p) or (G, 1), sums (G, p), squares (p,) : of those that are not left out.
     """
 
@@ -287,7 +288,7 @@ class _Sums:
 
     @classmethod
     def of(cls, values: np.ndarray, y: np.ndarray, least: float) -> "_Sums":
-        """Return the sums of all cases."""
+        """Return the sums of all samples."""
         member = (y[:, None] == np.unique(y)).astype(float)
         present = ~np.isnan(values)
         if present.all():
@@ -300,7 +301,7 @@ class _Sums:
         return cls(values, centre, present, member, counts, sums, squares, least)
 
     def without(self, out: np.ndarray) -> "_Sums":
-        """Return the sums without some cases, a mask (n,)."""
+        """Return the sums without some samples, a mask (n,)."""
         values, member = self.values[out], self.member[out]
         return replace(
             self,
@@ -320,7 +321,7 @@ class _Sums:
         total = self.squares - number * mean**2
         within = self.squares - (counts * middles**2).sum(axis=0)
         tight = (TIGHT * (mean + self.centre)) ** 2 + self.least
-        # a feature may not, without some cases
+        # a feature may not, without some samples
         vary = (total > 1e-9 * self.squares) | (self.least > 0)
         spread = np.sqrt(np.where(vary, total / np.maximum(number - 1, 1) + tight, np.inf))
         within = np.maximum(within, 1e-9 * total) / np.maximum(number - len(counts), 1) + tight
@@ -329,9 +330,9 @@ class _Sums:
         tested = tested[vary[tested]]
         within, centres = np.sqrt(within[tested]), middles[:, tested]
         middles = (middles + self.centre)[:, tested]
-        case, of_class = np.nonzero(member)
-        values = self.values[np.ix_(case, tested)]
-        counted = self.present[np.ix_(case, tested)] if self.present.shape[1] > 1 else 1
+        sample, of_class = np.nonzero(member)
+        values = self.values[np.ix_(sample, tested)]
+        counted = self.present[np.ix_(sample, tested)] if self.present.shape[1] > 1 else 1
         rest = np.clip((values - centres[of_class]) / within, -CUT, CUT) * counted
         values = np.clip((values - mean[tested]) / within, -CUT, CUT) * within * counted
         factors = np.eye(len(tested), min(FACTORS, min(values.shape) // 4))
@@ -339,7 +340,7 @@ class _Sums:
             factors = np.linalg.qr(values.T @ (values @ factors))[0]
         apart = (centres - mean[tested]) / within
         inner = rest.T @ rest
-        inner.flat[:: len(inner) + 1] += RIDGE * np.trace(inner) / max(len(case), 1) + 1e-9
+        inner.flat[:: len(inner) + 1] += RIDGE * np.trace(inner) / max(len(sample), 1) + 1e-9
         solved = np.linalg.solve(inner, apart.T)
         values, vectors = np.linalg.eigh(apart @ solved)
         values, vectors = values[1:], vectors[:, 1:]  # classes differ in one dimension less

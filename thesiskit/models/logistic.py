@@ -6,12 +6,12 @@
 | sigma_o | `exp(log_sigma)` | (O + 1,) |
 | alpha_o, w_o | `sigma_shape`, `sigma_mode / o` of the Inverse-Gamma prior of sigma_o | scalars |
 | K | number of classes | scalar |
-| N | cases; R distinct rows of them | scalar |
+| N | samples; R distinct rows of them | scalar |
 | w, m | `step`, `sigma_step`, `most_steps` of slice sampling | scalars |
 | standard deviation of the noise (ours) | `exp(log_noise)` | (1,) |
 | l(x*) given a draw, shares and new coefficients in expectation | `expected` | (D, S, T) |
 | sigma_1 / (sigma_1 + sigma_2), of Gaussian priors with squares | share of a group's sum | (D, .) |
-| s_g, of groups whose patterns a test case expresses all | `whole` groups | (.) |
+| s_g, of groups whose patterns a test sample expresses all | `whole` groups | (.) |
 | E s_g^t, of groups that it expresses in part | share times s_g | (D, S, .) |
 
 Equations eqn-softmax to eqn-cc-prior, eqn-dist-sg and eqn-post-sum; section "Specifications of
@@ -20,11 +20,11 @@ responses of each row; not where the groups came from.  Responses are classes, o
 linear function plus normal noise, which the conclusion of the thesis's chapter 3 foresees.
 
 Chains have to agree in the log likelihood, the log noise of real responses, and the predictions
-for up to MOST_CASES cases, in expectation given each draw (sections "Splitting Compressed
-Parameters" and "Making Prediction for a Test Case"): real responses, or the probability of a class,
-with more than two each class in its turn.  Sigmas are not among them: those of orders that matter
-little may mix slowly.  Probabilities are rounded to PLACES decimals: where patterns separate the
-classes, chains need long to agree whether a prediction is 1 - 1e-6 or 1 - 1e-9.
+for up to MOST_SAMPLES samples, in expectation given each draw (sections "Splitting Compressed
+Parameters" and "Making Prediction for a Test Sample"): real responses, or the probability of a
+class, with more than two each class in its turn.  Sigmas are not among them: those of orders that
+matter little may mix slowly.  Probabilities are rounded to PLACES decimals: where patterns separate
+the classes, chains need long to agree whether a prediction is 1 - 1e-6 or 1 - 1e-9.
 """
 
 import hashlib
@@ -66,29 +66,25 @@ from thesiskit.models.chains import (
     check_saved,
     compare_chains,
     from_named,
-    judged_cases,
+    judged_samples,
     named_state,
     numbered,
     run,
     states,
 )
 from thesiskit.models.patterns import Groups, Shared, check_order, one_by_one
-from thesiskit.models.splitting import (
-    Response,
-    predict,
-    predict_response,
-)
+from thesiskit.models.splitting import Response, predict, predict_response
 
 # ---- groups as the kernel reads them ----
 
 
 class Layout:
-    """Groups, and cases of rows, in arrays of the kernel's types.
+    """Groups, and samples of rows, in arrays of the kernel's types.
 
     begin, end (G,) and members (.) give the rows of each group; kind (G,) and kinds (C, O + 1)
-    its patterns by order; weight (R,) the cases of a row.  runs (G,) says whether a group's members
-    are consecutive rows, each in its own place of `members`; unit (G,) whether all its rows have
-    one case.
+    its patterns by order; weight (R,) the samples of a row.  runs (G,) says whether a group's
+    members are consecutive rows, each in its own place of `members`; unit (G,) whether all its rows
+    have one sample.
     Groups sorted by kind are by_kind (G,), those of kind c from kind_begin[c]; the
     kinds that have patterns of order o are order_kind[order_begin[o] : order_begin[o + 1]].
     Where groups are a tree, parent (G,) is the group above each, -1 for none, and owner (R,) the
@@ -142,45 +138,44 @@ class LogisticBlock(Block):
     """`logistic`, for sequences and for tables of discrete features."""
     response: Literal["classes", "gaussian"] = "classes"
     """`gaussian` predicts real responses of `table` or `interactions` by a linear function of the
-    patterns plus normal noise. The responses are standardised by the training cases. Coefficients
-    in files of draws are on this scale; all other results are in the units of the response."""
+    patterns plus normal noise. The responses are standardised by the training samples. Coefficients
+    in the files of draws are on this scale; all other results are in the units of the response."""
     orders: Each[Order]
     """A list: the largest number of states, or of features, that a pattern fixes; or `all`."""
     priors: Each[Literal["cauchy", "gaussian"]] = [defaults.PRIOR]
     """The priors of the coefficients, `cauchy` and `gaussian`."""
     compress: Each[StrictBool] = [True]
-    """`true`: one coefficient for all patterns that are present in the same training cases;
+    """`true`: one coefficient for all patterns that are present in the same training samples;
     `false`: one for each pattern, which has the same posterior and takes several times as long."""
     sigma_scale: Each[Literal["log", "natural"]] = [defaults.SIGMA_SCALE]
     """The scale on which sigma is updated: `log`, or `natural`, as the thesis implies: its text has
     a slice width of 1 for sigma_o. The author's later program, BPHO, updates log sigma."""
     peers: Once[Text] = []
-    """Other classifiers for the same cases. For sequences: `n-gram`, `logistic-regression`,
+    """Other classifiers for the same samples. For sequences: `n-gram`, `logistic-regression`,
     `gradient-boosting`. For features: `logistic-regression`, `random-forest`, `gradient-boosting`,
     `naive-bayes`. For real responses: `ridge`, `random-forest`, `gradient-boosting`."""
-    min_cases: Positive = defaults.MIN_CASES
-    """Features: patterns that are present in fewer training cases are left out of the model. From 2
-    on, patterns that occur only in test cases are left out too."""
+    min_samples: Positive = defaults.MIN_SAMPLES
+    """Features: patterns that are present in fewer training samples are dropped. From 2 on,
+    patterns that occur only in test samples are dropped, too."""
     chains: Positive = defaults.CHAINS
     """Number of chains."""
     iterations: Positive = defaults.ITERATIONS
-    """Number of all iterations; with `until` the limit, 10000 unless given. If only this number
-    grows, stored chains are continued."""
+    """Total number of iterations; with `until`, the limit (default 10000). If you increase only
+    this number, stored chains are continued."""
     until: UntilBlock | None = None
-    """Chains stop when they agree in the log likelihood, in the noise of real responses, and in the
-    predictions for up to 20 test cases. They are compared after 200, 300, 450, ... iterations, of
-    which the second half counts; `burn_in` and `thin` are left out. At most 1,000 draws are kept.
-    It needs two chains or more."""
+    """Chains stop when they have converged. R-hat and effective draws are computed for the log
+    likelihood, the noise of continuous responses and predictions for up to 20 test samples. They
+    are compared after 200, 300, 450, ... iterations, of which the second half is used; omit
+    `burn_in` and `thin`. At most 1,000 draws are kept. At least two chains are needed."""
     burn_in: Count = defaults.BURN_IN
-    """Number of first iterations that are not kept."""
+    """Number of burn-in iterations, which are discarded."""
     thin: Positive = defaults.THIN
-    """Of the iterations after `burn_in`, every so many-th is kept."""
+    """Thinning interval of the iterations after `burn_in`."""
     joint_updates: Each[Count] = [defaults.JOINT_UPDATES]
-    """How often an iteration also moves all coefficients and sigmas together; 0 gives the sampler
-    of the thesis. A list gives models of each number. For sequences with two classes, all
-    coefficients are drawn at once, and the sigmas move with the coefficients integrated out. For
-    features, and for sequences with three or more classes, all of them move along Hamiltonian
-    trajectories."""
+    """Number of joint updates of all coefficients and sigmas in an iteration; 0 is the sampler of
+    the thesis. A list compares numbers. For sequences with two classes, all coefficients are drawn
+    at once, and the sigmas move with the coefficients integrated out. For features, and for
+    sequences with three or more classes, all of them move along Hamiltonian trajectories."""
     sigma_shape: Shape = defaults.SIGMA_SHAPE
     """The prior of sigma_o is Inverse-Gamma with this shape."""
     sigma_mode: Width = defaults.SIGMA_MODE
@@ -211,18 +206,20 @@ class LogisticBlock(Block):
         if width:
             yield self.order_beyond(width, data.family)
         if getattr(data, "covariates", ()):
-            yield "data.covariates: is for model.kind: naive-bayes, with a selection; leave it out"
+            yield (
+                "data.covariates: is for model.kind: naive-bayes, with a selection. Fix: remove it"
+            )
         if config.block != 1:
-            yield "block: each division has a file of its own here; leave it out"
+            yield "block: each division has its own file here. Fix: remove it"
         if config.scheme != config.usual_scheme:
             subject = "sequences" if sequences else "these data"
             tests = config.usual_scheme == "test-set"
             has = "come with a test set" if tests else "are divided by k-fold"
-            yield f"evaluation.scheme: {subject} {has}; leave it out"
+            yield f"evaluation.scheme: {subject} {has}. Fix: remove it"
         if config.evaluation.feature_groups != 1:
-            yield "evaluation.feature_groups: a logistic model takes all features; leave it out"
-        if sequences and self.min_cases > 1:
-            yield "model.min_cases: is for discrete features; leave it out"
+            yield "evaluation.feature_groups: a logistic model uses all features. Fix: remove it"
+        if sequences and self.min_samples > 1:
+            yield "model.min_samples: is for discrete features. Fix: remove it"
 
     @model_validator(mode="before")
     @classmethod
@@ -262,8 +259,8 @@ def saved_from(arrays: Arrays) -> Arrays:
 PRIORS = ("cauchy", "gaussian")
 SCALES = ("log", "natural")
 START_SIGMA = 0.1
-OF_ARMS = ("order", "compress", "min_cases")  # not of chains
-SAVED = ("order", "prior", "compress", "min_cases")  # in model files
+OF_METHODS = ("order", "compress", "min_samples")  # not of chains
+SAVED = ("order", "prior", "compress", "min_samples")  # in model files
 
 
 @dataclass(frozen=True)
@@ -292,7 +289,7 @@ class Logistic(Model):
     order: int | str = "all"
     prior: str = defaults.PRIOR
     compress: bool = True
-    min_cases: int = defaults.MIN_CASES
+    min_samples: int = defaults.MIN_SAMPLES
     sigma_0: float | None = None
     sigma_shape: float = defaults.SIGMA_SHAPE
     sigma_mode: float = defaults.SIGMA_MODE
@@ -314,9 +311,9 @@ class Logistic(Model):
 
     def __post_init__(self):
         if self.prior not in PRIORS:
-            raise UserError(f"unknown prior {self.prior!r}; choose cauchy or gaussian")
+            raise UserError(f"unknown prior {self.prior!r}. Fix: choose cauchy or gaussian")
         if self.sigma_scale not in SCALES:
-            raise UserError(f"unknown sigma_scale {self.sigma_scale!r}; choose log or natural")
+            raise UserError(f"unknown sigma_scale {self.sigma_scale!r}. Fix: choose log or natural")
         for name, default in (("sigma_0", defaults.SIGMA_0), ("step", defaults.STEP)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default[self.prior])
@@ -334,7 +331,7 @@ class Logistic(Model):
             if shape < defaults.LEAST_SHAPE:
                 raise UserError(
                     f"{name}_shape must be at least {defaults.LEAST_SHAPE}, got {shape:g}: with "
-                    f"less, {name} is often beyond what numbers hold"
+                    f"less, {name} often overflows"
                 )
         until = as_until(self.until)
         object.__setattr__(self, "until", until)
@@ -344,7 +341,7 @@ class Logistic(Model):
             sigma = tuple(_width(f"sigma[{i}]", value) for i, value in values)
             object.__setattr__(self, "sigma", sigma)
 
-    # ---- the arms of a config ----
+    # ---- the methods of a config ----
 
     @classmethod
     def block(cls) -> type[LogisticBlock]:
@@ -352,7 +349,7 @@ class Logistic(Model):
         return LogisticBlock
 
     @classmethod
-    def arms(cls, block: Any, orders: list[int]) -> list["Logistic"]:
+    def methods(cls, block: Any, orders: list[int]) -> list["Logistic"]:
         """Return the models that a block lists; the orders are numbers."""
         names = [
             setting.name for setting in fields(cls) if setting.name in type(block).model_fields
@@ -416,13 +413,15 @@ class Logistic(Model):
     @property
     def lasting(self) -> dict[str, Any]:
         """The settings that must be equal for a chain to be continued."""
-        excluded = {"iterations", "chains", *OF_ARMS} | ({"until"} if self.until is None else set())
+        excluded = {"iterations", "chains", *OF_METHODS} | (
+            {"until"} if self.until is None else set()
+        )
         return {name: value for name, value in vars(self).items() if name not in excluded}
 
     # ---- fitting: the groups of patterns, chains, and what they come to ----
 
     def target(self, training: PatternTraining) -> "LinearTarget":
-        """Return the model of the training cases with these settings, which chains sample."""
+        """Return the model of the training samples with these settings, which chains sample."""
         if training.classes:
             return LogisticTarget(training.groups, training.response, training.classes, self)
         mean, unit = self.scale(training.response)
@@ -462,11 +461,11 @@ class Logistic(Model):
         return bool(rhat[0] <= RELIABLE_RHAT and ess[0] >= RELIABLE_ESS)
 
     def separated(self, training: PatternTraining, draws: "Draws") -> bool:
-        """Whether draws prove that patterns separate the classes of all cases completely."""
+        """Whether draws prove that patterns separate the classes of all samples completely."""
         if not training.classes:
             return False
-        groups, cases = training.groups, self.target(training).responses()["response"].T
-        return separated(draws.flat[0], draws.log_likelihood.reshape(-1), groups, cases)
+        groups, samples = training.groups, self.target(training).responses()["response"].T
+        return separated(draws.flat[0], draws.log_likelihood.reshape(-1), groups, samples)
 
     def described(self, training: PatternTraining, draws: "Draws") -> Named:
         """Return what files of draws say of groups, and of the scale of real responses."""
@@ -488,7 +487,7 @@ class Logistic(Model):
     def needs(self, classes: int, tests: int) -> tuple[int, int]:
         """Return the bytes of draws in memory, and the iterations of all chains.
 
-        tests : cases of the test set; classes : 0 of real responses.
+        tests : samples of the test set; classes : 0 of real responses.
         Groups of patterns are not known before they are counted: the bytes of their coefficients
         are not in it.
         """
@@ -516,7 +515,7 @@ class Logistic(Model):
         cls, about: dict[str, Any], arrays: Arrays, training: PatternTraining
     ) -> "Posterior":
         """Return the posterior that `Posterior.saved` described; ValueError if damaged."""
-        check(about["prior"] in PRIORS and isinstance(about["min_cases"], int))
+        check(about["prior"] in PRIORS and isinstance(about["min_samples"], int))
         model = cls(**{name: about[name] for name in SAVED})
         K = training.classes
         stored = {"coefficient": (float, "D S G"), "log_sigma": (float, "D O")}
@@ -537,12 +536,6 @@ class Logistic(Model):
         )
 
 
-def check_sigma(sigma, order: int) -> None:
-    """Raise UserError where there are not as many sigmas as orders 0 to `order`."""
-    if sigma is not None and len(sigma) != order + 1:
-        raise UserError(f"sigma needs {order + 1} values, of orders 0 to {order}, got {len(sigma)}")
-
-
 def _width(name: str, value: float) -> float:
     value = positive(name, value)
     low, high = defaults.LEAST_WIDTH, defaults.MOST_WIDTH
@@ -561,28 +554,28 @@ PLACES = 2  # decimals of probabilities that are judged
 
 @dataclass(frozen=True)
 class Probe:
-    """A few cases whose predictions chains have to agree in.
+    """A few samples whose predictions chains have to agree in.
 
-    shared : what they share with the groups; case (T,) : which distinct ones, by row of it;
+    shared : what they share with the groups; sample (T,) : which distinct ones, by row of it;
     names (T,) : what messages call them.
     """
 
     shared: Shared
-    case: np.ndarray
+    sample: np.ndarray
     names: list[str]
 
     @classmethod
     def of_tests(cls, overlap: Shared) -> "Probe":
-        """Return distinct ones of the cases, evenly spread, called test cases from 1."""
-        place, names = judged_cases(overlap.case_of, "test")
-        return cls(overlap, overlap.case_of[place], names)
+        """Return distinct ones of the samples, evenly spread, called test samples from 1."""
+        place, names = judged_samples(overlap.sample_of, "test")
+        return cls(overlap, overlap.sample_of[place], names)
 
     @classmethod
     def of_training(cls, groups: Groups, X: np.ndarray) -> "Probe":
-        """Return some of the training cases X (N, .), one of a row, evenly spread."""
-        place, names = judged_cases(groups.row_of, "training")
+        """Return some of the training samples X (N, .), one of a row, evenly spread."""
+        place, names = judged_samples(groups.row_of, "training")
         overlap = groups.shared(X[place])
-        return cls(overlap, overlap.case_of, names)
+        return cls(overlap, overlap.sample_of, names)
 
 
 def expected(
@@ -592,8 +585,8 @@ def expected(
     overlap = probe.shared
     kinds, kind_of = np.unique(overlap.partial_kind, return_inverse=True)
     share = shares(overlap, kinds, log_sigma, cauchy=cauchy)
-    linear = np.empty((*coefficient.shape[:2], len(probe.case)))
-    for t, d in enumerate(probe.case):
+    linear = np.empty((*coefficient.shape[:2], len(probe.sample)))
+    for t, d in enumerate(probe.sample):
         entire = overlap.whole[overlap.whole_begin[d] : overlap.whole_begin[d + 1]]
         part = slice(overlap.partial_begin[d], overlap.partial_begin[d + 1])
         # l = sum of s_g + sum of s_g * share; coefficients of new patterns have mean or median 0
@@ -605,7 +598,7 @@ def expected(
 def shares(
     overlap: Shared, kinds: np.ndarray, log_sigma: np.ndarray, *, cauchy: bool
 ) -> np.ndarray:
-    """Return what a case has of a sum in expectation, (D, kinds), of kinds of partial groups."""
+    """Return what a sample has of a sum in expectation, (D, kinds), of kinds of partial groups."""
     power = np.exp((1 if cauchy else 2) * log_sigma)[:, None]
     first, second = (
         _total(power * counts[kinds]) for counts in (overlap.shared_counts, overlap.other_counts)
@@ -629,32 +622,32 @@ def judged_probabilities(linear: np.ndarray) -> np.ndarray:
     if linear.shape[1] == 1:
         return expit(linear[:, 0]).round(PLACES)
     odds = np.exp(linear - linear.max(axis=1, keepdims=True))
-    case = np.arange(linear.shape[2])
-    chance = odds[:, case % linear.shape[1], case] / _total(np.moveaxis(odds, 1, 2))
+    sample = np.arange(linear.shape[2])
+    chance = odds[:, sample % linear.shape[1], sample] / _total(np.moveaxis(odds, 1, 2))
     return chance.round(PLACES)
 
 
-def separates(linear: np.ndarray, cases: np.ndarray) -> bool:
-    """Whether one of these linear functions (D, S, R) separates the classes of all cases.
+def separates(linear: np.ndarray, samples: np.ndarray) -> bool:
+    """Whether one of these linear functions (D, S, R) separates the classes of all samples.
 
-    cases (R, K) of each row and class.  If one does, the classes can be separated, and the
+    samples (R, K) of each row and class.  If one does, the classes can be separated, and the
     likelihood alone puts no bound on coefficients.
     """
     if linear.shape[1] == 1:
         linear = np.concatenate([np.zeros_like(linear), linear], axis=1)
     largest = linear.max(axis=1)
-    # the class of a case must be above all others, without a tie
+    # the class of a sample must be above all others, without a tie
     right = (linear == largest[:, None]) & ((linear == largest[:, None]).sum(axis=1) == 1)[:, None]
-    return bool((right | (cases.T == 0)).all(axis=(1, 2)).any())
+    return bool((right | (samples.T == 0)).all(axis=(1, 2)).any())
 
 
 def separated(
-    coefficient: np.ndarray, log_likelihood: np.ndarray, groups: Groups, cases: np.ndarray
+    coefficient: np.ndarray, log_likelihood: np.ndarray, groups: Groups, samples: np.ndarray
 ) -> bool:
-    """Whether a draw of coefficient (D, S, G) is a proof that the training cases are separable.
+    """Whether a draw of coefficient (D, S, G) is a proof that the training samples are separable.
 
-    cases (R, K) of each row and class.  The draws with the highest log likelihood (D,) are tried.
-    No other proof is looked for: where none of them separates the cases, the prior keeps the
+    samples (R, K) of each row and class.  The draws with the highest log likelihood (D,) are tried.
+    No other proof is looked for: where none of them separates the samples, the prior keeps the
     chains away from where only the prior bounds the coefficients.
     """
     begin, size = groups.begin, groups.end - groups.begin
@@ -668,7 +661,7 @@ def separated(
     member = sparse.csr_matrix((np.ones(len(entry)), (groups.members[entry], place)), shape=shape)
     likeliest = coefficient[best].astype(float)
     linear = np.stack([(member @ draw.T).T for draw in likeliest])  # l(x) = sum of s_g, g in x
-    return separates(linear, cases)
+    return separates(linear, samples)
 
 
 # ---- draws ----
@@ -805,9 +798,9 @@ def flat(coefficient: np.ndarray, log_sigma: np.ndarray) -> tuple[np.ndarray, np
 
 NAMED = 20_000  # groups that get their names in a file: those with the largest coefficients
 LEVELS = (0.05, 0.5, 0.95)  # of low, median and high, of real responses
-SPLIT_DRAWS = 10  # random splits of each draw, in the prediction of a case by itself
+SPLIT_DRAWS = 10  # random splits of each draw, in the prediction of a sample by itself
 FARTHEST = 100.0  # abs log of a width in a model file; chains stay within 80
-TOGETHER = 256  # cases whose linear functions are held at once
+TOGETHER = 256  # samples whose linear functions are held at once
 
 
 @dataclass(frozen=True)
@@ -838,7 +831,7 @@ class Posterior:
         split_draws: int = 1,
         overlap: Shared | None = None,
     ) -> np.ndarray:
-        """Return P(class) of cases (T, p), (T, K); overlap : with groups, if it is known."""
+        """Return P(class) of samples (T, p), (T, K); overlap : with groups, if it is known."""
         if overlap is None:
             overlap = self.training.groups.shared(codes)
         draws, cauchy = (self.coefficient, self.log_sigma, overlap), self.model.cauchy
@@ -858,7 +851,7 @@ class Posterior:
         rng: np.random.Generator,
         overlap: Shared | None = None,
     ) -> Arrays:
-        """Return what is predicted of test cases (T, p) with these responses, (T, .) each.
+        """Return what is predicted of test samples (T, p) with these responses, (T, .) each.
 
         probability (T, K); or of real responses median, low and high, and log_density.
         """
@@ -872,18 +865,18 @@ class Posterior:
     def predict_alone(
         self, codes: np.ndarray, seed: int, split_draws: int = SPLIT_DRAWS
     ) -> np.ndarray:
-        """Return P(class) of cases (T, p), (T, K); that of a case depends on no other case."""
+        """Return P(class) of samples (T, p), (T, K); each depends on its sample only."""
         overlap = self.training.groups.shared(codes)
         probability = [
             self.predict(codes, np.random.default_rng(seed), split_draws, single)[0]
             for single in one_by_one(overlap)
         ]
-        return np.array(probability)[overlap.case_of]
+        return np.array(probability)[overlap.sample_of]
 
     def quantiles_alone(
         self, codes: np.ndarray, levels: Sequence[float], seed: int, split_draws: int = 1
     ) -> np.ndarray:
-        """Return quantiles (levels, T) of real responses; those of a case depend on no other."""
+        """Return quantiles (levels, T) of real responses; those of a sample depend on no other."""
         overlap, quantiles = self.training.groups.shared(codes), []
         singles = list(one_by_one(overlap))
         for start in range(0, len(singles), TOGETHER):
@@ -894,7 +887,7 @@ class Posterior:
             distinct = np.hstack([single.distinct for single in responses])
             together = Response(distinct, responses[0].noise, np.arange(len(responses)))
             quantiles.append(together.quantile(levels))
-        return self.mean + self.unit * np.hstack(quantiles)[:, overlap.case_of]
+        return self.mean + self.unit * np.hstack(quantiles)[:, overlap.sample_of]
 
     def predict_new(self, codes: np.ndarray, seed: int) -> Arrays:
         """Return probability (T, K), or of real responses low, median and high, (T,) each."""
@@ -904,7 +897,7 @@ class Posterior:
         return dict(zip(("low", "median", "high"), quantiles, strict=True))
 
     def saved(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what of it a model file has, besides the training cases: for `restored`."""
+        """Return what of it a model file has, besides the training samples: for `restored`."""
         model = self.model
         about: dict[str, Any] = {name: getattr(model, name) for name in SAVED}
         coefficient = self.coefficient.astype(np.float32)  # as it was in the file of draws
@@ -945,7 +938,10 @@ class LinearTarget:
     kernel: ClassVar[type[linear.Linear]]
 
     def __init__(self, groups: Groups, settings: Logistic, sets: int):
-        check_sigma(settings.sigma, groups.order)
+        sigma, order = settings.sigma, groups.order
+        if sigma is not None and len(sigma) != order + 1:
+            n = len(sigma)
+            raise UserError(f"sigma needs {order + 1} values, of orders 0 to {order}, got {n}")
         self.groups, self.settings, self.sets = groups, settings, sets
         self.weight = np.bincount(groups.row_of, minlength=groups.n_rows).astype(float)
 
@@ -1001,7 +997,7 @@ class LinearTarget:
             "moves": self.moves,
             "order": groups.order,
             "groups": groups.n_groups,
-            "cases": groups.n_cases,
+            "cases": groups.n_samples,
             "sets": self.sets,
             "data": content.hexdigest()[:16],
         }
@@ -1010,27 +1006,27 @@ class LinearTarget:
 class LogisticTarget(LinearTarget):
     """Responses that are classes: eqn-softmax, or eqn-softmax-class, given sums (eqn-like-train).
 
-    response : (N,) classes 0..n_classes - 1 of the training cases.
+    response : (N,) classes 0..n_classes - 1 of the training samples.
     """
 
     kernel = likelihoods.Logistic
 
     def __init__(self, groups: Groups, response, n_classes: int, settings: Logistic):
         response = np.asarray(response)
-        if len(response) != groups.n_cases:
-            raise UserError(f"{groups.n_cases} histories but {len(response)} responses")
+        if len(response) != groups.n_samples:
+            raise UserError(f"{groups.n_samples} histories but {len(response)} responses")
         if response.min() < 0 or response.max() >= n_classes:
             raise UserError(f"responses must be classes from 0 to {n_classes - 1}")
         if n_classes < 2:
-            raise UserError("the responses are all of one class; there is nothing to predict")
+            raise UserError("the responses are all of one class. Fix: choose another response")
         super().__init__(groups, settings, sets=1 if n_classes == 2 else n_classes)
         self.n_classes = n_classes
-        self.cases = np.zeros((groups.n_rows, n_classes))
-        np.add.at(self.cases, (groups.row_of, response), 1)
+        self.samples = np.zeros((groups.n_rows, n_classes))
+        np.add.at(self.samples, (groups.row_of, response), 1)
 
     def responses(self) -> Arrays:
-        """Return cases of each class, (K, R)."""
-        return {"response": np.ascontiguousarray(self.cases.T)}
+        """Return samples of each class, (K, R)."""
+        return {"response": np.ascontiguousarray(self.samples.T)}
 
 
 class GaussianTarget(LinearTarget):
@@ -1047,16 +1043,16 @@ class GaussianTarget(LinearTarget):
             response = np.asarray(response, dtype=float)
         except (TypeError, ValueError):
             raise DataError("responses must be numbers") from None
-        if response.shape != (groups.n_cases,):
-            raise UserError(f"{groups.n_cases} cases but responses of shape {response.shape}")
+        if response.shape != (groups.n_samples,):
+            raise UserError(f"{groups.n_samples} samples but responses of shape {response.shape}")
         wrong = np.flatnonzero(~(np.abs(response) <= LARGEST))
         if len(wrong):
             raise DataError(
                 f"responses must be numbers within {LARGEST:g}, got {response[wrong[0]]:g} "
-                f"for case {wrong[0] + 1}; leave such cases out"
+                f"for sample {wrong[0] + 1}. Fix: remove these samples"
             )
         if response.min() == response.max():
-            raise UserError(f"the responses are all {response[0]:g}; there is nothing to predict")
+            raise UserError(f"the responses are all {response[0]:g}. Fix: choose another response")
         super().__init__(groups, settings, sets=1)
         self.mean = np.bincount(groups.row_of, response, groups.n_rows) / self.weight
         self.within = float(np.square(response - self.mean[groups.row_of]).sum())
@@ -1084,7 +1080,7 @@ def sample(
 ) -> Draws:
     """Run one chain for each generator, in threads, of which there are `jobs`.
 
-    probe : with settings.until, the cases whose predictions the chains have to agree in.
+    probe : with settings.until, the samples whose predictions the chains have to agree in.
 
     `save` is called now and then with all that a later call needs as `saved`; at the end that is
     `Draws.saved`.  Chains that go on from there, with more iterations, have the draws of an
@@ -1098,7 +1094,7 @@ def sample(
     if settings.until is not None:
         if probe is None:
             raise UserError(
-                "until needs a probe: cases whose predictions the chains have to agree in"
+                "until needs a probe: samples whose predictions the chains have to agree in"
             )
         noise = ["log_noise"] if "log_noise" in model.parameters else []
 
@@ -1140,12 +1136,12 @@ def _check_saved(model: LinearTarget, saved: Arrays, chains: int) -> None:
         if stored.get(name) != current.get(name):
             if name == "moves":
                 raise UserError(
-                    "the stored chains were made by another sampler and cannot go on; "
-                    "fit anew (on the command line with --force)"
+                    "the stored chains come from another sampler and cannot be continued. Fix: "
+                    "fit again (on the command line with --force)"
                 )
             raise UserError(
                 f"the stored chains have {name} {stored.get(name)!r}, these settings "
-                f"{current.get(name)!r}; only iterations may grow"
+                f"{current.get(name)!r}. Fix: change only iterations, or recompute with --force"
             )
     check_saved(saved, chains, model.settings.iterations)
 

@@ -50,7 +50,7 @@ from thesiskit.defaults import (
     MIXTURE_RHAT,
     MOST_POINTS,
     OLD_SAMPLERS,
-    TABLE_CASES,
+    TABLE_SAMPLES,
     THESIS_GRID_POINTS,
     UNTIL_ITERATIONS,
 )
@@ -82,7 +82,7 @@ from thesiskit.models.chains import (
     as_until,
     check_run,
     compare_chains,
-    judged_cases,
+    judged_samples,
     most_kept,
     run,
     unmixed,
@@ -94,7 +94,7 @@ from thesiskit.models.integrals import (
     pair_integrals,
     theta_rule,
 )
-from thesiskit.models.mixture_tables import Tables, check_cases, recent
+from thesiskit.models.mixture_tables import Tables, check_samples, recent
 from thesiskit.models.packed import as_bits
 from thesiskit.models.selection import LeftOut
 from thesiskit.models.temperature import Temperature
@@ -103,7 +103,7 @@ COLLAPSED = {"chains": 4, "iterations": 400, "burn_in": 100, "alpha_points": 200
 THESIS = {"chains": 1, "iterations": 50, "burn_in": 10, "alpha_points": THESIS_GRID_POINTS}
 SAMPLERS = {"collapsed": COLLAPSED, "gibbs": THESIS, "approximate": THESIS}  # defaults of each
 LEAST_POWER = 0.02  # of the likelihood, in the hottest replica
-REPLICAS, MOST_TEMPERED = 4, 250  # so many up to that many training cases, then 1
+REPLICAS, MOST_TEMPERED = 4, 250  # so many up to that many training samples, then 1
 EXACT = "enumeration"  # the sampler that draws nothing
 FLAT = ("labels", "point", "theta")  # draws; theta only where it is sampled
 QUANTITIES = ("log_alpha", "log_posterior", "agreement", "predictive_probability")
@@ -124,11 +124,11 @@ class CollapsedBlock(Block):
     chains: Positive = COLLAPSED["chains"]
     """Number of chains."""
     iterations: Positive = COLLAPSED["iterations"]
-    """Number of all iterations. An iteration consists of five sweeps of the chain and, up to 250
-    training cases, one sweep of each of three replicas at lower powers of the likelihood, and
+    """Total number of iterations. An iteration consists of five sweeps of the chain and, up to 250
+    training samples, one sweep of each of three replicas at lower powers of the likelihood, and
     exchanges between them, which help the chain to move between modes."""
     burn_in: Count = COLLAPSED["burn_in"]
-    """Number of first iterations that are not kept."""
+    """Number of burn-in iterations, which are discarded."""
     alpha_points: Points = COLLAPSED["alpha_points"]
     """Number of points of the grids of alpha and alpha_0, which are quantiles of the prior."""
 
@@ -139,10 +139,10 @@ class ThesisBlock(Block):
     chains: Positive = THESIS["chains"]
     """Number of chains."""
     iterations: Positive = THESIS["iterations"]
-    """Number of all iterations. In an iteration the labels are updated once and each theta 20
+    """Total number of iterations. In an iteration the labels are updated once and each theta 20
     times, and this five times; then alpha and alpha_0 are updated."""
     burn_in: Count = THESIS["burn_in"]
-    """Number of first iterations that are not kept."""
+    """Number of burn-in iterations, which are discarded."""
     quadrature: Literal["exact", "simpson-11"] = "simpson-11"
     """The rule for theta in the adjustment factor: `simpson-11` as in the thesis, or `exact`."""
 
@@ -154,7 +154,7 @@ Sampler = Annotated[
 
 
 class MixtureBlock(SelectingBlock):
-    """Priors of the mixture model, its samplers, and what to compare it with."""
+    """Priors of the mixture model, its samplers, and third-party methods."""
 
     variant, takes = "samplers", "bits"
 
@@ -163,9 +163,9 @@ class MixtureBlock(SelectingBlock):
     alpha_prior: Pair = ALPHA_PRIOR
     """Shape and rate of the Inverse-Gamma prior of alpha."""
     kind: Literal["mixture"]
-    """`mixture`, for binary features with two classes and at most 600 training cases."""
+    """`mixture`, for binary features with two classes and at most 600 training samples."""
     methods: Some[Literal[(*OWN, *RIVALS)]] = list(OWN)  # type: ignore[valid-type]
-    """`corrected` and `uncorrected` for the selection; naive Bayes beside them as
+    """`corrected` and `uncorrected` for the selection; naive Bayes next to them as
     `naive-corrected`, `naive-uncorrected`; and scikit-learn's `bernoulli-nb`,
     `bernoulli-nb-calibrated` and `l2-logistic` (of all features, tuned in each training set)."""
     response_alpha_prior: Pair = ALPHA_PRIOR
@@ -174,27 +174,27 @@ class MixtureBlock(SelectingBlock):
     """`collapsed` integrates theta out; `gibbs` is the sampler that the text of the thesis
     describes; `approximate` leaves the adjustment factor out of its label update: it gives the
     numbers that the thesis prints, but has no posterior distribution; `enumeration` is the exact
-    posterior, for one feature and few cases. Up to version 0.2, `gibbs` was called `thesis`, and
+    posterior, for one feature and few samples. Up to version 0.2, `gibbs` was called `thesis`, and
     `approximate` was called `as-printed`; the old names are still read."""
     collapsed: CollapsedBlock = CollapsedBlock()
     """How the collapsed sampler runs."""
     until: UntilBlock | None = None
-    """Chains of the collapsed sampler stop when they agree in log alpha, the log posterior, the
-    agreement of labels with responses, and the predictions for up to 20 test cases. They are
-    compared after 200, 300, 450, ... iterations, of which the second half counts;
-    `collapsed.iterations` is the limit, 10000 unless given, and `collapsed.burn_in` is left out. At
-    most 1,000 draws are kept. It needs two chains or more."""
+    """Chains of the collapsed sampler stop when they have converged. R-hat and effective draws are
+    computed for log alpha, the log posterior, the agreement of labels with responses and
+    predictions for up to 20 test samples. They are compared after 200, 300, 450, ... iterations, of
+    which the second half is used. `collapsed.iterations` is the limit (default 10000); omit
+    `collapsed.burn_in`. At most 1,000 draws are kept. At least two chains are needed."""
     thesis: ThesisBlock = ThesisBlock()
     """How the samplers `gibbs` and `approximate` run."""
 
     def incompatibilities(self, config: Any) -> Iterator[str]:
-        """Yield more training cases than the model takes, and features beyond an enumeration."""
+        """Yield more training samples than the model takes, and features beyond an enumeration."""
         data, selection = config.data, config.selection
-        cases = data.sizes.train if data and data.sizes else 0
-        if cases > TABLE_CASES:
+        samples = data.sizes.train if data and data.sizes else 0
+        if samples > TABLE_SAMPLES:
             yield (
-                f"data.train: the mixture model takes at most {TABLE_CASES} training cases, "
-                f"got {cases}; use fewer, or model.kind: naive-bayes"
+                f"data.train: the mixture model takes at most {TABLE_SAMPLES} training samples, "
+                f"got {samples}. Fix: use fewer, or model.kind: naive-bayes"
             )
         if "enumeration" in self.samplers and (selection is None or selection.features != [1]):
             yield "model.samplers: enumeration needs `selection.features: [1]`"
@@ -205,7 +205,7 @@ class MixtureBlock(SelectingBlock):
         for name in ("relevant", "pi"):
             if isinstance(value, dict) and name in value:
                 raise ValueError(
-                    f"{name}: in a mixture every feature may be relevant; leave it out, or use "
+                    f"{name}: in a mixture every feature may be relevant. Fix: remove it, or use "
                     "model.kind: naive-bayes"
                 )
         return value
@@ -226,14 +226,16 @@ class MixtureBlock(SelectingBlock):
             return self
         without_until = [name for name in self.samplers if name in OLD_SAMPLERS.values()]
         if without_until or "collapsed" not in self.samplers:
-            remedy = f"leave out {', '.join(without_until)}" if without_until else "add collapsed"
-            raise ValueError(f"until: is for the sampler `collapsed`; {remedy} in model.samplers")
+            remedy = f"remove {', '.join(without_until)}" if without_until else "add collapsed"
+            raise ValueError(
+                f"until: is for the sampler `collapsed`. Fix: {remedy} in model.samplers"
+            )
         run = self.collapsed
         check_run(self.until, run.chains, run.iterations, run.burn_in, block="model.collapsed.")
         if self.until.rhat > MIXTURE_RHAT or self.until.ess < MIXTURE_ESS:
             raise ValueError(
                 f"until: a mixture's chains support predictions with rhat at most "
-                f"{MIXTURE_RHAT:g} and ess at least {MIXTURE_ESS:g}; ask for no less"
+                f"{MIXTURE_RHAT:g} and ess at least {MIXTURE_ESS:g}. Fix: ask for no less"
             )
         return self
 
@@ -250,14 +252,14 @@ class Mixture(TwoClasses):
 
     iterations counts all of a chain, burn_in the first ones that are not kept; replicas is how
     many copies of a chain are sampled at powers of the likelihood from 1 down to LEAST_POWER
-    (collapsed only; by default REPLICAS, and 1 beyond MOST_TEMPERED training cases, where the
+    (collapsed only; by default REPLICAS, and 1 beyond MOST_TEMPERED training samples, where the
     tables that the others would need cost more than they bring).  None takes the sampler's
     default: see SAMPLERS.  quadrature is the rule for theta in the adjustment factor.
 
     With `until`, an R-hat and effective draws, chains stop when they have reached these, and
     iterations is the limit; burn_in is then 0, for the first half of a run does not count.
 
-    exact: nothing is sampled; the posterior is enumerated (one feature and few cases).
+    exact: nothing is sampled; the posterior is enumerated (one feature and few samples).
     `gibbs` and `approximate` are the samplers of the thesis (above); their old names are read.
     """
 
@@ -287,7 +289,7 @@ class Mixture(TwoClasses):
         object.__setattr__(self, "sampler", OLD_SAMPLERS.get(str(self.sampler), self.sampler))
         if not (isinstance(self.sampler, str) and self.sampler in SAMPLERS):
             raise UserError(
-                f"unknown sampler {self.sampler!r}; choose one of {', '.join(SAMPLERS)}"
+                f"unknown sampler {self.sampler!r}. Fix: choose one of {', '.join(SAMPLERS)}"
             )
         for name, default in SAMPLERS[self.sampler].items():
             value = getattr(self, name)
@@ -302,7 +304,7 @@ class Mixture(TwoClasses):
         if self.replicas is not None:
             object.__setattr__(self, "replicas", whole("replicas", self.replicas))
         if until is not None and self.samples_theta:
-            raise UserError("until is for the collapsed sampler; leave it out with this one")
+            raise UserError("until is for the collapsed sampler. Fix: remove it with this one")
         check_run(until, self.chains, self.iterations, self.burn_in)
         check_rule(self.quadrature)
 
@@ -317,7 +319,7 @@ class Mixture(TwoClasses):
         return self.iterations - self.burn_in
 
     def powers(self, n: int) -> np.ndarray:
-        """Powers of the likelihood that replicas are sampled at, from 1 down, for n cases."""
+        """Powers of the likelihood that replicas are sampled at, from 1 down, for n samples."""
         if self.samples_theta:
             return np.ones(1)
         replicas = self.replicas or (REPLICAS if n <= MOST_TEMPERED else 1)
@@ -342,7 +344,7 @@ class Mixture(TwoClasses):
 
     @classmethod
     def of(cls, block: Any, variant: str, relevant: str) -> Mixture:  # noqa: ARG003
-        """Return the model of an arm of a config."""
+        """Return the model of a method of a config."""
         exact = variant == EXACT
         run = block.collapsed if exact or variant == "collapsed" else block.thesis
         return cls(
@@ -367,17 +369,17 @@ class Mixture(TwoClasses):
 
     @property
     def sampled(self) -> bool:  # type: ignore[override]
-        """Whether the arm has draws."""
+        """Whether the method has draws."""
         return not self.exact
 
-    def needs(self, cases: int, n_features: int) -> tuple[int, int]:
+    def needs(self, samples: int, n_features: int) -> tuple[int, int]:
         """Return the bytes of all draws, and the iterations of all chains and replicas."""
         if self.exact:
             return 0, 0
         draws = self.n_draws
         if self.until is not None:
-            draws = min(draws // 2 + 1, most_kept(self.chains, cases + 3))
-        width = cases + 2 + 4 * 8 + (8 * n_features if self.samples_theta else 0)
+            draws = min(draws // 2 + 1, most_kept(self.chains, samples + 3))
+        width = samples + 2 + 4 * 8 + (8 * n_features if self.samples_theta else 0)
         replicas = 1 if self.samples_theta else self.replicas or REPLICAS
         return self.chains * draws * width, self.chains * self.iterations * replicas
 
@@ -400,7 +402,7 @@ class Mixture(TwoClasses):
         return FittedMixture(target, draws.flat, draws=draws)
 
     def log_odds(self, posterior: FittedMixture, table: np.ndarray) -> np.ndarray:
-        """Return log P(y* = 1) - log P(y* = 0), (T,), for the kept features of cases, (T, k)."""
+        """Return log P(y* = 1) - log P(y* = 0), (T,), for the kept features of samples, (T, k)."""
         if posterior.predictive is not None:
             return special.logit(posterior.predictive)[table[:, 0]]
         assert posterior.target is not None
@@ -436,7 +438,7 @@ class Mixture(TwoClasses):
     ) -> Arrays:
         """Return what all chains come to, and their draws; chains that have to agree are run here.
 
-        chains : what `run_chain` returned of each; table (T, k) of the test cases.
+        chains : what `run_chain` returned of each; table (T, k) of the test samples.
         """
         target = self.target(training)
         if self.exact:
@@ -495,8 +497,8 @@ class Mixture(TwoClasses):
         """Return the posterior of split s, from the arrays of `pack` and of the file of draws."""
         if self.exact:
             return FittedMixture(predictive=arrays["predictive"][s])
-        n_draws, cases = int(arrays["draws"][s]), int(arrays["cases"][s])
-        labels = arrays["labels"][:, :n_draws, s, :cases].reshape(-1, cases)
+        n_draws, samples = int(arrays["draws"][s]), int(arrays["cases"][s])
+        labels = arrays["labels"][:, :n_draws, s, :samples].reshape(-1, samples)
         names = ("alpha_point", "alpha_0_point")
         point = np.stack([arrays[name][:, :n_draws, s].reshape(-1) for name in names], axis=1)
         labels = np.ascontiguousarray(labels, dtype=np.uint8)
@@ -510,7 +512,7 @@ class Mixture(TwoClasses):
 
     @classmethod
     def join(cls, fits: list[Arrays]) -> Arrays:
-        """Return what tables and figures need, (splits, arms, ...) filled up with NaN."""
+        """Return what tables and figures need, (splits, methods, ...) filled up with NaN."""
         traces = _filled([{"traces": fit.pop("traces")} for fit in fits])
         worst = [fit.pop("worst", None) for fit in fits]
         judged = any(fit is not None for fit in worst)
@@ -562,7 +564,7 @@ class Mixture(TwoClasses):
 
 @dataclass(frozen=True)
 class FittedMixture:
-    """The posterior of an arm.
+    """The posterior of a method.
 
     target, flat : the posterior that was sampled, and its draws, as `predict_log_odds` takes them.
     draws : the draws by chain, right after they were made.
@@ -641,7 +643,7 @@ class MixtureTarget:
 
     Parameters
     ----------
-    features : (n, k) of 0 and 1, the kept features of the training cases.
+    features : (n, k) of 0 and 1, the kept features of the training samples.
     response : (n,) of 0 and 1, both present.
     settings : priors.
     left_out : the features left out, and what their correlations are known to be; None where there
@@ -651,12 +653,12 @@ class MixtureTarget:
     def __init__(self, features, response, settings: Mixture, left_out: LeftOut | None = None):
         bits = as_bits(np.asarray(features))
         if bits is None or bits.ndim != 2:
-            raise DataError("features must be a (cases, features) table of 0 and 1")
+            raise DataError("features must be a (samples, features) table of 0 and 1")
         self.settings = settings
         self.features = bits
         self.response = np.ascontiguousarray(response, dtype=np.uint8)
         self.n, self.k = bits.shape
-        check_cases(self.n)
+        check_samples(self.n)
         # exchanging 0 and 1 changes nothing in the model, so that at most half are ones
         self.exchanged = 2 * bits.sum(axis=0, dtype=np.intp) > self.n
         self.bits = np.ascontiguousarray(bits ^ self.exchanged)
@@ -682,7 +684,9 @@ class MixtureTarget:
         bits = as_bits(np.asarray(features))
         if bits is None or bits.ndim != 2 or bits.shape[1] != self.k:
             shape = np.shape(features)
-            raise DataError(f"{self.k} features of 0 and 1 were kept; got a table of shape {shape}")
+            raise DataError(
+                f"{self.k} features of 0 and 1 were selected, but got a table of shape {shape}"
+            )
         return bits ^ self.exchanged
 
     def log_joint(self, draws, features, *, block: int = DRAWS) -> Iterator[np.ndarray]:
@@ -741,7 +745,7 @@ def quantities(
     """Return of draws (D, ...) log alpha, log posterior, agreement and P(class 1), (D, 3 + T).
 
     drawn : labels (D, n), point (D, 2) and log_posterior (D,), theta (D, k + 1) if there is one;
-    features (T, k) of the cases that are predicted;
+    features (T, k) of the samples that are predicted;
     block : draws that are predicted from together.
     """
     n = draws_by_name["labels"].shape[1]
@@ -759,7 +763,7 @@ def quantities(
 class MixtureProbe:
     """Quantities of which chains are judged: three of those of `diagnose`, and predictions.
 
-    features (T, k) of the cases; names (3 + T,) of the quantities.
+    features (T, k) of the samples; names (3 + T,) of the quantities.
     """
 
     features: np.ndarray
@@ -767,10 +771,10 @@ class MixtureProbe:
 
     @classmethod
     def of(cls, target: MixtureTarget, table: np.ndarray | None = None) -> MixtureProbe:
-        """Return up to MOST_CASES distinct rows of a table (T, k), or of the training cases."""
+        """Return up to MOST_SAMPLES distinct rows of a table (T, k), or of the training samples."""
         words = "training" if table is None or not len(table) else "test"
         rows = target.features if words == "training" else np.asarray(table)
-        place, names = judged_cases(rows, words)
+        place, names = judged_samples(rows, words)
         return cls(rows[place], [name.replace("_", " ") for name in QUANTITIES[:-1]] + names)
 
     def quantities(self, target: MixtureTarget, draws_by_name: Arrays) -> np.ndarray:
@@ -824,8 +828,8 @@ def sample(
 ) -> MixtureDraws:
     """Run one chain for each generator, from dispersed labels; the options are those of `run`.
 
-    probe : with settings.until, the cases whose predictions chains have to agree in; unless given,
-        training cases.
+    probe : with settings.until, the samples whose predictions chains have to agree in; unless
+        given, training samples.
     """
     numbers = range(len(generators))
     rule = None
@@ -909,7 +913,7 @@ class ThreadTables(local):
         self.tables: dict[tuple, Tables] = {}
 
     def get(self, n: int, alpha: np.ndarray) -> Tables:
-        """Return the tables for n cases and this grid."""
+        """Return the tables for n samples and this grid."""
         return recent(self.tables, (n, alpha.tobytes()), lambda: Tables(n, alpha))
 
 
@@ -1024,8 +1028,8 @@ class Diagnostics:
     """R-hat and effective sample size of quantities that do not change if components are exchanged.
 
     quantities (C, D, Q) are log alpha, log posterior, agreement (the larger of the number of
-    cases whose label is their response, and whose is not) and the predictive probability of
-    class 1 for a case like the first; rhat, ess (Q,), by QUANTITIES.
+    samples whose label is their response, and whose is not) and the predictive probability of
+    class 1 for a sample like the first; rhat, ess (Q,), by QUANTITIES.
     """
 
     quantities: np.ndarray
@@ -1143,9 +1147,9 @@ def enumerate_posterior(target: MixtureTarget) -> Enumerated:
     if sums * settings.alpha_points > MOST:
         raise UserError(
             f"{sums:,} sums over counts, for {settings.alpha_points} points of alpha, are too many "
-            "to enumerate; use fewer cases or points"
+            "to enumerate. Fix: use fewer samples or points"
         )
-    # cases in component 1 by (x, y) = (0, 0), (0, 1), (1, 0), (1, 1)
+    # samples in component 1 by (x, y) = (0, 0), (0, 1), (1, 0), (1, 1)
     a = np.stack(np.meshgrid(*(np.arange(size + 1) for size in group), indexing="ij"), axis=-1)
     a = a.reshape(-1, 4)
     m, c0, c1 = a.sum(axis=1), a[:, 0] + a[:, 2], a[:, 1] + a[:, 3]
@@ -1204,6 +1208,6 @@ class _Column:
             self.mean[rows] = integrals.theta_mean
 
     def predictive(self, z: int) -> np.ndarray:
-        """P(1) for a new case of component z, (M, K)."""
+        """P(1) for a new sample of component z, (M, K)."""
         i, size = (self.n_ones, self.m) if z else (self.total - self.n_ones, self.n - self.m)
         return (self.alpha * self.mean + i[:, None]) / (self.alpha + size[:, None])

@@ -18,7 +18,7 @@ from scipy import special
 
 from thesiskit._kernels import mixture as kernel  # type: ignore[attr-defined]
 from thesiskit._kernels.mixture import Discards
-from thesiskit.defaults import TABLE_CASES
+from thesiskit.defaults import TABLE_SAMPLES
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.integrals import theta_rule
 from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, reach
@@ -29,24 +29,24 @@ ENOUGH, MORE = 40, 60  # nodes for alpha, times the distance from the poles
 KEPT = 4  # sets of marginals, and of adjustment factors, of different data
 
 
-def check_cases(n: int) -> None:
-    """Say so if there are more training cases than tables serve."""
-    if n > TABLE_CASES:
+def check_samples(n: int) -> None:
+    """Say so if there are more training samples than tables serve."""
+    if n > TABLE_SAMPLES:
         raise UserError(
-            f"the mixture model takes at most {TABLE_CASES} training cases, got {n}; "
-            "use fewer cases, or the naive Bayes model"
+            f"the mixture model takes at most {TABLE_SAMPLES} training samples, got {n}. Fix: "
+            "use fewer samples, or the naive Bayes model"
         )
 
 
 class Tables:
-    """Marginals and adjustment factors for n cases and a grid of alpha, kept while they serve.
+    """Marginals and adjustment factors for n samples and a grid of alpha, kept while they serve.
 
-    They depend on no feature, so that fits to equally many cases can share them; one thread at a
+    They depend on no feature, so that fits to equally many samples can share them; one thread at a
     time may use them.
     """
 
     def __init__(self, n: int, alpha: np.ndarray, *, block_bytes: int = BLOCK_BYTES):
-        check_cases(n)
+        check_samples(n)
         self.n, self.alpha, self.block_bytes = n, alpha, block_bytes
         self.node, self.interpolation = interpolation(alpha, n)
         self.log_factorial = special.gammaln(np.arange(n + 1) + 1.0)
@@ -87,9 +87,9 @@ class Tables:
 
         Equations adjust-factor-mix, prob-n01-n11-z and prob-mix-n01-n11 of one feature, theta
         integrated exactly; those of all are eq-cor-lik.  `log_discards(c10, c11, result)` writes
-        the log at each alpha, where c1y cases of class y are in component 1.
+        the log at each alpha, where c1y samples of class y are in component 1.
 
-        Raises DataError if the features were seen in other cases, or ties are impossible.
+        Raises DataError if the features were seen in other samples, or ties are impossible.
         """
         key = (left_out.rows.tobytes(), left_out.gamma_squared, left_out.tied_kept)
         return recent(
@@ -146,9 +146,9 @@ def count_events(left_out: LeftOut, class_counts: tuple[int, int]) -> np.ndarray
     rows = left_out.rows
     if len(rows) and (rows[:, :2] != class_counts).any():
         raise DataError(
-            f"the features left out were seen in {rows[0, 0]} and {rows[0, 1]} cases of the "
+            f"the dropped features were observed in {rows[0, 0]} and {rows[0, 1]} samples of the "
             f"classes, but there are {class_counts[0]} and {class_counts[1]}: the mixture model "
-            "takes no missing values"
+            "does not accept missing values"
         )
     count = np.bincount(rows[:, 2], rows[:, 3], minlength=4)
     up, down = _tied_at(*class_counts, left_out.gamma_squared)
@@ -156,7 +156,7 @@ def count_events(left_out: LeftOut, class_counts: tuple[int, int]) -> np.ndarray
         count[BELOW] and left_out.gamma_squared == 0
     ):
         raise DataError(
-            f"no feature of {class_counts[0]} and {class_counts[1]} cases can be left out like "
+            f"no feature of {class_counts[0]} and {class_counts[1]} samples can be dropped like "
             f"this: gamma^2 = {left_out.gamma_squared}"
         )
     return count

@@ -21,17 +21,17 @@ P(x* = 1) = (alpha E(theta) + I_y) / (alpha + N_y).
 
 The thesis's model has one alpha for all features (`relevant="all"`).  With `relevant="some"`, each
 feature is relevant with probability pi, and else phi_0 = phi_1 = theta: alpha is infinite for it.
-Then the posterior is over (alpha, pi), and what a feature says of both, and of a test case, is a
+Then the posterior is over (alpha, pi), and what a feature says of both, and of a test sample, is a
 mixture, with the probability r that it is relevant given its counts, alpha and pi:
 
     M = P(counts given alpha),   M_0 = P(counts given alpha infinite),
     r = pi M / (pi M + (1 - pi) M_0),
     P(x* = 1 given y*) = r (alpha E(theta) + I_y) / (alpha + N_y) + (1 - r) (I + 1) / (N + 2),
 
-with I = I_0 + I_1 ones of N = N_0 + N_1 cases.
+with I = I_0 + I_1 ones of N = N_0 + N_1 samples.
 
 A missing value has no term in the likelihood, which is exact under the model where values are
-missing whatever they would be.  So N_0 and N_1 differ by feature; a test case has terms of the
+missing whatever they would be.  So N_0 and N_1 differ by feature; a test sample has terms of the
 features that it has; and the probability that a feature is left out depends on its own N_0 and N_1.
 
 The event that features were left out (eq-corfact, adj-fact-H2 to eq-sum-H) is that of
@@ -84,18 +84,14 @@ from thesiskit.models.selection import AT, LOT, WITHIN, LeftOut, Selection, dist
 from thesiskit.models.temperature import imitated_bits
 
 WEIGHTLESS = 40.0  # points whose log probability is so far below the largest predict nothing: a
-# test case moves it by about as much as one of the training cases did
+# test sample moves it by about as much as one of the training samples did
 STORED = ("alpha", "log_discard", "log_posterior")  # of a posterior
-SAVED = {
-    "alpha": (float, "K"),
-    "log_discard": (float, "K"),
-    "log_joint": (float, "K J"),
-}
+SAVED = {"alpha": (float, "K"), "log_discard": (float, "K"), "log_joint": (float, "K J")}
 
 
 @dataclass(frozen=True)
 class NaiveBayes(TwoClasses, SomeRelevant):
-    """Priors and rules of the naive Bayes model, and what to compare it with.
+    """Priors and rules of the naive Bayes model, and third-party methods.
 
     Equations prior-psi-b to prior-phi-b.
     """
@@ -118,11 +114,11 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         "`normal` for real features; or `logistic` for sequences and discrete features."
     )
     about_methods = (
-        "`corrected` and `uncorrected` for the selection; the model of `kind: normal`, of the "
-        "features as they are, as `normal-corrected`, `normal-uncorrected`; also `bernoulli-nb` "
+        "`corrected` and `uncorrected` for the selection; the model of `kind: normal` with "
+        "untransformed features as `normal-corrected`, `normal-uncorrected`; also `bernoulli-nb` "
         "(scikit-learn's SelectKBest and BernoulliNB), `bernoulli-nb-calibrated` (the same in "
-        "CalibratedClassifierCV), `l2-logistic` and `lasso` (logistic regression of all features "
-        "as they are, tuned in each training set). Beside patterns of discrete features: "
+        "CalibratedClassifierCV), `l2-logistic` and `lasso` (logistic regression on all "
+        "untransformed features, tuned in each training set). With patterns of discrete features: "
         "`logistic-regression` (one-hot), `random-forest` and `gradient-boosting`."
     )
 
@@ -149,8 +145,8 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         "all",
         Literal["all", "some"],
         "`all` gives every feature the same alpha, as in the thesis. With `some`, a feature is "
-        "relevant with an unknown probability pi, and else the same in both classes: better where "
-        "few features matter. `[all, some]` compares both.",
+        "relevant with an unknown probability pi; otherwise it has the same distribution in both "
+        "classes: better if few features are informative. `[all, some]` compares both.",
         several=True,
     )
     pi: tuple[float, ...] = SomeRelevant.pi_key(PI)
@@ -184,7 +180,7 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         """The prior of alpha."""
         return InverseGamma(*self.alpha_prior)
 
-    def needs(self, cases: int, n_features: int) -> tuple[int, int]:
+    def needs(self, samples: int, n_features: int) -> tuple[int, int]:
         """Return the bytes of a posterior, a value for each alpha and class; nothing iterates."""
         return 16 * self.alpha_points, 0
 
@@ -193,11 +189,11 @@ class NaiveBayes(TwoClasses, SomeRelevant):
         return fit(training.selection, self, correct=training.correct)
 
     def log_odds(self, posterior: NaiveBayesPosterior, table: np.ndarray) -> np.ndarray:
-        """Return log P(y* = 1) - log P(y* = 0), (T,), for the kept features of cases, (T, k)."""
+        """Return log P(y* = 1) - log P(y* = 0), (T,), for the kept features of samples, (T, k)."""
         return predict_log_odds(posterior, table)
 
     def imitate(self, posterior, training, rng) -> tuple[np.ndarray, np.ndarray]:
-        """Return imitated cases of the kept features, and their classes."""
+        """Return imitated samples of the kept features, and their classes."""
         table, y = training.table(), training.response
         return imitated_bits(table, y, rates_of(posterior), rng, training.groups)
 
@@ -229,7 +225,7 @@ class NaiveBayes(TwoClasses, SomeRelevant):
 
     @classmethod
     def join(cls, fits: list[Arrays]) -> Arrays:
-        """Return the arrays of the fit stage, (splits, arms, ...) each."""
+        """Return the arrays of the fit stage, (splits, methods, ...) each."""
         arrays = super().join(fits)
         arrays["log_density"] = np.array([fit["log_density"] for fit in fits])
         arrays |= {name: np.stack([fit[name] for fit in fits], axis=1) for name in STORED}
@@ -290,7 +286,7 @@ class NaiveBayes(TwoClasses, SomeRelevant):
 
 
 def _left_out(about: dict[str, Any], arrays: Arrays, class_counts: tuple[int, int]) -> LeftOut:
-    """Return what is known of the features left out; nothing of an arm that is not corrected."""
+    """Return what is known of the features left out; nothing of a method that is not corrected."""
     if "left_out" not in arrays:
         return LeftOut.of({}, class_counts, Fraction(0))
     rows = shaped(arrays, {"left_out": (np.int64, "D r")}, r=4)["left_out"]
@@ -307,8 +303,8 @@ class FeatureCounts:
     """Counts of the kept features, by distinct pair, and what is known of the others.
 
     pairs (D, 2) are the distinct (I0, I1), group (k,) the row of each kept feature, copies (D,)
-    how many features share a row; present (D, 2), or (1, 2) where all have the same, are the cases
-    that have the feature; left_out is None where selection is not conditioned on.
+    how many features share a row; present (D, 2), or (1, 2) where all have the same, are the
+    samples that have the feature; left_out is None where selection is not conditioned on.
     """
 
     class_counts: tuple[int, int]
@@ -399,8 +395,8 @@ class NaiveBayesPosterior:
     def odds_ratios(self) -> np.ndarray:
         """By how much the odds that x_j = 1 are larger in class 1, of each kept feature, (k, 2).
 
-        The first is of the training cases, where 1/2 is added to each count; the second is of
-        `rates_of`, what the posterior expects of new cases.
+        The first is of the training samples, where 1/2 is added to each count; the second is of
+        `rates_of`, what the posterior expects of new samples.
         """
         counted = self.counts.of_each((self.counts.pairs + 0.5) / (self.counts.present + 1))
         log_odds = special.logit([counted, rates_of(self).T])
@@ -437,7 +433,7 @@ def fit(selection: Selection, settings: NaiveBayes, *, correct: bool = True) -> 
         log_joint += factor
     if not np.isfinite(log_joint).any():
         remedy = "another alpha_prior" if settings.quadrature == "exact" else "quadrature: exact"
-        raise ThesiskitError(f"every alpha has posterior weight 0; use {remedy}")
+        raise ThesiskitError(f"every alpha has posterior weight 0. Fix: use {remedy}")
     log_joint -= np.logaddexp.reduce(log_joint.ravel())
     return NaiveBayesPosterior(
         settings, counts, alpha, log_discard, log_joint, integrals, irrelevant
@@ -459,7 +455,7 @@ def log_alpha_density(posterior: NaiveBayesPosterior) -> np.ndarray:
     """Return the log posterior density of log alpha at the points, (K,).
 
     Each point stands for 1/K of prior probability, so the density is
-    K times its probability times alpha p(alpha) (caption of the thesis's figure fig-post-alpha).
+    K times its probability times alpha p(alpha) (caption of Figure 2.7 of the thesis).
     """
     t = np.log(posterior.alpha)
     prior = posterior.settings.prior.log_density(posterior.alpha)
@@ -557,7 +553,7 @@ def log_lot(log_e: np.ndarray, log_s: np.ndarray, d: int, m: int) -> np.ndarray:
     """
     log_q = np.logaddexp(log_e, log_s)
     x = np.exp(log_e - log_q)
-    # where few cases have a feature, none of its counts may have |COR| = gamma: e and x are 0
+    # where few samples have a feature, none of its counts may have |COR| = gamma: e and x are 0
     with np.errstate(divide="ignore", invalid="ignore"):
         whole = special.betainc(m, d + 1, x)
         direct = np.log(m) + special.betaln(m, d + 1) - m * np.log(x) + np.log(whole)
@@ -576,7 +572,7 @@ def _log_series(x: np.ndarray, d: int, m: int) -> np.ndarray:
     return (d + 1) * np.log1p(-x) + np.log(total)
 
 
-CASES = 4096  # test cases predicted together
+SAMPLES = 4096  # test samples predicted together
 
 
 def predict(posterior: NaiveBayesPosterior, features: np.ndarray) -> np.ndarray:
@@ -595,7 +591,7 @@ def predict_log_odds(posterior: NaiveBayesPosterior, features: np.ndarray) -> np
     k = len(posterior.counts.group)
     features = np.asarray(features)
     if features.ndim != 2 or features.shape[1] != k:
-        raise DataError(f"{k} features were kept; got a table of shape {features.shape}")
+        raise DataError(f"{k} features were selected, but got a table of shape {features.shape}")
     missing = find_missing(features)
     bits = as_bits(features if missing is None else np.where(missing, 0, features))
     if bits is None:
@@ -603,39 +599,39 @@ def predict_log_odds(posterior: NaiveBayesPosterior, features: np.ndarray) -> np
     groups = posterior.counts
     slopes, bases, single, log_weight = _log_odds(posterior)
     result = np.empty(len(bits))
-    for start in range(0, len(bits), CASES):
-        rows = bits[start : start + CASES]
+    for start in range(0, len(bits), SAMPLES):
+        rows = bits[start : start + SAMPLES]
         counts = np.zeros((len(rows), len(groups.pairs)))
         kernel.accumulate_counts(rows, groups.group, counts)
         # log P(x* given y*, point) + log posterior of the point, for each row, y* and point
         joint = (counts @ slopes + bases).reshape(len(rows), 2, -1) + log_weight
         if missing is not None:
             absent = np.zeros((len(rows), len(groups.pairs)))
-            gaps = np.ascontiguousarray(missing[start : start + CASES]).view(np.uint8)
+            gaps = np.ascontiguousarray(missing[start : start + SAMPLES]).view(np.uint8)
             kernel.accumulate_counts(gaps, groups.group, absent)
             joint -= np.stack([absent @ log_zero for log_zero in single], axis=1)
         total = np.logaddexp.reduce if posterior.irrelevant is None else log_sum
-        result[start : start + CASES] = np.subtract(*total(joint, axis=2).T[::-1])
+        result[start : start + SAMPLES] = np.subtract(*total(joint, axis=2).T[::-1])
     f0, f1 = posterior.settings.class_prior
     n0, n1 = groups.class_counts
     return result + np.log((f1 + n1) / (f0 + n0))
 
 
 def predictive_probabilities_of_new_samples(
-    posterior: NaiveBayesPosterior, rng: np.random.Generator, cases: int = 2000
+    posterior: NaiveBayesPosterior, rng: np.random.Generator, samples: int = 2000
 ) -> np.ndarray:
-    """Return P(y* = 1) for new samples drawn from the posterior predictive, (cases,).
+    """Return P(y* = 1) for new samples drawn from the posterior predictive, (samples,).
 
     The mean of min(p, 1 - p) is the error that the model predicts where no sample is tested.  Given
     alpha, pi and y*, the features of a new sample are independent.
     """
     f0, f1 = posterior.settings.class_prior
     n0, n1 = posterior.counts.class_counts
-    y = (rng.random(cases) * (f0 + n0 + f1 + n1) < f1 + n1).astype(np.intp)
+    y = (rng.random(samples) * (f0 + n0 + f1 + n1) < f1 + n1).astype(np.intp)
     slopes, _, single, log_weight = _log_odds(posterior)
     weight = np.exp(log_weight - log_weight.max())
-    point = rng.choice(len(weight), size=cases, p=weight / weight.sum())
-    rows = np.empty((cases, len(posterior.counts.group)), dtype=np.uint8)
+    point = rng.choice(len(weight), size=samples, p=weight / weight.sum())
+    rows = np.empty((samples, len(posterior.counts.group)), dtype=np.uint8)
     for row, label, g in zip(rows, y.tolist(), point.tolist(), strict=True):
         rates = np.exp(slopes[:, label * len(weight) + g] + single[label][:, g])
         row[:] = rng.random(len(row)) < rates[posterior.counts.group]
@@ -682,17 +678,17 @@ def _log_predictive(
     (D, len(at)) each, for y* = y, some points of alpha and one of pi.
     """
     counts, alpha = posterior.counts, posterior.alpha[at]
-    n_ones, cases = counts.pairs[:, y, None], counts.present[:, y, None]
+    n_ones, samples = counts.pairs[:, y, None], counts.present[:, y, None]
     # in the order of memory that a matrix product adds up in
     theta = np.ascontiguousarray(posterior.integrals.theta_mean[:, at])
     complement = np.ascontiguousarray(posterior.integrals.complement_mean[:, at])
     # numerators of P(x* = 1) and P(x* = 0); both have the denominator alpha + N_y
-    p1, p0 = alpha * theta + n_ones, alpha * complement + (cases - n_ones)
+    p1, p0 = alpha * theta + n_ones, alpha * complement + (samples - n_ones)
     if posterior.irrelevant is None:
         log_p0 = np.log(p0)
-        return np.log(p1) - log_p0, log_p0 - np.log(alpha + cases)
+        return np.log(p1) - log_p0, log_p0 - np.log(alpha + samples)
     r, (_, theta, complement) = relevant_given(posterior, at, j), posterior.irrelevant
-    p0 = r * p0 / (alpha + cases) + (1 - r) * complement
-    p1 = r * p1 / (alpha + cases) + (1 - r) * theta
+    p0 = r * p0 / (alpha + samples) + (1 - r) * complement
+    p1 = r * p1 / (alpha + samples) + (1 - r) * theta
     log_p0 = np.log(p0)
     return np.log(p1) - log_p0, log_p0

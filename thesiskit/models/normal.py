@@ -34,7 +34,7 @@ that F is at most the threshold.  A missing value has no term in the likelihood.
 The variances' (a, b) are those that make the kept features most probable; W alone would be too
 small, because features with a small W are selected.  They are found by the EM algorithm: its latent
 quantities are (c, rho, pi) and rho_j of each feature, averaged over by the same quadrature.  Few
-features with few cases would take effects for noise that they have in common.  So a is at most
+features with few samples would take effects for noise that they have in common.  So a is at most
 d^2 / OTHERS, where d are the degrees of freedom of a feature's fellows; from d = 142 on that is no
 bound but MOST_A.  For one feature a is next to 0: its variance is integrated over with the prior
 1 / w.
@@ -56,10 +56,11 @@ Given rho_j, a new value of class g has a Student t density with a + N - 1 degre
 s = rho_j r_g, mean s m_g + (1 - s) m and squared scale (a b + W + Q) v / (a + N - 1), where
 v = 1 + rho_j / (1 + rho_j n_g) + (1 - s)^2 / R.  At a point (c, rho, pi) it is averaged over rho_j
 by the posterior probabilities of the nodes; the products over features are averaged over points.
-Logs of products are interpolated between a few points (`Interpolation`).  Whatever values a case
+Logs of products are interpolated between a few points (`Interpolation`).  Whatever values a sample
 has, this and the points and nodes that are skipped move its probabilities by less than 1e-4 (those
-of usual cases by less than 1e-6): the densities of nodes have tails of the same degree, so that
-what matters far away can be told without x, and a case that skipped points may matter to is found.
+of usual samples by less than 1e-6): the densities of nodes have tails of the same degree, so that
+what matters far away can be told without x, and a sample that skipped points may matter to is
+found.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ NEARLY = 1e-6  # of the log of a sum of probabilities
 
 @dataclass(frozen=True)
 class Normal(SomeRelevant):
-    """Priors of the naive Bayes model of real features, and what to compare it with.
+    """Priors of the naive Bayes model of real features, and third-party methods.
 
     ratio : the values of rho, each as probable as the others; None as of `pi`, see `normal_grids`.
     variance : (a, b) of the Inverse-Gamma(a / 2, a b / 2) prior of the variances; None to take
@@ -128,8 +129,8 @@ class Normal(SomeRelevant):
     about_kind = "`normal`, for real features with any number of classes."
     about_methods = (
         "`corrected` and `uncorrected` for the selection; naive Bayes of the features cut at their "
-        "medians over the training cases as `naive-corrected`, `naive-uncorrected` (for two "
-        "classes); `gaussian-nb` (scikit-learn's SelectKBest and GaussianNB); and of all features "
+        "medians over the training samples as `naive-corrected`, `naive-uncorrected` (for two "
+        "classes); `gaussian-nb` (scikit-learn's SelectKBest and GaussianNB); and for all features "
         "`l2-logistic` and `lasso` (logistic regression with squared and with absolute "
         "coefficients penalised), which are tuned in each training set, `random-forest`, and "
         "`pool`, which is the model of that kind."
@@ -144,17 +145,18 @@ class Normal(SomeRelevant):
     relevant: str = config_field(
         "some",
         Literal["all", "some"],
-        "With `some`, a feature is relevant with an unknown probability pi, and else has the same "
-        "mean in all classes. With `all` every feature is relevant. `[all, some]` compares both.",
+        "With `some`, a feature is relevant with an unknown probability pi; otherwise it has the "
+        "same mean in all classes. With `all` every feature is relevant. `[all, some]` compares "
+        "both.",
         several=True,
     )
     pi: tuple[float, ...] = config_field(
         None,
         Probabilities | None,
-        "The values of pi that `some` averages over, each as probable as the others before the "
-        "data are seen. With `null`, the default, they follow the number p of features before any "
-        "selection or filtering: the number of relevant features, pi times p, is log-even from "
-        "0.7 p^-0.211 to p, which is 0.7 to 1 of one feature, and 0.1 to 10,000 of 10,000.",
+        "The values of pi that `some` averages over, with equal prior probabilities. With `null`, "
+        "the default, they depend on the number p of features before any selection or filtering: "
+        "the number of relevant features, pi times p, is uniform on the log scale from 0.7 "
+        "p^-0.211 to p.",
     )
     effect_shapes: tuple[float | None, ...] = EFFECT_SHAPES
     ratio: tuple[float, ...] = None  # type: ignore[assignment]
@@ -206,9 +208,7 @@ class Normal(SomeRelevant):
     @property
     def priors_of_draws(self) -> dict[str, object]:
         """What data that are drawn from the model depend on."""
-        return {
-            "class_prior": tuple((2 * np.ravel(self.class_prior).tolist())[:2]),
-        }
+        return {"class_prior": tuple((2 * np.ravel(self.class_prior).tolist())[:2])}
 
     @property
     def shapes(self) -> np.ndarray:
@@ -220,12 +220,12 @@ class Normal(SomeRelevant):
         prior = np.atleast_1d(np.array(self.class_prior, dtype=float))
         if len(prior) not in (1, classes):
             raise UserError(
-                f"class_prior: has {len(prior)} numbers, but there are {classes} classes; give one "
-                "for each, or one number for all"
+                f"class_prior: has {len(prior)} numbers, but there are {classes} classes. Fix: "
+                "give one for each, or one number for all"
             )
         return np.broadcast_to(prior, (classes,))
 
-    def needs(self, cases: int, n_features: int) -> tuple[int, int]:
+    def needs(self, samples: int, n_features: int) -> tuple[int, int]:
         """Return the bytes of a posterior, a value for each c, rho and pi; nothing iterates."""
         model = self.for_features(n_features)
         return 8 * len(model.ratio) * len(model.effect_shapes) * len(model.pi), 0
@@ -235,16 +235,16 @@ class Normal(SomeRelevant):
         return fit(training.selection, self, correct=training.correct)
 
     def log_probability(self, posterior: NormalPosterior, table: np.ndarray) -> np.ndarray:
-        """Return log P(class), (T, G), for the kept features of new cases, (T, k)."""
+        """Return log P(class), (T, G), for the kept features of new samples, (T, k)."""
         return predict_log(posterior, table)
 
     def imitate(self, posterior, training, rng) -> tuple[np.ndarray, np.ndarray]:
-        """Return imitated cases of the kept features, and their classes."""
+        """Return imitated samples of the kept features, and their classes."""
         unit, y = posterior.selection.unit, training.response
         means, spread, variance = means_of(posterior)
         table = unit * training.table()
-        cases, y = imitated_reals(table, y, means, spread, variance, rng, training.groups)
-        return cases / unit, y
+        samples, y = imitated_reals(table, y, means, spread, variance, rng, training.groups)
+        return samples / unit, y
 
     def predicted_error(self, posterior: NormalPosterior, rng: np.random.Generator) -> float:
         """Return the error rate that the posterior predicts of new samples."""
@@ -273,9 +273,9 @@ class Normal(SomeRelevant):
 
     @classmethod
     def join(cls, fits: list[Arrays]) -> Arrays:
-        """Return the arrays of the fit stage, (splits, arms, ...) each.
+        """Return the arrays of the fit stage, (splits, methods, ...) each.
 
-        log_joint (splits, arms, C, R, J) is -inf beyond the points of pi that an arm has.
+        log_joint (splits, methods, C, R, J) is -inf beyond the points of pi that a method has.
         """
         arrays = super().join(fits)
         columns = {name: [fit[name] for fit in fits] for name in STORED}
@@ -412,7 +412,7 @@ def _spreads(counts: np.ndarray) -> np.ndarray:
 def _ruben(f: float, c: np.ndarray, classes: int, rest: int) -> tuple[np.ndarray, np.ndarray]:
     """Return both tails by Ruben's series, for c (M, G - 1).
 
-    Terms end where those left out are below SMALL, because alpha_k or I is.  In the latter case
+    Terms end where those left out are below SMALL, because alpha_k or I is.  In the latter sample
     what is left of the sum of alpha belongs to the upper tail.
     """
     beta = c.min(axis=1)
@@ -762,18 +762,14 @@ def _log_likelihood(evidence: Evidence, pi: np.ndarray, rows=slice(None)) -> np.
 
 
 def _estimate_variance(
-    selection: FSelection,
-    settings: Normal,
-    nodes: Nodes,
-    between: Between,
-    log_factor: np.ndarray,
+    selection: FSelection, settings: Normal, nodes: Nodes, between: Between, log_factor: np.ndarray
 ) -> np.ndarray:
     """Return (a, b) that maximise the probability of the kept features, (2,)."""
     if not len(selection.selected):
         return np.ones(2)
     pi = settings.pi_points
-    cases = selection.counts.sum(axis=1)
-    sizes = (selection.within + between.squares[:, 0]) / np.maximum(1, cases - 1)
+    samples = selection.counts.sum(axis=1)
+    sizes = (selection.within + between.squares[:, 0]) / np.maximum(1, samples - 1)
     log_variance = np.log([5.0, max(5.0 * np.median(sizes), LEAST)])  # log a and log ab
     # every second value of rho and pi is enough here
     rows, columns = np.arange(0, len(log_factor), 2), np.arange(len(pi) - 1, -1, -2)
@@ -844,7 +840,7 @@ def _best_variance(
     return optimize.minimize(loss, start, jac=True, method="SLSQP", bounds=bounds).x
 
 
-TOGETHER = 1 << 15  # log densities of cases that are predicted together: they stay in a cache
+TOGETHER = 1 << 15  # log densities of samples that are predicted together: they stay in a cache
 TABLES = 1 << 22  # numbers in the tables of features that are added together
 TABLE_STEP = 0.2  # of tables, in standard deviations within classes: logs are exact to 3e-7
 EIGHT = 8  # numbers that the kernel computes at once
@@ -948,9 +944,9 @@ class Predictive:
         return replace(self, step=np.full_like(self.step, LEAST))
 
     def log_densities(self, features: np.ndarray) -> np.ndarray:
-        """Return the log density of cases (T, k) at each point in each class, (T, G, P).
+        """Return the log density of samples (T, k) at each point in each class, (T, G, P).
 
-        Of each case it is less a constant, which classes and points have in common.
+        Of each sample it is less a constant, which classes and points have in common.
         """
         log_density = np.zeros((len(features), len(self.mean), len(self.row)))
         size = log_density[0].size
@@ -1049,7 +1045,7 @@ class Products:
     def multiplied(
         self, features: np.ndarray, logs: bool
     ) -> Iterator[tuple[slice, tuple[np.ndarray, ...]]]:
-        """Yield some cases, and product, fallen, log_scale and out of `kernel.multiply` for them.
+        """Yield some samples, and product, fallen, log_scale and out of `kernel.multiply` for them.
 
         There are as many of them each time, so that rounding is the same.
         """
@@ -1071,7 +1067,7 @@ class Products:
 def _from_products(
     posterior: NormalPosterior, features: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the log densities of cases (T, k), (T, G), and whether they are known so, (T,)."""
+    """Return the log densities of samples (T, k), (T, G), and whether they are exact, (T,)."""
     products, (_, _, log_weight) = posterior.products, posterior.points
     log_skipped = posterior.skipped[2]
     C, first, last = log_skipped.shape
@@ -1096,7 +1092,7 @@ def _from_products(
 
 
 FEW_FEATURES = 30  # with more, the densities at a few points are interpolated to all others
-FEW = 40  # points at which the densities of all cases are computed
+FEW = 40  # points at which the densities of all samples are computed
 IMITATED = 128, 512  # values for each class, by which these are chosen; at most
 GOLDEN = 0.6180339887498949  # its multiples are spread evenly
 REMOTE = 1e-5  # how exact densities are where points are skipped, relative to the best points
@@ -1107,7 +1103,7 @@ LAST = 8  # terms; those that are missing are smaller
 ENOUGH = 1e-4  # if they change the log of a density by less, it is interpolated
 NO_MORE = 2e-4  # and if points that are skipped do, where their logs may be more by
 DOUBT = 1.0, 0.02  # this number, and this part of the range of logs
-CASES = 32  # of which sums are made together: always as many
+SAMPLES = 32  # of which sums are made together: always as many
 
 
 @dataclass(frozen=True)
@@ -1120,8 +1116,8 @@ class Interpolation:
     values of some features: the next point is always that at which most is left of these logs.
 
     The points that `NormalPosterior.points` skips are in cells of a lattice.  Far from all training
-    cases they can have most of the density; it is interpolated at the corners of cells, too.  A
-    case is left to `_from_all_points` where the cells, or the last terms, may change the density.
+    samples they can have most of the density; it is interpolated at the corners of cells, too.  A
+    sample is left to `_from_all_points` where the cells, or the last terms, may change the density.
 
     Attributes
     ----------
@@ -1156,15 +1152,15 @@ class Interpolation:
         return cls(densities, to_terms, basis.T @ logs, log_weight, posterior.skipped[2])
 
     def log_densities(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the log densities of cases (T, k), (T, G), and whether they are known so, (T,)."""
+        """Return the log densities of samples (T, k), (T, G), and whether they are exact, (T,)."""
         factors = self.densities.log_densities(features) @ self.to_terms
         T, G, r = factors.shape
         log_density, reliable = np.empty((T, G)), np.empty(T, dtype=bool)
         size, (C, first, last) = len(self.log_weight), self.log_skipped.shape
         effect = np.abs(self.terms[-LAST:, :size]) @ np.exp(self.log_weight)
-        block = np.zeros((CASES, G, r))
-        for start in range(0, T, CASES):
-            part = slice(start, start + CASES)
+        block = np.zeros((SAMPLES, G, r))
+        for start in range(0, T, SAMPLES):
+            part = slice(start, start + SAMPLES)
             count = len(factors[part])
             block[:count] = factors[part]
             logs = (block.reshape(-1, r) @ self.terms)[: count * G]
@@ -1207,9 +1203,9 @@ def _some_logs(posterior: NormalPosterior, row: np.ndarray, j: np.ndarray) -> np
     densities = Predictive.of(posterior, row, posterior.pi[j], features)
     # quantiles of a Cauchy distribution, in standard deviations: many are near, some far away
     away = np.tan(np.pi * ((GOLDEN * (number + 1)) % 1 - 0.5)) / TABLE_STEP
-    cases = np.full((len(number), len(features)), np.nan)
-    cases[number, column] = densities.middle[column] + away * densities.step[column]
-    logs = densities.without_tables().log_densities(cases)
+    samples = np.full((len(number), len(features)), np.nan)
+    samples[number, column] = densities.middle[column] + away * densities.step[column]
+    logs = densities.without_tables().log_densities(samples)
     return logs[number, number % G, : len(row)]
 
 
@@ -1240,7 +1236,7 @@ def _chosen(logs: np.ndarray) -> np.ndarray:
 
 
 def _from_all_points(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
-    """Return the log densities of cases (T, k), (T, G)."""
+    """Return the log densities of samples (T, k), (T, G)."""
     log_joint = posterior.log_joint.reshape(-1, len(posterior.pi))
     log_density = np.full((len(features), len(posterior.selection.class_counts)), -np.inf)
     together = EIGHT * max(1, PART // (EIGHT * features.shape[1] * len(posterior.pi)))
@@ -1261,9 +1257,9 @@ def _from_all_points(posterior: NormalPosterior, features: np.ndarray) -> np.nda
 
 
 def log_densities(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
-    """Return the log density of cases (T, k) in each class, (T, G).
+    """Return the log density of samples (T, k) in each class, (T, G).
 
-    Of each case it is less a constant, which classes have in common.
+    Of each sample it is less a constant, which classes have in common.
     """
     if not features.size:
         return np.zeros((len(features), len(posterior.selection.class_counts)))
@@ -1287,10 +1283,12 @@ def predict_log(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
     features = np.ascontiguousarray(features, dtype=float)
     k, G = len(posterior.selection.selected), len(posterior.selection.class_counts)
     if features.ndim != 2 or features.shape[1] != k:
-        raise DataError(f"{k} features were kept; got a table of shape {features.shape}")
+        raise DataError(f"{k} features were selected, but got a table of shape {features.shape}")
     if np.isinf(features).any():
-        case, feature = np.argwhere(np.isinf(features))[0]
-        raise DataError(f"case {case + 1} has an infinite value in kept feature {feature + 1}")
+        sample, feature = np.argwhere(np.isinf(features))[0]
+        raise DataError(
+            f"sample {sample + 1} has an infinite value in selected feature {feature + 1}"
+        )
     prior = posterior.settings.class_weights(G) + posterior.selection.class_counts
     log_joint = log_densities(posterior, features * posterior.selection.unit) + np.log(prior)
     return log_joint - special.logsumexp(log_joint, axis=1, keepdims=True)
@@ -1302,28 +1300,28 @@ def predict(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
 
 
 def predictive_probabilities_of_new_samples(
-    posterior: NormalPosterior, rng: np.random.Generator, cases: int = 2000
+    posterior: NormalPosterior, rng: np.random.Generator, samples: int = 2000
 ) -> np.ndarray:
-    """Return class probabilities for new samples from the posterior predictive, (cases, G).
+    """Return class probabilities for new samples from the posterior predictive, (samples, G).
 
     The mean of 1 less the largest is the error that the model predicts where no sample is tested.
     """
     selection = posterior.selection
     G = len(selection.class_counts)
     chance = posterior.settings.class_weights(G) + selection.class_counts
-    y = rng.choice(G, size=cases, p=chance / chance.sum())
+    y = rng.choice(G, size=samples, p=chance / chance.sum())
     row, j, log_weight = posterior.points
     densities = Predictive.of(posterior, row, posterior.pi[j])
-    point = rng.choice(len(row), size=cases, p=np.exp(special.log_softmax(log_weight)))
+    point = rng.choice(len(row), size=samples, p=np.exp(special.log_softmax(log_weight)))
     column, irrelevant = densities.row[point], posterior.irrelevance(row[point], j[point])
-    features = np.empty((cases, len(selection.selected)))
+    features = np.empty((samples, len(selection.selected)))
     for feature, start in enumerate(densities.offset[:-1]):
         below = np.cumsum(densities.weight(feature), axis=0)[:, column]
-        relevant = rng.random(cases) >= irrelevant[feature]
-        node = start + relevant * (below < rng.random(cases) * below[-1]).sum(axis=0)
+        relevant = rng.random(samples) >= irrelevant[feature]
+        node = start + relevant * (below < rng.random(samples) * below[-1]).sum(axis=0)
         degrees = 2 * densities.power[feature] - 1
         scale = np.sqrt(densities.spread[node] / densities.inverse[y, node] / degrees)
-        features[:, feature] = densities.mean[y, node] + scale * rng.standard_t(degrees, cases)
+        features[:, feature] = densities.mean[y, node] + scale * rng.standard_t(degrees, samples)
     return predict(posterior, features / selection.unit)
 
 
@@ -1338,9 +1336,9 @@ def means_of(posterior: NormalPosterior) -> tuple[np.ndarray, np.ndarray, np.nda
     probability = np.exp(posterior.log_joint.reshape(-1, len(posterior.pi)))
     rows = np.flatnonzero(probability.max(axis=1) > LIGHT)
     shares = _shares(posterior.evidence, nodes, posterior.pi, rows, probability[rows])
-    cases = selection.counts.sum(axis=1)
+    samples = selection.counts.sum(axis=1)
     squares = (shares * posterior.between.squares).sum(axis=1)
-    variance = (a * b + selection.within + squares) / np.maximum(a + cases - 3, 1)
+    variance = (a * b + selection.within + squares) / np.maximum(a + samples - 3, 1)
     means, spread = np.empty_like(selection.means), np.empty_like(selection.means)
     for j, share in enumerate(shares):
         has_weight = share > NO_SHARE

@@ -25,10 +25,10 @@ SHARES = (0, 0.1, 0.3, 1)  # of the mean of a feature, which may be added too
 
 @dataclass(frozen=True)
 class PackedFeatures:
-    """Binary features, one row of 64-bit words per feature, one bit per case.
+    """Binary features, one row of 64-bit words per feature, one bit per sample.
 
     words : (p, ceil(n / 64)) uint64, may be memory-mapped; 0 where a value is missing.
-    n : number of cases.
+    n : number of samples.
     known : the same for the values that are not missing; None where none is.
     """
 
@@ -40,13 +40,13 @@ class PackedFeatures:
         return len(self.words)
 
     @classmethod
-    def pack(cls, *tables: np.ndarray, cases: np.ndarray | None = None) -> "PackedFeatures":
+    def pack(cls, *tables: np.ndarray, samples: np.ndarray | None = None) -> "PackedFeatures":
         """Pack (n, p) tables, one below the other.
 
         Columns that are not 0/1 become 1 above their median: see `median_thresholds`.  NaN is a
         missing value.
 
-        Medians are taken over `cases` (row numbers), by default over all rows.
+        Medians are taken over `samples` (row numbers), by default over all rows.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class PackedFeatures:
             missing = find_missing(block, columns.start)
             bits = as_bits(block, columns.start, finite=True) if missing is None else None
             if bits is None:
-                bits = above(block, median_thresholds(block if cases is None else block[cases]))
+                bits = above(block, median_thresholds(block if samples is None else block[samples]))
             screening.pack_columns(np.ascontiguousarray(bits), words[columns])
             if missing is not None:
                 if known is None:  # of all values so far
@@ -79,28 +79,28 @@ class PackedFeatures:
         known = None if self.known is None else np.ascontiguousarray(self.known[columns])
         return PackedFeatures(np.ascontiguousarray(self.words[columns]), self.n, known)
 
-    def unpack(self, columns: np.ndarray, cases: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Return the (cases, len(columns)) uint8 table of the columns asked for.
+    def unpack(self, columns: np.ndarray, samples: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return the (samples, len(columns)) uint8 table of the columns asked for.
 
         Where values are missing, it is a float32 table with NaN.
         """
-        bits = self._unpacked(self.words, columns, cases)
+        bits = self._unpacked(self.words, columns, samples)
         if self.known is None:
             return bits
-        known = self._unpacked(self.known, columns, cases)
+        known = self._unpacked(self.known, columns, samples)
         return bits if known.all() else np.where(known, bits, np.float32(np.nan))
 
-    def _unpacked(self, words: np.ndarray, columns, cases) -> np.ndarray:
+    def _unpacked(self, words: np.ndarray, columns, samples) -> np.ndarray:
         rows = np.ascontiguousarray(words[columns])
         bits = np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little", count=self.n)
-        return np.ascontiguousarray(bits[:, cases].T)
+        return np.ascontiguousarray(bits[:, samples].T)
 
     def chunks(self) -> Iterator[slice]:
         """Yield slices of features that together cover all of them."""
         return chunks(self.words.T, CHUNK_WORDS)
 
     def count_classes(self, columns: slice, masks: np.ndarray) -> np.ndarray:
-        """Return I0 and I1, (features, 2), of a slice of features; masks from `case_masks`.
+        """Return I0 and I1, (features, 2), of a slice of features; masks from `sample_masks`.
 
         Where values are missing, also how many are not in each class, (features, 4).
         """
@@ -113,10 +113,10 @@ class PackedFeatures:
         return np.hstack(found)
 
 
-def case_masks(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray:
-    """Return the bits of the cases of class 0 and of class 1 among `cases`, (2, words)."""
-    member = np.zeros((len(y), 2), dtype=np.uint8)  # column y marks the cases of class y
-    rows = np.arange(len(y)) if cases is None else cases
+def sample_masks(y: np.ndarray, samples: np.ndarray | None = None) -> np.ndarray:
+    """Return the bits of the samples of class 0 and of class 1 among `samples`, (2, words)."""
+    member = np.zeros((len(y), 2), dtype=np.uint8)  # column y marks the samples of class y
+    rows = np.arange(len(y)) if samples is None else samples
     member[rows, y[rows].astype(np.intp)] = 1
     masks = np.empty((2, -(-len(y) // 64)), dtype=np.uint64)
     screening.pack_columns(member, masks)
@@ -158,8 +158,8 @@ def check_finite(block: np.ndarray, first: int = 0) -> None:
         row, column = np.argwhere(~np.isfinite(block))[0]
         what = "missing" if np.isnan(block[row, column]) else "infinite"
         raise DataError(
-            f"{what} value in case {row + 1}, feature {first + column + 1}; "
-            "fill it in, or leave the case or the feature out"
+            f"{what} value in sample {row + 1}, feature {first + column + 1}. Fix: "
+            "fill it in, or drop the sample or the feature"
         )
 
 
@@ -323,8 +323,8 @@ def check_transform(kind: str, X: np.ndarray, names: Sequence[str] = ()) -> None
             place = columns.start + column
             name = quoted(names[place]) if len(names) else f"number {place + 1}"
             raise DataError(
-                f"feature {name} is {block[row, column]:g} in sample {row + 1}, and {LOG} takes no "
-                f"negative values. Fix: use {SCORES} or {NO_TRANSFORM}, or correct the value"
+                f"feature {name} is {block[row, column]:g} in sample {row + 1}, and {LOG} does not "
+                f"accept negative values. Fix: use {SCORES} or {NO_TRANSFORM}, or correct the value"
             )
 
 

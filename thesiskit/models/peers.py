@@ -38,7 +38,7 @@ from thesiskit.defaults import NO_TRANSFORM, RESIDUAL, TEMPERED
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import pool
 from thesiskit.models.base import LARGEST, OWN, Arrays, check
-from thesiskit.models.folds import column_means, independent_cases, together
+from thesiskit.models.folds import column_means, independent_samples, together
 from thesiskit.models.lasso import PENALTIES, best_columns, lasso_path, one_against_others, quietly
 from thesiskit.models.packed import chunks
 
@@ -201,7 +201,7 @@ def fit(name: str, task: Task, table: np.ndarray, response: np.ndarray, seed: in
     if name not in names(task.kind):
         raise UserError(f"unknown method {name}: choose from {', '.join(names(task.kind))}")
     if task.kind == SEQUENCES and not 0 <= task.order <= table.shape[1]:
-        raise UserError(f"order is {task.order}, but the histories hold {table.shape[1]} states")
+        raise UserError(f"order is {task.order}, but the histories have {table.shape[1]} states")
     if len(table) == 0:
         raise DataError(f"{name} needs at least one training sample")
     return PEERS[name].fit(task, _last_states(task, table), response, seed)
@@ -252,7 +252,7 @@ def _folds(codes: np.ndarray, seed: int, groups: np.ndarray | None = None) -> li
     """
     from sklearn.model_selection import StratifiedKFold
 
-    counts = independent_cases(codes, groups)
+    counts = independent_samples(codes, groups)
     n_folds = min(FOLDS, int(counts.min()))
     if groups is None:
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed) if n_folds > 1 else None
@@ -285,8 +285,8 @@ def one_hot(X: np.ndarray, n_values: Any) -> Any:
 
     n_values = np.broadcast_to(np.asarray(n_values, dtype=np.int64), X.shape[1])
     start = np.cumsum(n_values) - n_values
-    case, feature = np.nonzero(X >= 0)
-    entries = np.ones(len(case)), (case, start[feature] + X[case, feature])
+    sample, feature = np.nonzero(X >= 0)
+    entries = np.ones(len(sample)), (sample, start[feature] + X[sample, feature])
     return sparse.csr_array(entries, shape=(len(X), n_values.sum()))
 
 
@@ -325,8 +325,11 @@ def _mean_log_probability(model: Any, rows: Any, response: np.ndarray) -> float:
     return float(np.log(np.maximum(p, np.finfo(p.dtype).eps)).mean())
 
 
-class LinearMethod(Peer):
+class LogisticRegression(Peer):
     """Logistic regression; or a ridge, whose penalty is tuned by leave-one-out squared error."""
+
+    words = "logistic regression, one-hot"
+    takes: tuple[str, ...] = (FEATURES, SEQUENCES)
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
         from sklearn.linear_model import RidgeCV
@@ -348,19 +351,13 @@ class LinearMethod(Peer):
         return model.predict_proba(columns)
 
 
-class LogisticRegression(LinearMethod):
-    """Logistic regression of one-hot features or states."""
-
-    words, takes = "logistic regression, one-hot", (FEATURES, SEQUENCES)
-
-
-class Ridge(LinearMethod):
+class Ridge(LogisticRegression):
     """Ridge regression of one-hot features."""
 
     words, takes = "ridge regression, one-hot", (RESPONSES,)
 
 
-class WholeLogistic(LinearMethod):
+class WholeLogistic(LogisticRegression):
     """Logistic regression of all features, standardised, as coefficients of features less means.
 
     A missing value is the mean.  The penalty does not change if the space of the coefficients is
@@ -595,7 +592,7 @@ def n_grams(
     test: np.ndarray,
     n_states: int,
     n_classes: int,
-    cases: np.ndarray | None = None,
+    samples: np.ndarray | None = None,
 ) -> Iterator[np.ndarray]:
     """Yield interpolated n-grams (Witten and Bell 1991, method C) of orders 0, 1, ..., (T, K) each.
 
@@ -603,7 +600,7 @@ def n_grams(
     its oldest state and T(h) the number of classes seen after h; unseen h leaves P_{m-1}, and
     P_{-1} is uniform.
 
-    cases : (n,) how often each training history came with its response; once unless given.
+    samples : (n,) how often each training history came with its response; once unless given.
     """
     histories = np.concatenate([train, test])
     context = np.zeros(len(histories), dtype=np.int64)  # a number for each different context
@@ -613,7 +610,7 @@ def n_grams(
             longer = context * n_states + histories[:, -m]
             context = np.unique(longer, return_inverse=True)[1].reshape(-1)
         counts = np.zeros((context.max() + 1, n_classes))
-        np.add.at(counts, (context[: len(train)], response), 1 if cases is None else cases)
+        np.add.at(counts, (context[: len(train)], response), 1 if samples is None else samples)
         seen = counts[context[len(train) :]]
         types = np.count_nonzero(seen, axis=1)[:, None]
         total = seen.sum(axis=1, keepdims=True) + types
@@ -627,7 +624,7 @@ class NGram(Peer):
     A context seen once takes half the weight at every level, so that long ones are overconfident.
     """
 
-    words, takes = "interpolated n-gram, order chosen", (SEQUENCES,)
+    words, takes = "interpolated n-gram, selected order", (SEQUENCES,)
 
     def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
         fold = np.random.default_rng(seed).permutation(len(table)) % FOLDS
@@ -672,6 +669,7 @@ PEERS: dict[str, Peer] = {
 NONE = "none"
 OURS = (*OWN, "complete")
 # columns of result files: of methods of selected features, and of patterns
+FIELDS = {"method": "estimator"}  # of Method, by the columns whose names differ
 DESCRIBED = ("label", "method", "variant", "relevant", "temperature")
 OF_PATTERNS = ("order", "prior", "compress", "engine", "scale", "joint", "name")
 WORDS = {  # what tables and legends call a method whose name does not say it
@@ -698,7 +696,7 @@ class Method:
 
     label : the selection: "10", "all", or "|COR| > 0.2"; "10 log" with a transform; with several
         `of`, "10 of 5,000".
-    method : "corrected", "uncorrected", "complete" where all features are kept, or the name of
+    estimator : "corrected", "uncorrected", "complete" where all features are kept, or the name of
         another model or of a third-party method.
     variant : the rule for theta, or the sampler; "none" for a third-party method.
     relevant : which features may be relevant, "all" or "some"; "none" for a third-party method.
@@ -720,7 +718,7 @@ class Method:
 
     row: int = -1
     label: str = ""
-    method: str = ""
+    estimator: str = ""
     variant: str = NONE
     relevant: str = NONE
     temperature: str = NONE
@@ -740,7 +738,9 @@ class Method:
     @property
     def family(self) -> Method:
         """The method without its selection and its variant, which methods are grouped by."""
-        return Method(method=self.method, relevant=self.relevant, temperature=self.temperature)
+        return Method(
+            estimator=self.estimator, relevant=self.relevant, temperature=self.temperature
+        )
 
     @property
     def options(self) -> Method:
@@ -755,7 +755,7 @@ class Method:
     @property
     def own(self) -> bool:
         """Whether it is ours, not a third-party method to compare with."""
-        return self.prior != NONE if self.engine else self.method in OURS
+        return self.prior != NONE if self.engine else self.estimator in OURS
 
     @property
     def words(self) -> str:
@@ -766,13 +766,13 @@ class Method:
             return text + (f", {self.sampler}" if self.sampler else "")
         note = ", some relevant" if self.relevant == "some" else ""
         note += f", {TEMPERED}" if self.tempered else ""
-        return method_words(self.method or self.engine) + note
+        return method_words(self.estimator or self.engine) + note
 
     @property
     def selection_name(self) -> str:
         """What files call a method of selected features."""
         tempered = TEMPERED if self.tempered else NONE
-        parts = (self.method, self.variant, self.relevant, tempered)
+        parts = (self.estimator, self.variant, self.relevant, tempered)
         return " ".join([self.label, *(part for part in parts if part not in (NONE, "all"))])
 
 
@@ -781,7 +781,10 @@ def as_columns(
 ) -> dict[str, np.ndarray]:
     """Return the columns of result files that describe methods, by default of selected features."""
     rows = [*methods]
-    return {name: np.array([getattr(method, name) for method in rows]) for name in names}
+    return {
+        name: np.array([getattr(method, FIELDS.get(name, name)) for method in rows])
+        for name in names
+    }
 
 
 def from_columns(arrays: dict[str, np.ndarray], rows: Iterable[int]) -> list[Method]:
@@ -791,7 +794,8 @@ def from_columns(arrays: dict[str, np.ndarray], rows: Iterable[int]) -> list[Met
     """
     names = [name for name in (*DESCRIBED, *OF_PATTERNS) if name in arrays]
     columns = [arrays[name].tolist() for name in names]
+    fields = [FIELDS.get(name, name) for name in names]
     return [
-        Method(row, **dict(zip(names, values, strict=True)))
+        Method(row, **dict(zip(fields, values, strict=True)))
         for row, *values in zip(rows, *columns, strict=True)
     ]

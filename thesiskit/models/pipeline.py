@@ -58,7 +58,7 @@ class Selector:
             self.n_features,
             rng,
             threshold=self.threshold,
-            cases=rows,
+            samples=rows,
             ties=self.ties,
             prefiltered=self.prefiltered,
         )
@@ -80,7 +80,7 @@ class Selector:
             self.n_features,
             rng,
             threshold=None if self.threshold is None else check_threshold(self.threshold) ** 2,
-            cases=rows,
+            samples=rows,
             prefiltered=self.prefiltered,
             at_most=self.at_most,
         )

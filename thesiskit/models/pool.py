@@ -3,7 +3,7 @@
 | symbol | name | shape |
 |---|---|---|
 | z_ij | standardised features, 0 where a value is missing | (n, p) |
-| K | inner products of cases, features weighted: `Span` | (n, n) |
+| K | inner products of samples, features weighted: `Span` | (n, n) |
 | beta_s, settings of a family | `coefficient`, `intercept` | (S, G, p), (S, G) |
 | weights of settings within a family | `weight` | (S,) |
 | u_m of the families | `power` | (3,) |
@@ -11,15 +11,15 @@
 | h, weight of the class shares | `shrinkage` | () |
 
 No model of how features depend on each other is made: three families of linear classifiers of all
-features are fitted with many penalties, and averaged by how well they predict cases that were left
-out.
+features are fitted with many penalties, and averaged by how well they predict samples that were
+left out.
 
 - *Ridge*: softmax regression with the prior beta ~ N(0, v I), v in VARIANCES, on the 10 or 100
   features with the largest F, on all, and on all weighted by min(F / median F, MOST_WEIGHT).
   Weights have the mean 1.
 - *Lasso*: the path of models/lasso.
 - *Discriminants*: linear, with the covariance (S + g tr(S) / n I) / (n - G) in the space of the
-  training cases, S being the scatter within classes, g in RIDGES; on 100, 1,000 and all features.
+  training samples, S being the scatter within classes, g in RIDGES; on 100, 1,000 and all features.
   Each has a temperature, and is mixed with the shares of the classes.
 
 All is done again in FOLDS stratified folds, which choose the features, too.  With p the left-out
@@ -38,7 +38,7 @@ pseudo posterior probability of the class shares,
 These prior odds are large because weights, temperatures and powers are fitted to the same left-out
 probabilities, which lowers the log loss of noise, too, by more with more classes.
 
-A missing value is the mean of its feature in the training cases of each fold.
+A missing value is the mean of its feature in the training samples of each fold.
 
 What a feature does (`effects`) is told by a linear function that is near the log odds,
 
@@ -46,7 +46,7 @@ What a feature does (`effects`) is told by a linear function that is near the lo
 
 with d_s the slope of the regression of the log odds of p on those of the setting before its
 temperature, its mixing and what is added, times that of the shrunken log odds on those of P, over
-the cases that were left out.
+the samples that were left out.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ FOLDS = 5
 MOST_POWER = 3.0
 PRIOR_ODDS = 200.0  # that no feature is of use, if there are two classes
 NO_WEIGHT = 1e-4  # settings of less weight are left out
-CASES = 4096  # that are predicted at once
+SAMPLES = 4096  # that are predicted at once
 RIDGE, LASSO, DISCRIMINANTS = range(3)  # families
 FAMILIES = ("ridge", "lasso", "discriminants")
 OF_FEATURES = ("effect", "deviation", "lasso_share")  # in result files
@@ -86,19 +86,19 @@ class Pool(SelectingModel):
     words = "a pool of ridge, lasso and discriminants"
     rivals = ("gaussian-nb", "l2-logistic", "lasso", "random-forest")
     selects = False
-    chains = 1  # one generator, which divides the cases
+    chains = 1  # one generator, which divides the samples
     stored = dict.fromkeys(("mean", "scale"), (float, "k"))
     stored |= {"share": (float, "G"), "cases": (int, "")}
     stored |= {"coefficient": (float, "S G k"), "intercept": (float, "S G"), "family": (int, "S")}
     stored |= dict.fromkeys(("weight", "sharpness", "mixing"), (float, "S"))
     stored |= {"power": (float, "M"), "damping": (float, "S"), "shrinkage": (float, "")}
     about_methods = (
-        "`corrected` and `uncorrected` are the same here, one arm; and methods of others: "
+        "`corrected` and `uncorrected` are the same here, one method; third-party methods: "
         "`gaussian-nb`, `l2-logistic`, `lasso` and `random-forest`."
     )
     about_kind = (
-        "`pool`: no model of the features, but regressions and discriminants of all of them that "
-        "are averaged by how they predict cases left out; where features go together."
+        "`pool`: an average of regressions and discriminants on all features, weighted by their "
+        "predictions of held-out samples; for correlated features."
     )
 
     def fit(self, training: Training) -> Arrays:
@@ -106,7 +106,7 @@ class Pool(SelectingModel):
         return fit(training.table(), training.response, training.rngs[0], training.groups)
 
     def log_probability(self, posterior: Arrays, table: np.ndarray) -> np.ndarray:
-        """Return log P(class), (T, G), for new cases, (T, k)."""
+        """Return log P(class), (T, G), for new samples, (T, k)."""
         return log_probability(posterior, table)
 
     def pack(self, fitted: list[Arrays]) -> Arrays:
@@ -140,11 +140,11 @@ class Pool(SelectingModel):
 def fit(
     table: np.ndarray, y: np.ndarray, rng: np.random.Generator, groups: np.ndarray | None = None
 ) -> Arrays:
-    """Return the pool of training cases, named arrays with `Pool.stored`'s shapes.
+    """Return the pool of training samples, named arrays with `Pool.stored`'s shapes.
 
     table : (n, p) real features, NaN where a value is missing.
-    y : (n,) classes 0 to G - 1, each with a case.
-    rng : divides the cases into folds; groups (n,), numbers from 0, stay together.
+    y : (n,) classes 0 to G - 1, each with a sample.
+    rng : divides the samples into folds; groups (n,), numbers from 0, stay together.
     """
     n, G = len(y), int(y.max()) + 1
     share = np.bincount(y) / n
@@ -191,13 +191,13 @@ def fit(
 
 
 def log_probability(posterior: Arrays, table: np.ndarray) -> np.ndarray:
-    """Return log P(class), (T, G), for the features of new cases, (T, p)."""
+    """Return log P(class), (T, G), for the features of new samples, (T, p)."""
     n, (S, G, p) = int(posterior["cases"]), posterior["coefficient"].shape
     flat, family = posterior["coefficient"].reshape(S * G, p), posterior["family"]
     shrinkage = float(posterior.get("shrinkage", 0.0))  # older files have none
     result = np.empty((len(table), G))
-    for start in range(0, len(table), CASES):
-        z = (table[start : start + CASES] - posterior["mean"]) * posterior["scale"]
+    for start in range(0, len(table), SAMPLES):
+        z = (table[start : start + SAMPLES] - posterior["mean"]) * posterior["scale"]
         scores = (np.where(np.isnan(z), 0, z) @ flat.T).reshape(-1, S, G) + posterior["intercept"]
         pooled = np.zeros((len(FAMILIES), len(z), G))
         for s, m in enumerate(family.tolist()):
@@ -208,7 +208,7 @@ def log_probability(posterior: Arrays, table: np.ndarray) -> np.ndarray:
             pooled[m] += posterior["weight"][s] * _raised(p_s, n)
         log = np.tensordot(posterior["power"], np.log(pooled), 1)
         p_all = special.softmax(log, axis=1)
-        result[start : start + CASES] = np.log(_mixed(p_all, 1.0, shrinkage, posterior["share"]))
+        result[start : start + SAMPLES] = np.log(_mixed(p_all, 1.0, shrinkage, posterior["share"]))
     return result
 
 
@@ -225,7 +225,7 @@ def effects(posterior: Arrays) -> np.ndarray:
 
 
 def deviations(posterior: Arrays) -> np.ndarray:
-    """Return the standard deviations of the features in the training cases, (p,)."""
+    """Return the standard deviations of the features in the training samples, (p,)."""
     scale = posterior["scale"]
     return np.divide(1, scale, out=np.zeros(len(scale)), where=scale > 0)
 
@@ -251,7 +251,7 @@ def _log_odds(p: np.ndarray) -> np.ndarray:
 
 
 def _raised(p: np.ndarray, n: int) -> np.ndarray:
-    """Return probabilities (..., G) as if one of n + 1 cases were shared by the classes."""
+    """Return probabilities (..., G) as if one of n + 1 samples were shared by the classes."""
     return (n * p + 1 / p.shape[-1]) / (n + 1)
 
 
@@ -317,36 +317,36 @@ def _shrunken(log: np.ndarray, y: np.ndarray, share: np.ndarray) -> tuple[float,
 
 @dataclass(frozen=True)
 class Span:
-    """Coordinates of cases in the space that the training cases span, in some features.
+    """Coordinates of samples in the space that the training samples span, in some features.
 
     K = Z W Z' with weights W of mean 1 / p has eigenvectors U and eigenvalues S; the coordinates of
-    the training cases are `rows` = U S^(1/2), those of other cases K_new U S^(-1/2).
+    the training samples are `rows` = U S^(1/2), those of other samples K_new U S^(-1/2).
 
-    columns : which features; weight, cases : of these, (w,) and (n, w).
+    columns : which features; weight, samples : of these, (w,) and (n, w).
     """
 
     columns: slice | np.ndarray
     weight: np.ndarray
-    cases: np.ndarray
+    samples: np.ndarray
     rows: np.ndarray
     back: np.ndarray
 
     @classmethod
     def of(cls, z: np.ndarray, columns: slice | np.ndarray, weight: np.ndarray) -> Span:
-        """Return that of standardised training cases, (n, p)."""
-        cases, weight = z[:, columns], weight / weight.sum()
-        square, vectors = np.linalg.eigh((cases * weight) @ cases.T)
+        """Return that of standardised training samples, (n, p)."""
+        samples, weight = z[:, columns], weight / weight.sum()
+        square, vectors = np.linalg.eigh((samples * weight) @ samples.T)
         positive = square > 1e-10 * max(square[-1], np.finfo(float).tiny)
         length, vectors = np.sqrt(square[positive]), vectors[:, positive]
-        return cls(columns, weight, cases, vectors * length, vectors / length)
+        return cls(columns, weight, samples, vectors * length, vectors / length)
 
     def coordinates(self, z: np.ndarray) -> np.ndarray:
-        """Return those of other cases, (T, r)."""
-        return (z[:, self.columns] * self.weight) @ self.cases.T @ self.back
+        """Return those of other samples, (T, r)."""
+        return (z[:, self.columns] * self.weight) @ self.samples.T @ self.back
 
     def in_features(self, slope: np.ndarray) -> np.ndarray:
         """Return coefficients of features, (G, w), from those of coordinates, (G, r)."""
-        return slope @ self.back.T @ self.cases * self.weight
+        return slope @ self.back.T @ self.samples * self.weight
 
 
 @dataclass(frozen=True)
@@ -381,7 +381,7 @@ class Line:
 
 
 def _learn(table: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[Line]]:
-    """Fit all settings to cases (n, p) of classes y (n,), each with a case.
+    """Fit all settings to samples (n, p) of classes y (n,), each with a sample.
 
     Return also by what features are standardised: their mean, and what they are multiplied by.
     """
@@ -532,13 +532,13 @@ def _softmax_path(columns: np.ndarray, y: np.ndarray, precision: np.ndarray) -> 
 
 
 def _left_out(table: np.ndarray, y: np.ndarray, fold: np.ndarray, settings: int) -> np.ndarray:
-    """Return what each setting predicts of cases that were left out, (S, n, G).
+    """Return what each setting predicts of samples that were left out, (S, n, G).
 
-    A class without a case in the other folds has probability 0.
+    A class without a sample in the other folds has probability 0.
     """
     n, G = len(y), int(y.max()) + 1
     log_odds = np.zeros((settings, n, G))
-    if fold.max() == 0:  # one case of each class
+    if fold.max() == 0:  # one sample of each class
         return np.full_like(log_odds, 1 / G)
     for f in range(int(fold.max()) + 1):
         train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)

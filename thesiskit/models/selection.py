@@ -9,12 +9,11 @@
 
 Sections "Our Method for Avoiding Selection Bias" (eq-cor-def) and "Computation of the Adjustment
 Factor for Naive Bayes Models" (cor-express).  A feature is dropped when |COR| <= gamma; of binary
-features that is decided exactly, in integers.  A case in which a feature is missing does not count
-for it, so that then n0, n1 and n = n0 + n1 differ by feature.
+features that is decided exactly, in integers.  A sample in which a feature is missing does not
+count for it, so that then n0, n1 and n = n0 + n1 differ by feature.
 
 On binary data the weakest feature kept attains gamma exactly, so comparisons that decide are made
-on integers: COR^2 = (n I1 - n1 s)^2 / (n0 n1 s (n - s)), s = I0 + I1, and 0 where that is
-0 / 0.
+on integers: COR^2 = (n I1 - n1 s)^2 / (n0 n1 s (n - s)), s = I0 + I1, and 0 where that is 0 / 0.
 
 The event S is that features were left out.
 Where a threshold was given beforehand, each of them has |COR| <= gamma.  Where k features
@@ -34,7 +33,7 @@ variance.
 
 | symbol | name | shape |
 |---|---|---|
-| n_g, cases of class g that have the feature | `counts` | (k, G) |
+| n_g, samples of class g that have the feature | `counts` | (k, G) |
 | m_g, class means | `means` | (k, G) |
 | W, sum of squares within classes | `within` | (k,) |
 | F | `f` | (k,) |
@@ -43,10 +42,9 @@ With two classes |COR|^2 = F / (F + N - 2), the thesis's screening (section "Our
 Selection Bias", eq-cor-def).  A column that does not vary is no feature.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from numbers import Real
 from operator import index
@@ -59,10 +57,10 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.models.packed import (
     PackedFeatures,
     as_bits,
-    case_masks,
     chunks,
     find_missing,
     read_columns,
+    sample_masks,
 )
 
 TIES = ("exact", "as-printed")
@@ -82,7 +80,7 @@ class LeftOut:
 
     Attributes
     ----------
-    rows : (D, 4) whole numbers: the cases of class 0 and of class 1 that have a feature, which of
+    rows : (D, 4) whole numbers: the samples of class 0 and of class 1 that have a feature, which of
         the events WITHIN, BELOW, AT and LOT it is, and of how many features.
     gamma_squared : the square of gamma.
     tied_kept : of LOT, m: how many features with |COR| = gamma were kept.
@@ -105,7 +103,7 @@ class LeftOut:
         gamma_squared: Fraction,
         tied_kept: int = 0,
     ) -> "LeftOut":
-        """Return features that all have the same cases: how many there are, by event."""
+        """Return features that all have the same samples: how many there are, by event."""
         rows = [[*class_counts, event, count] for event, count in counts.items() if count]
         return cls(np.array(rows, dtype=np.int64).reshape(-1, 4), gamma_squared, tied_kept)
 
@@ -137,7 +135,7 @@ class Selection:
     tied, tied_kept : features whose |COR| equals gamma, and how many of these were kept.
     correlation : (k,) |COR| of the kept features.
     left_out : what is known of the features left out.
-    present : (k, 2) cases of each class in which a kept feature is not missing; None where no
+    present : (k, 2) samples of each class in which a kept feature is not missing; None where no
         feature has missing values.
     """
 
@@ -167,11 +165,11 @@ class FSelection:
     selected : (k,) column indices, by falling F, then by column.
     threshold : every feature left out that no value lacks has an F of at most this.
     f : (k,) F of the kept features.
-    counts : (k, G) cases of each class that have the feature.
-    means : (k, G) class means; 0 where a class has no such case.
+    counts : (k, G) samples of each class that have the feature.
+    means : (k, G) class means; 0 where a class has no such sample.
     within : (k,) sums of squares within classes, of values times `unit`.
     unit : 1, or the power of two that makes the largest values ordinary numbers.
-    class_counts : (G,) cases of each class.
+    class_counts : (G,) samples of each class.
     n_features : p, the columns that vary; of a table that was screened before, how many it had.
     n_constant : columns that do not vary.
     tied, tied_kept : features whose F equals the threshold, and how many of these were kept.
@@ -238,7 +236,7 @@ def distinct_counts(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def correlation_lattice(n0: int, n1: int, gamma: Fraction | str) -> tuple[np.ndarray, np.ndarray]:
-    """Return Cor(I0, I1) and its kind, (n0 + 1, n1 + 1) each (figure fig-sets).
+    """Return Cor(I0, I1) and its kind, (n0 + 1, n1 + 1) each (Figure 2.3).
 
     Kinds: 0 where Cor = 0, 1 where 0 < |Cor| <= gamma (dropped, too), 2 where a feature is kept.
     """
@@ -305,7 +303,7 @@ def select_features(
     rng: np.random.Generator,
     *,
     threshold: Fraction | float | str | None = None,
-    cases: np.ndarray | None = None,
+    samples: np.ndarray | None = None,
     ties: str = "exact",
     prefiltered: Screened | None = None,
 ) -> Selection:
@@ -320,7 +318,7 @@ def select_features(
     rng : breaks ties at the cut.
     threshold : gamma; features with |COR| <= gamma are dropped.  A string ("0.2") or Fraction is
         taken exactly.  May keep nothing.
-    cases : row numbers to use, by default all.
+    samples : row numbers to use, by default all.
     ties : what `left_out` says where k features are kept: "exact" counts those that tie at the cut,
         "as-printed" says of all that |COR| <= gamma, as the thesis does.
     prefiltered : what is known of a table that was kept from more features, which are left out,
@@ -332,40 +330,44 @@ def select_features(
         it can have kept, features or responses that are not binary, lengths that differ, or a
         response with one value.
     """
-    y = check_response(y, cases)
+    y = check_response(y, samples)
     n, p = (X.n, len(X)) if isinstance(X, PackedFeatures) else check_table(X)
     if n != len(y):
-        raise DataError(f"{n} cases in the features but {len(y)} responses")
+        raise DataError(f"{n} samples in the features but {len(y)} responses")
     if k is None and threshold is None and prefiltered is not None:
         k = p
     if (threshold is None) == (k is None):
         raise UserError("give either k or a threshold")
     if ties not in TIES:
-        raise UserError(f"unknown ties {ties!r}; choose {' or '.join(TIES)}")
+        raise UserError(f"unknown ties {ties!r}. Fix: choose {' or '.join(TIES)}")
     cut = None if threshold is None else check_threshold(threshold) ** 2
     if k is not None and not (isinstance(k, Real) and 1 <= k <= p and k == int(k)):
-        raise UserError(f"the number of features to keep must be from 1 to {p}, got {k!r}")
+        raise UserError(f"the number of features to select must be from 1 to {p}, got {k!r}")
     k = None if k is None else int(k)
     if not isinstance(X, PackedFeatures) and is_binary(X):
         X = PackedFeatures.pack(X)
-    binary = np.isin(y if cases is None else y[cases], (0, 1)).all()
+    binary = np.isin(y if samples is None else y[samples], (0, 1)).all()
     if not (binary and isinstance(X, PackedFeatures)):
         raise UserError("the naive Bayes model needs binary features and a response of 0 and 1")
     rule = ties if cut is None else THRESHOLD
-    result = _select_binary(X, y, cases, k, cut, rng, rule)
+    result = _select_binary(X, y, samples, k, cut, rng, rule)
     if prefiltered is None:
         return result
-    return _leave_out_unseen(result, X, y, cases, rule, prefiltered)
+    return _leave_out_unseen(result, X, y, samples, rule, prefiltered)
 
 
-def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
-    # of features with missing values, all are looked at for how many cases have those left out
+def _select_binary(packed, y, samples, k, cut, rng, rule: str) -> Selection:
+    # of features with missing values, all are looked at for how many samples have those left out
     bound = (k, cut) if packed.known is None else (None, Fraction(0))
-    columns, counts, score = count_features(packed, y, cases, *bound)
+    columns, counts, score = count_features(packed, y, samples, *bound)
 
-    class_counts = _class_counts(y, cases)
+    class_counts = _class_counts(y, samples)
     selected, cut, tied, tied_kept = keep(
-        score, lambda places: exact_squares(counts[places], class_counts), k, cut, by_lot(rng)
+        score,
+        lambda places: exact_squares(counts[places], class_counts),
+        k,
+        cut,
+        partial(rng.choice, replace=False),
     )
     tied_out, out = len(tied) - tied_kept, len(packed) - len(selected)
     if packed.known is None:
@@ -391,8 +393,8 @@ def _select_binary(packed, y, cases, k, cut, rng, rule: str) -> Selection:
     )
 
 
-def _class_counts(y: np.ndarray, cases: np.ndarray | None) -> tuple[int, int]:
-    codes = y if cases is None else y[cases]
+def _class_counts(y: np.ndarray, samples: np.ndarray | None) -> tuple[int, int]:
+    codes = y if samples is None else y[samples]
     n1 = int(codes.sum())
     return len(codes) - n1, n1
 
@@ -406,16 +408,16 @@ def exact_squares(
 
 
 def _leave_out_unseen(
-    selection: Selection, packed: PackedFeatures, y, cases, rule: str, prefiltered: Screened
+    selection: Selection, packed: PackedFeatures, y, samples, rule: str, prefiltered: Screened
 ) -> Selection:
     """Return a selection from a screened table: features that are not in it are left out as well.
 
     Where some of the table are left out, those that are not in it are below the cut, as if the
     whole table were there.  Where all are kept, the cut is that of the screening.  Nobody has seen
-    in which cases they are missing: `_unseen` says.
+    in which samples they are missing: `_unseen` says.
     """
     assert selection.left_out is not None
-    weakest, columns = weakest_features(packed, y, cases)
+    weakest, columns = weakest_features(packed, y, samples)
     p, of = selection.n_features, prefiltered.of
     cut = weakest if prefiltered.threshold is None else Fraction(prefiltered.threshold)
     limit = float(cut) ** 0.5 if cut > weakest else 0.0
@@ -452,8 +454,8 @@ def _unseen(rows: np.ndarray, number: int, bound: Fraction | float) -> np.ndarra
 
     rows (m, G + 1) : class counts of those kept, and how many features have them.
 
-    In few cases F is often above the bound by chance, with the probability q.  Of features with the
-    same counts q + e are kept, e because they are relevant, so that for each one that was kept
+    In few samples F is often above the bound by chance, with the probability q.  Of features with
+    the same counts q + e are kept, e because they are relevant, so that for each one that was kept
     1 / (q + e) were there (Horvitz and Thompson 1952); e makes this right for all together.
     """
     classes = np.maximum(2, (rows[:, :-1] > 0).sum(axis=1))
@@ -470,11 +472,11 @@ def _unseen(rows: np.ndarray, number: int, bound: Fraction | float) -> np.ndarra
 
 
 def weakest_features(
-    packed: PackedFeatures, y: np.ndarray, cases: np.ndarray | None = None
+    packed: PackedFeatures, y: np.ndarray, samples: np.ndarray | None = None
 ) -> tuple[Fraction, np.ndarray]:
     """Return the smallest COR^2 among features, and the columns that have it."""
-    _, counts, _ = count_features(packed, y, cases)
-    squares, place = exact_squares(counts, _class_counts(y, cases))
+    _, counts, _ = count_features(packed, y, samples)
+    squares, place = exact_squares(counts, _class_counts(y, samples))
     weakest = min(squares)
     smallest = np.array([square == weakest for square in squares])
     return weakest, np.flatnonzero(smallest[place])
@@ -483,17 +485,17 @@ def weakest_features(
 def count_features(
     packed: PackedFeatures,
     y: np.ndarray,
-    cases: np.ndarray | None,
+    samples: np.ndarray | None,
     k: int | None = None,
     cut: Fraction | None = Fraction(0),
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return column, counts and COR^2 of every feature that may be kept or tie at the cut.
 
-    counts : ones in each class, (m, 2); where values are missing also the cases of each class that
-        have the feature, (m, 4).
+    counts : ones in each class, (m, 2); where values are missing also the samples of each class
+        that have the feature, (m, 4).
     k, cut : how many features are kept, or what their COR^2 is above; by default all are returned.
     """
-    masks, class_counts = case_masks(y, cases), _class_counts(y, cases)
+    masks, class_counts = sample_masks(y, samples), _class_counts(y, samples)
     floor = 0.0 if cut is None else float(cut) * (1 - NEARLY)
     parts: list[tuple[np.ndarray, ...]] = []
     pending, enough = 0, 2 * (k or 0)
@@ -520,17 +522,12 @@ def count_features(
 
 
 def squares(n_present: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """Return COR^2 of each feature over its present cases, 0 for 0 / 0, (p,)."""
+    """Return COR^2 of each feature over its present samples, 0 for 0 / 0, (p,)."""
     n0, n1 = present.T.astype(float)
     n, s = n0 + n1, n_present.sum(axis=1).astype(float)
     denominator = n0 * n1 * s * (n - s)
     difference = n * n_present[:, 1] - n1 * s
     return np.divide(difference**2, denominator, out=np.zeros(len(s)), where=denominator > 0)
-
-
-def by_lot(rng: np.random.Generator) -> Callable[[np.ndarray, int], np.ndarray]:
-    """Return a function that draws so many of those that tie."""
-    return lambda tied, size: rng.choice(tied, size, replace=False)
 
 
 def keep(score, exact, k, cut, lot):
@@ -562,34 +559,32 @@ def keep(score, exact, k, cut, lot):
     return positions[np.lexsort((positions, -score[positions]))], cut, tied, len(tied_selected)
 
 
-def check_response(y: np.ndarray, cases: np.ndarray | None = None) -> np.ndarray:
-    """Return y as a float array; raise unless it has two or more values among `cases`."""
+def check_response(y: np.ndarray, samples: np.ndarray | None = None) -> np.ndarray:
+    """Return y as a float array; raise unless it has two or more values among `samples`."""
     y = np.asarray(y)
     if y.ndim != 1 or len(y) == 0:
-        raise DataError(f"the response must be a vector of cases, got shape {y.shape}")
+        raise DataError(f"the response must be a vector of samples, got shape {y.shape}")
     try:
         y = y.astype(float)
     except (TypeError, ValueError):
         raise DataError(
-            f"the response must be numbers, got {y[0]!r}; code classes 0 and 1"
+            f"the response must be numbers, got {y[0]!r}. Fix: code the classes as 0 and 1"
         ) from None
     if not np.isfinite(y).all():
-        case = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise DataError(f"the response is missing in case {case + 1}; leave such cases out")
-    if cases is not None and (len(cases) == 0 or len(np.unique(cases)) < len(cases)):
-        raise UserError("cases must be row numbers, each at most once, and not none")
-    codes = y if cases is None else y[cases]
+        sample = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise DataError(f"the response is missing in sample {sample + 1}. Fix: remove such samples")
+    if samples is not None and (len(samples) == 0 or len(np.unique(samples)) < len(samples)):
+        raise UserError("samples must be row numbers, each at most once, and not none")
+    codes = y if samples is None else y[samples]
     if (codes == codes[0]).all():
-        raise DataError(
-            f"the response has one class only (every value is {codes[0]:g}); both are needed"
-        )
+        raise DataError(f"the response has one class only ({codes[0]:g}); both are needed")
     return y
 
 
 def check_table(X: np.ndarray) -> tuple[int, int]:
     """Return the shape of an (n, p) table; raise unless p > 0."""
     if X.ndim != 2 or X.shape[1] == 0:
-        raise DataError(f"the features must be a (cases, features) table, got shape {X.shape}")
+        raise DataError(f"the features must be a (samples, features) table, got shape {X.shape}")
     return X.shape
 
 
@@ -628,7 +623,7 @@ def f_limits(bound: Fraction | float, counts: np.ndarray) -> np.ndarray:
     """Return the F that a bound means for features with class counts (m, G), (m,).
 
     A bound is an F, or as a Fraction COR^2 (with more than two classes the squared correlation
-    ratio), whose F is another where other cases have the feature.
+    ratio), whose F is another where other samples have the feature.
     """
     if not isinstance(bound, Fraction):
         return np.full(len(counts), float(bound))
@@ -645,7 +640,7 @@ def select_by_f(
     rng: np.random.Generator,
     *,
     threshold: Fraction | float | None = None,
-    cases: np.ndarray | None = None,
+    samples: np.ndarray | None = None,
     prefiltered: Screened | None = None,
     at_most: bool = False,
 ) -> FSelection:
@@ -659,7 +654,7 @@ def select_by_f(
     rng : breaks ties at the cut.
     threshold : features with an F of at most this, or if it is a Fraction a COR^2, are left out.
         May keep nothing.
-    cases : row numbers to use, by default all; each class needs one of them.
+    samples : row numbers to use, by default all; each class needs one of them.
     prefiltered : what is known of a table that was kept from more features, which are left out,
         too; k is None to keep all that there are.
     at_most : keep all that vary where they are fewer than k, which else is an error.
@@ -667,17 +662,17 @@ def select_by_f(
     Raises
     ------
     UserError: k above the number of columns that vary, or a table that cannot have been screened
-    as `prefiltered` says.  DataError: a class without cases, no column that varies, values that are
-    infinite or too large.
+    as `prefiltered` says.  DataError: a class without samples, no column that varies, values that
+    are infinite or too large.
     """
     n, _ = check_table(X)
-    y, counts = _check_classes(y, n, cases)
-    all_rows = np.arange(n) if cases is None else np.asarray(cases)
-    cases_of = [all_rows[y[all_rows] == g] for g in range(len(counts))]
-    f, present = _statistics(X, cases_of)
+    y, counts = _check_classes(y, n, samples)
+    all_rows = np.arange(n) if samples is None else np.asarray(samples)
+    samples_of = [all_rows[y[all_rows] == g] for g in range(len(counts))]
+    f, present = _statistics(X, samples_of)
     varies = np.flatnonzero(f >= 0)
     if not len(varies):
-        raise DataError("no column varies within the training cases, so nothing can be learned")
+        raise DataError("no column varies within the training samples, so nothing can be learned")
     if prefiltered is not None and k is None and threshold is None:
         k = len(varies)
     if k is not None and at_most:
@@ -687,21 +682,25 @@ def select_by_f(
     if k is not None and not 1 <= k <= len(varies):
         constant = f" ({len(f) - len(varies):,} do not vary)" if len(varies) < len(f) else ""
         raise UserError(
-            f"the number of features to keep must be from 1 to {len(varies):,}, got {k}{constant}"
+            f"the number of features to select must be from 1 to {len(varies):,}, got {k}{constant}"
         )
     score = f[varies]
     have = np.broadcast_to(counts, (len(f), len(counts))) if present is None else present
     if threshold is None:
         # F of equal columns can differ in the last digit, so near ones count as equal
         place, cut, ties, tied_kept = keep(
-            score, lambda at: ([float(score[at].max())], 0 * at), k, None, by_lot(rng)
+            score,
+            lambda at: ([float(score[at].max())], 0 * at),
+            k,
+            None,
+            partial(rng.choice, replace=False),
         )
     else:
         place = np.flatnonzero(score > f_limits(threshold, have[varies]))
         place = place[np.argsort(-score[place], kind="stable")]
         cut, ties, tied_kept = threshold, place[:0], 0
     selected = varies[place]
-    _, units, moments = moments_of(read_columns(X, selected), cases_of)
+    _, units, moments = moments_of(read_columns(X, selected), samples_of)
     unit = float(min(units, default=1.0))
     left_out, bounds, p = _alike(have, np.delete(varies, place)), [cut], len(varies)
     if prefiltered is not None:
@@ -731,21 +730,19 @@ def select_by_f(
     )
 
 
-def _check_classes(y, n: int, cases) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes as whole numbers, and how many cases of each there are."""
+def _check_classes(y, n: int, samples) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes as whole numbers, and how many samples of each there are."""
     y = np.asarray(y)
     if y.shape != (n,):
-        raise DataError(f"{n} cases in the features but responses of shape {y.shape}")
+        raise DataError(f"{n} samples in the features but responses of shape {y.shape}")
     y = y.astype(np.intp)
     classes = max(2, int(y.max()) + 1)
-    counts = np.bincount(y if cases is None else y[cases], minlength=classes)
+    counts = np.bincount(y if samples is None else y[samples], minlength=classes)
     if (counts == 0).any():
-        raise DataError(
-            f"class {int(np.argmin(counts))} has no training case; every class needs one"
-        )
+        raise DataError(f"class {int(np.argmin(counts))} has no training sample; each needs one")
     if counts.sum() <= classes:
         raise DataError(
-            f"{counts.sum()} training cases of {classes} classes; more cases than classes are "
+            f"{counts.sum()} training samples of {classes} classes; more samples than classes are "
             "needed"
         )
     return y, counts
@@ -784,7 +781,7 @@ def moments_of(
     try:
         missing = find_missing(values, first)
     except DataError:
-        find_missing(block, first)  # says the same with the case's own number
+        find_missing(block, first)  # says the same with the sample's own number
         raise
     if missing is not None:
         values[missing] = 0
@@ -823,7 +820,7 @@ def moments_of(
 def _f(
     units: np.ndarray, counts: np.ndarray, means: np.ndarray, within: np.ndarray, origin: np.ndarray
 ) -> np.ndarray:
-    """Return F of each column, -1 where it does not vary or too few cases have it."""
+    """Return F of each column, -1 where it does not vary or too few samples have it."""
     n, classes = counts.sum(axis=1), (counts > 0).sum(axis=1)
     mean = (counts * means).sum(axis=1) / np.maximum(1, n)
     between = (counts * (means - mean[:, None]) ** 2).sum(axis=1)
@@ -860,12 +857,13 @@ def _check_screening(
     """Raise UserError for a table that cannot have been screened so; `feature` is its weakest."""
     if prefiltered.of < p:
         raise UserError(
-            f"the table has {p:,} features, so it cannot have been kept from "
-            f"{prefiltered.of:,}; give the number of features before the screening"
+            f"the table has {p:,} features, so it cannot have been selected from "
+            f"{prefiltered.of:,}. Fix: give the number of features before the filtering"
         )
     if limit > weakest * (1 + NEARLY):
         raise UserError(
             f"feature {feature + 1} has {statistic} {weakest:.6g}, which is less than the "
-            f"threshold {limit:.6g} of the screening; give a smaller threshold, or none if the "
-            "best features were kept"
+            f"threshold {limit:.6g} of the filtering. Fix: give a smaller threshold, or none if "
+            f"the "
+            "best features were selected"
         )

@@ -1,4 +1,4 @@
-"""Splitting the sum of a compressed group into the part that a test case needs and the rest.
+"""Splitting the sum of a compressed group into the part that a test sample needs and the rest.
 
 | thesis | name | shape |
 |---|---|---|
@@ -6,12 +6,12 @@
 | s_g^t | what is drawn | the broadcast shape |
 | sigma_1, sigma_2 of Cauchy priors, sums over k of sigma_gk | `width`, `other_width` | any |
 | the same of Gaussian priors, whose squares add up | `width`, `other_width` | any |
-| s^* | sum of a test case's new coefficients | drawn for each draw and case |
+| s^* | sum of a test sample's new coefficients | drawn for each draw and sample |
 | the width of the sum of all s_z^* | `extra_width` | any |
 
 Sections "Splitting Compressed Parameters", "Sampling from the Splitting Distribution" and "Making
-Prediction for a Test Case"; equations eqn-split2 to eqn-C-cauchy and, for predictions, eqn-int-pred
-with a logistic function for a.
+Prediction for a Test Sample"; equations eqn-split2 to eqn-C-cauchy and, for predictions,
+eqn-int-pred with a logistic function for a.
 
 Draws are made by `_kernels.splitting`.
 """
@@ -48,27 +48,29 @@ def predict(
 ) -> np.ndarray:
     """Return the predictive probabilities of the classes, (T, K), averaged over draws.
 
-    Equation eqn-int-pred, with eqn-split2 of each sum that a test case has in part: a draw of
+    Equation eqn-int-pred, with eqn-split2 of each sum that a test sample has in part: a draw of
     eqn-cond-gs, or of eqn-cond-cauchy with the constant eqn-C-cauchy, by eqn-cdf-split-cc1.
 
-    coefficient (D, S, G) and log_sigma (D, O + 1) are draws; overlap is what the test cases have
+    coefficient (D, S, G) and log_sigma (D, O + 1) are draws; overlap is what the test samples have
     in common with the groups.  Every draw is split split_draws times.
     """
     coefficient = np.ascontiguousarray(coefficient, dtype=float)
-    cases = len(overlap.new_kind)
+    samples = len(overlap.new_kind)
     split_draws = whole("split_draws", split_draws)
-    total, widths = np.zeros((cases, n_classes)), _widths(log_sigma, overlap, cauchy)
+    total, widths = np.zeros((samples, n_classes)), _widths(log_sigma, overlap, cauchy)
     with rng.bit_generator.lock:
-        for d, t, e in in_parts(len(coefficient), cases, split_draws):
+        for d, t, e in in_parts(len(coefficient), samples, split_draws):
             ends = slice(t.start, t.stop + 1)
             begin = {
                 name: getattr(overlap, name)[ends] for name in ("whole_begin", "partial_begin")
             }
-            cases_of_part = replace(overlap, new_kind=overlap.new_kind[t], **begin)
-            kernel.Shares(cases_of_part, *(width[d] for width in widths), cauchy).add_probabilities(
+            samples_of_part = replace(overlap, new_kind=overlap.new_kind[t], **begin)
+            kernel.Shares(
+                samples_of_part, *(width[d] for width in widths), cauchy
+            ).add_probabilities(
                 coefficient[d], e.stop - e.start, total[t], rng.bit_generator.capsule
             )
-    return (total / total.sum(axis=1, keepdims=True))[overlap.case_of]
+    return (total / total.sum(axis=1, keepdims=True))[overlap.sample_of]
 
 
 def in_parts(first: int, *others: int, inner: int = 1) -> Iterator[tuple[slice, ...]]:
@@ -89,18 +91,18 @@ def in_parts(first: int, *others: int, inner: int = 1) -> Iterator[tuple[slice, 
 class Response:
     """Predictive distributions of T real responses: mixtures of normal ones over draws.
 
-    distinct (D, .) are draws of the linear functions of distinct cases, noise (D,) standard
-    deviations; case_of (T,) says which distinct case each case is.
+    distinct (D, .) are draws of the linear functions of distinct samples, noise (D,) standard
+    deviations; sample_of (T,) says which distinct sample each sample is.
     """
 
     distinct: np.ndarray
     noise: np.ndarray
-    case_of: np.ndarray
+    sample_of: np.ndarray
 
     @property
     def linear(self) -> np.ndarray:
-        """Draws of the linear functions of all cases, (D, T)."""
-        return self.distinct[:, self.case_of]
+        """Draws of the linear functions of all samples, (D, T)."""
+        return self.distinct[:, self.sample_of]
 
     @property
     def median(self) -> np.ndarray:
@@ -118,7 +120,7 @@ class Response:
             part = slice(start, start + step)
             for i, level in enumerate(levels):
                 result[i, part] = _mixture_quantile(self.distinct[:, part], self.noise, level)
-        return result[:, self.case_of]
+        return result[:, self.sample_of]
 
     def log_density(self, response: np.ndarray) -> np.ndarray:
         """Return the log predictive densities of the responses (T,), (T,)."""
@@ -127,7 +129,7 @@ class Response:
         step = max(1, BLOCK // len(self.distinct))
         for start in range(0, len(result), step):
             part = slice(start, start + step)
-            z = (response[part] - self.distinct[:, self.case_of[part]]) / self.noise[:, None]
+            z = (response[part] - self.distinct[:, self.sample_of[part]]) / self.noise[:, None]
             result[part] = special.logsumexp(-(z**2) / 2 - np.log(self.noise)[:, None], axis=0)
         return result - np.log(len(self.distinct) * np.sqrt(2 * np.pi))
 
@@ -143,7 +145,9 @@ def _mixture_quantile(mean: np.ndarray, sd: np.ndarray, level: float) -> np.ndar
 
     low, high = -above(-mean, 1 - level), above(mean, level)
     for _ in range(MOST_HALVINGS):
-        wide = high - low > TOLERANCE * sd.min()  # each case by itself, whichever others there are
+        wide = (
+            high - low > TOLERANCE * sd.min()
+        )  # each sample by itself, whichever others there are
         if not wide.any():
             break
         middle = low + (high - low) / 2
@@ -178,7 +182,7 @@ def predict_response(
             kernel.Shares(overlap, *(width[d] for width in widths), cauchy).fill_linear(
                 coefficient[d], split_draws, linear[rows], rng.bit_generator.capsule
             )
-    return Response(linear, np.repeat(np.exp(log_noise), split_draws), overlap.case_of)
+    return Response(linear, np.repeat(np.exp(log_noise), split_draws), overlap.sample_of)
 
 
 def _widths(log_sigma: np.ndarray, overlap: Shared, cauchy: bool):

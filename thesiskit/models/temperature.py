@@ -7,18 +7,18 @@ shares of the classes:
 
     log P(y) is proportional to o_y + l_y / tau,    sum_y o_y = 0.
 
-Both are fitted to log probabilities l of imitated cases (`imitate` of a model).  A selection makes
-differences of classes too large, which the correction undoes; what features have in common within
-classes it leaves as it is.  So new cases are made of the corrected means, of errors of means, and
-of whole vectors of residuals, whose features go together as those of the training cases do, less
-the correlations that chance adds where samples are few (`correlation_factor`).  So a table of which
-somebody else has left features out has a temperature.
+Both are fitted to log probabilities l of imitated samples (`imitate` of a model).  A selection
+makes differences of classes too large, which the correction undoes; what features have in common
+within classes it leaves as it is.  So new samples are made of the corrected means, of errors of
+means, and of whole vectors of residuals, whose features go together as those of the training
+samples do, less the correlations that chance adds where samples are few (`correlation_factor`).  So
+a table of which somebody else has left features out has a temperature.
 
-The targets are those of Platt (1999): not 0 and 1 but (s n_y + 1) / (s n_y + 2), for n_y cases of a
-class and s = min(16, n_y), so that few cases without an error do not make tau 1.  Of more than two
-classes each stands against all others together.  To share the rest equally among the others would
-ask as much of the least probable class as of the second one, though naive Bayes tells these apart
-by hundreds, and tau would be many times too large.
+The targets are those of Platt (1999): not 0 and 1 but (s n_y + 1) / (s n_y + 2), for n_y samples of
+a class and s = min(16, n_y), so that few samples without an error do not make tau 1.  Of more than
+two classes each stands against all others together.  To share the rest equally among the others
+would ask as much of the least probable class as of the second one, though naive Bayes tells these
+apart by hundreds, and tau would be many times too large.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from scipy import optimize, special
 
 from thesiskit.models.folds import column_means
 
-DRAWS = 8  # times that all training cases are imitated
+DRAWS = 8  # times that all training samples are imitated
 MOST_IMITATED = 16  # s of the targets
 MOST_TAU = 1e6
-SEED = 2007  # of imitated cases: equal training cases have one temperature everywhere
+SEED = 2007  # of imitated samples: equal training samples have one temperature everywhere
 STARTS = np.linspace(0, np.log(MOST_TAU), 56)  # values of log tau from which the search begins
 PENALTY = 2.0  # of squared offsets
 ROUNDING = 1e-12  # of a feature's values: smaller residuals are none
@@ -42,9 +42,9 @@ ROUNDING = 1e-12  # of a feature's values: smaller residuals are none
 class Temperature(NamedTuple):
     """What log odds are divided by, and what is added to the logs of the classes, (G,).
 
-    errors : how many of the cases that it was fitted to were predicted wrongly; without an error
-        tau is only bounded by the number of cases.
-    expected : the error rate that softened predictions of these cases expect.
+    errors : how many of the samples that it was fitted to were predicted wrongly; without an error
+        tau is only bounded by the number of samples.
+    expected : the error rate that softened predictions of these samples expect.
     """
 
     tau: float
@@ -73,11 +73,11 @@ def fit_temperature(
 ) -> Temperature:
     """Return the temperature with the least cross-entropy to the targets of the classes y (n,).
 
-    log_probability (n, G); strength is s of the targets, of all or of each case; copies: how many
-    times each case is there, which then counts once.  With p of `temper` and t the target of the
+    log_probability (n, G); strength is s of the targets, of all or of each sample; copies: how many
+    times each sample is there, which then counts once.  With p of `temper` and t the target of the
     own class,
 
-        - sum over cases of [t log p_y + (1 - t) log(1 - p_y)] / copies + PENALTY sum_y o_y^2
+        - sum over samples of [t log p_y + (1 - t) log(1 - p_y)] / copies + PENALTY sum_y o_y^2
 
     is minimised over 1 <= tau <= MOST_TAU and offsets.
     """
@@ -118,24 +118,22 @@ def fit_temperature(
 
 
 def of_imitated(log_probability: np.ndarray, y: np.ndarray) -> Temperature:
-    """Return the temperature of predictions of imitated cases, DRAWS times each training case."""
-    cases = np.bincount(y)[y] / DRAWS
+    """Return the temperature of predictions of imitated samples, DRAWS times each sample."""
+    samples = np.bincount(y)[y] / DRAWS
     return fit_temperature(
-        log_probability, y, strength=np.minimum(cases, MOST_IMITATED), copies=DRAWS
+        log_probability, y, strength=np.minimum(samples, MOST_IMITATED), copies=DRAWS
     )
 
 
 def too_few(class_counts: np.ndarray) -> str:
-    """Return why training cases of G classes, counts (G,), have no temperature; nothing if they do.
+    """Return why training samples of G classes, counts (G,), have no temperature, or None.
 
-    A half of them has to have more cases than classes, or nothing varies within classes.
+    A half of them has to have more samples than classes, or nothing varies within classes.
     """
-    cases, least = int(np.sum(class_counts)), 2 * len(class_counts) + 2
-    if cases < least:
-        return (
-            f"{cases} training cases of {len(class_counts)} classes are too few, it needs {least}"
-        )
-    lone_sample = "a class has one training case, which says nothing of how features go together"
+    n, least = int(np.sum(class_counts)), 2 * len(class_counts) + 2
+    if n < least:
+        return f"{n} training samples of {len(class_counts)} classes are too few, it needs {least}"
+    lone_sample = "a class has one training sample, which shows no correlation of features"
     return lone_sample if np.sum(np.asarray(class_counts) > 1) < 2 else ""
 
 
@@ -148,9 +146,9 @@ def imitated_reals(
     rng: np.random.Generator,
     groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return imitated cases of real features, (DRAWS n, k), and their classes.
+    """Return imitated samples of real features, (DRAWS n, k), and their classes.
 
-    values (n, k), NaN where missing, y (n,) : the training cases.
+    values (n, k), NaN where missing, y (n,) : the training samples.
     means, spread (k, G) : the expected mean of each class, and its variance in units of
     variance (k,), the expected variance within classes.
 
@@ -180,8 +178,8 @@ def imitated_reals(
     growth = np.sqrt(counts / np.maximum(counts - 1, 1))[y]
     is_single = np.bincount(y)[y] < 2
     companions = np.flatnonzero(~is_single)
-    cases = np.empty((DRAWS, *values.shape))
-    for imitation in cases:
+    samples = np.empty((DRAWS, *values.shape))
+    for imitation in samples:
         normals = rng.standard_normal((G, n))[:, unit]
         signed = residual * np.where(rng.random(values.shape) < changes, -1, 1)[unit]
         error = normals @ signed / np.sqrt(degrees)
@@ -189,7 +187,7 @@ def imitated_reals(
         of[is_single] = rng.choice(companions, is_single.sum())
         imitation[:] = (means.T + np.sqrt(spread.T) * error)[y] + (signed * growth)[of]
         imitation[~present[of]] = np.nan
-    return cases.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
+    return samples.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
 
 
 def correlation_factor(residual: np.ndarray, degrees: int) -> float:
@@ -217,18 +215,18 @@ def imitated_bits(
     rng: np.random.Generator,
     groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return imitated cases of binary features, (DRAWS n, k), and their classes.
+    """Return imitated samples of binary features, (DRAWS n, k), and their classes.
 
-    values (n, k) of 0, 1 and NaN (missing), y (n,) : the training cases.
+    values (n, k) of 0, 1 and NaN (missing), y (n,) : the training samples.
     rates (G, k) : P(x* = 1) in each class, given the data.
 
-    The target of a rate r of the training cases of a class is t = rates + r_b - r, with r_b the
-    rate of a bootstrap sample of these cases, or of groups of them, whose errors go together.  Each
-    case keeps its values, but for as many ones that become zeros, or zeros that become ones, as
-    takes r to t.
+    The target of a rate r of the training samples of a class is t = rates + r_b - r, with r_b the
+    rate of a bootstrap sample of these samples, or of groups of them, whose errors go together.
+    Each sample keeps its values, but for as many ones that become zeros, or zeros that become ones,
+    as takes r to t.
     """
-    cases = np.tile(values, (DRAWS, 1, 1))
-    for imitation in cases:
+    samples = np.tile(values, (DRAWS, 1, 1))
+    for imitation in samples:
         for g in np.unique(y):
             members = np.flatnonzero(y == g)
             rows, again = imitation[members], values[_drawn_again(members, groups, rng)]
@@ -238,15 +236,15 @@ def imitated_bits(
             rises = np.maximum(target - rate, 0) / np.where(rate < 1, 1 - rate, 1)
             flipped = rng.random(rows.shape) < np.where(rows == 1, falls, rises)
             imitation[members] = np.where(flipped, 1 - rows, rows)
-    return cases.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
+    return samples.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
 
 
 def _drawn_again(
-    cases: np.ndarray, groups: np.ndarray | None, rng: np.random.Generator
+    samples: np.ndarray, groups: np.ndarray | None, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return a bootstrap sample of cases, or of the groups that they are of."""
+    """Return a bootstrap sample of samples, or of the groups that they are of."""
     if groups is None:
-        return rng.choice(cases, len(cases))
-    numbers = np.unique(groups[cases])
-    again = [cases[groups[cases] == group] for group in rng.choice(numbers, len(numbers))]
+        return rng.choice(samples, len(samples))
+    numbers = np.unique(groups[samples])
+    again = [samples[groups[samples] == group] for group in rng.choice(numbers, len(numbers))]
     return np.concatenate(again)

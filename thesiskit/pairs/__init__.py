@@ -9,7 +9,7 @@ from thesiskit.registry import Candidates
 
 PATTERNS = Candidates(
     unit="pattern",
-    needed="say how many patterns of discrete features are kept, such as {features: [20], "
+    needed="is required for these data. Fix: add the number of patterns, such as {features: [20], "
     "order: 2}; or give model.kind: logistic, which takes all",
     sources={
         "epistasis": "thesiskit.pairs.genotypes:EpistasisData",
@@ -21,8 +21,7 @@ PATTERNS = Candidates(
     block="thesiskit.pairs.block:PatternSelection",
     work="thesiskit.pairs.work:PairWork",
     draft="thesiskit.pairs.drafts:pair_blocks",
-    arm="thesiskit.pairs.fitted:PairArm",
+    method="thesiskit.pairs.fitted:PairMethod",
     model="thesiskit.pairs.fitted:fitted_model",
     covariates="thesiskit.pairs.covariates:Covariates",
-    question="thesiskit.pairs.report:candidate_words",
 )

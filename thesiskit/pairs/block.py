@@ -15,19 +15,19 @@ from thesiskit.pairs.planes import Planes, features_of
 
 
 class PatternSelection(SelectionBlock):
-    """How many patterns of discrete features to keep."""
+    """How many patterns of discrete features to select."""
 
     more_classes: ClassVar = "logistic"
 
     order: Annotated[int, Field(strict=True, ge=1, le=3)] = 1
-    """Of discrete features: candidates are all patterns of at most so many features, such as
-    `rs1=2, rs7=0`, and those that are kept are the features of the model."""
+    """Of discrete features: largest number of features in a candidate pattern such as `rs1=2,
+    rs7=0`. The selected patterns are the features of the model."""
     disjoint: Each[StrictBool] = [False]
-    """Of discrete features: whether each is used once, by the pattern with the largest correlation,
-    so that patterns do not say the same thing twice. `[true, false]` compares both."""
+    """Of discrete features: use each feature only in the pattern with the largest correlation, so
+    that patterns are not redundant. `[true, false]` compares both."""
     ld: Annotated[float, Field(strict=True, gt=0, lt=1)] | None = None
-    """Of discrete features: skip those whose squared correlation with a feature of a better pattern
-    is above this, as loci are in linkage disequilibrium."""
+    """Of discrete features: skip features whose squared correlation with a feature of a better
+    pattern exceeds this value (linkage disequilibrium)."""
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, handler: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class PatternSelection(SelectionBlock):
         for method in config.model.methods:
             if method not in (*OWN, *names(FEATURES)):
                 yield (
-                    f"model.methods: {method} takes no discrete features; choose from "
+                    f"model.methods: {method} does not accept discrete features. Fix: choose from "
                     f"{', '.join(names(FEATURES))}"
                 )
         if config.model.kind != "naive-bayes":
@@ -62,29 +62,29 @@ class PatternSelection(SelectionBlock):
                 "naive-bayes; or give model.kind: logistic, which takes them all"
             )
         if "all" in (self.features or ()):
-            yield "selection.features: there are too many patterns to keep all; give a number"
+            yield "selection.features: there are too many patterns to select all. Fix: set a number"
         if self.screened is not None or config.evaluation.feature_groups != 1:
             key = "selection.screened" if self.screened else "evaluation.feature_groups"
-            yield f"{key}: is not for patterns of discrete features; leave it out"
+            yield f"{key}: is not for patterns of discrete features. Fix: remove it"
         if self.ties != "exact":
-            yield "selection.ties: ties of patterns are counted exactly; leave it out"
+            yield "selection.ties: ties of patterns are counted exactly. Fix: remove it"
         if config.drawn and not hasattr(config.data, "names"):
             yield (
-                f"data.source: {config.data.source} draws cases for model.kind: logistic; "
+                f"data.source: {config.data.source} draws samples for model.kind: logistic; "
                 "genotypes draws them for a selection of patterns"
             )
 
     def _unfit_for_logistic(self, config: Any) -> Iterator[str]:
         """Yield what cannot be done where a logistic model takes the features of patterns."""
         if config.model.continuous:
-            yield "selection: is for discrete features and classes; leave it out"
+            yield "selection: is for discrete features and classes. Fix: remove it"
         sizes = [*(self.features or ()), *(self.thresholds or ())]
         if len(sizes) != 1 or "all" in sizes or len(self.disjoint) > 1:
-            yield "selection.features: a logistic model needs one selection; give one number"
+            yield "selection.features: a logistic model needs one selection. Fix: give one number"
         if self.screened is not None:
-            yield "selection.screened: a logistic model corrects for no screening; leave it out"
+            yield "selection.screened: a logistic model corrects for no screening. Fix: remove it"
         if "all" in config.model.orders:
-            yield "model.orders: how many features are kept is not known before; give a number"
+            yield "model.orders: the number of selected features is unknown. Fix: set a number"
 
     # ---- for logistic models: the features of the patterns ----
 
@@ -95,7 +95,7 @@ class PatternSelection(SelectionBlock):
     def columns(self, codes: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the features of the patterns that are selected, ascending.
 
-        codes (n, p) and classes y (n,) are those of training cases.
+        codes (n, p) and classes y (n,) are those of training samples.
         """
         threshold = str(self.thresholds[0]) if self.thresholds else None
         n_features = int(self.features[0]) if self.features else None

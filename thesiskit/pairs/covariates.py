@@ -2,7 +2,7 @@
 
 | symbol | name | shape |
 |---|---|---|
-| c, standardised in the training cases | `standardised` | (n, q) |
+| c, standardised in the training samples | `standardised` | (n, q) |
 | P(y = 1 given c) = 1 / (1 + exp(-(b_0 + b c))) | `slope`, `intercept` | (q,) |
 | P(y = 1), the share of class 1 | `share` | |
 
@@ -10,10 +10,10 @@ If features x and covariates c are independent given the class, Bayes' rule says
 
     P(y given x, c) is proportional to P(y given x) P(y given c) / P(y),
 
-whatever model P(y given x) is of.  This uses what is known of a case besides its features; it does
-not remove what covariates and features have in common, such as the origin of families: a feature
-that is selected because it goes with a covariate counts once more.  For that the screening itself
-would have to be stratified, which is not done here.
+whatever model P(y given x) is of.  This uses what is known of a sample besides its features; it
+does not remove what covariates and features have in common, such as the origin of families: a
+feature that is selected because it goes with a covariate counts once more.  For that the screening
+itself would have to be stratified, which is not done here.
 """
 
 from dataclasses import dataclass, fields
@@ -30,7 +30,7 @@ SPREAD = 2.5  # of the normal prior of b, not of b_0, as Gelman et al. (2008) sc
 
 @dataclass(frozen=True)
 class Covariates:
-    """What covariates of training cases say of their classes; see the table above.
+    """What covariates of training samples say of their classes; see the table above.
 
     mean, spread, slope : (q,).  intercept, share : numbers.
     """

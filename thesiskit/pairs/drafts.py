@@ -28,9 +28,9 @@ def inspect_bed(path: Path, response: str | None) -> FileGuess:
     if response is not None:
         raise DataError(f"{shown(path)}: the response is the phenotype in the .fam; no --response")
     table, note = read_plink(path), "the response is the phenotype in the .fam"
-    smallest, (cases, loci) = int(np.bincount(table.response).min()), table.X.shape
+    smallest, (samples, loci) = int(np.bincount(table.response).min()), table.X.shape
     about: Keys = {"source": ("plink", "copies of the first allele of the .bim: 0, 1 or 2")}
-    return FileGuess("features", about, [note], cases, loci, 3, smallest, "the phenotype")
+    return FileGuess("features", about, [note], samples, loci, 3, smallest, "the phenotype")
 
 
 def pair_blocks(guess: FileGuess) -> str:
@@ -43,9 +43,9 @@ def pair_blocks(guess: FileGuess) -> str:
         return ""
     keep = min(SELECTED_PAIRS, max(1, guess.width // 2))
     peers = ", logistic-regression, random-forest" if guess.width <= COMPARED else ""
-    temperature = "[none, residual] # residual: how far patterns say the same"
+    temperature = "[none, residual] # temperature scaling, estimated from residuals"
     if guess.smallest < LEAST_TEMPERED:
-        temperature = "[none] # residual needs more cases of each class"
+        temperature = "[none] # residual needs more samples of each class"
     return f"""\
 {folds_block(guess, MOST_FOLDS // 2)}
 selection:
@@ -58,5 +58,5 @@ model:
   relevant: [some] # some patterns matter, not all alike; how many, is estimated
   temperature: {temperature}
 report:
-  parts: {yaml_value(["summary", "data-card", "pairs", *PARTS["table"]])}
+  parts: {yaml_value(["summary", "pairs", *PARTS["table"][1:]])}
 """

@@ -3,22 +3,22 @@
 import numpy as np
 
 from thesiskit.fitted import FittedModel
-from thesiskit.fitted.arms import FittedArm, SelectedArm
 from thesiskit.fitted.inputs import Inputs
+from thesiskit.fitted.methods import FittedMethod, SelectedMethod
 from thesiskit.models.base import check
 from thesiskit.pairs.covariates import Covariates
 from thesiskit.pairs.planes import decode, express, features_of
 from thesiskit.pairs.work import PairWork
 
 
-class PairArm(SelectedArm):
+class PairMethod(SelectedMethod):
     """A model of selected patterns."""
 
     def columns(self, inputs: Inputs) -> np.ndarray:
         return features_of(self.selected)
 
-    def table(self, inputs: Inputs, cases: np.ndarray, *, bits: bool) -> np.ndarray:
-        return express(self.selected, cases)
+    def table(self, inputs: Inputs, samples: np.ndarray, *, bits: bool) -> np.ndarray:
+        return express(self.selected, samples)
 
     @classmethod
     def checked(cls, inputs: Inputs, selected: np.ndarray, *, bits: bool) -> np.ndarray:
@@ -33,7 +33,7 @@ class PairArm(SelectedArm):
 
 
 def fitted_model(
-    work: PairWork, arms: dict[str, FittedArm], X: np.ndarray, y: np.ndarray
+    work: PairWork, methods: dict[str, FittedMethod], X: np.ndarray, y: np.ndarray
 ) -> FittedModel:
     """Return the model of methods that are fitted to all samples.
 
@@ -45,5 +45,7 @@ def fitted_model(
     about = {key: getattr(design.stored[0], key) for key in keys}
     inputs = Inputs.restore("features", about, {})
     first = None if design.covariates is None else Covariates.of(design.covariates, y)
-    likeness = inputs.likeness(X, y, design.case_groups)
-    return FittedModel(config.experiment, config.data, inputs, arms, len(y), None, likeness, first)
+    likeness = inputs.likeness(X, y, design.sample_groups)
+    return FittedModel(
+        config.experiment, config.data, inputs, methods, len(y), None, likeness, first
+    )

@@ -30,10 +30,10 @@ class EpistasisData(Source):
     drawn: ClassVar = True
 
     source: Literal["epistasis"]
-    cases: Positive
-    """Number of all cases."""
+    samples: Positive
+    """Number of all samples."""
     noise_features: Count
-    """Number of loci besides the two that matter."""
+    """Number of loci in addition to the two informative ones."""
 
     @property
     def has_test_set(self) -> bool:
@@ -41,11 +41,11 @@ class EpistasisData(Source):
 
     @property
     def sizes(self) -> Sizes:
-        return Sizes(self.cases, self.cases, 2 + self.noise_features, 3)
+        return Sizes(self.samples, self.samples, 2 + self.noise_features, 3)
 
     def draw(self, rng: np.random.Generator, *, continuous: bool = False) -> FeatureTable:
         table, _ = draw_epistasis(
-            rng, cases=self.cases, noise_features=self.noise_features, **TWO_LOCI
+            rng, samples=self.samples, noise_features=self.noise_features, **TWO_LOCI
         )
         return table
 
@@ -56,7 +56,7 @@ class EpistasisData(Source):
 
 
 class GenotypesData(Source):
-    """Genotypes of loci, of which some pairs have to do with the response.
+    """Genotypes of loci, some pairs of which are associated with the response.
 
     Minor allele frequencies are uniform between 0.05 and 0.5, of the loci that matter between 0.2
     and 0.5.
@@ -67,16 +67,16 @@ class GenotypesData(Source):
 
     source: Literal["genotypes"]
     loci: Positive
-    """Number of loci; the pairs that matter are the first ones."""
+    """Number of loci; the informative pairs come first."""
     train: Positive
-    """Number of training cases."""
+    """Number of training samples."""
     test: Positive
-    """Number of test cases."""
+    """Number of test samples."""
     pairs: Count = 0
-    """Number of pairs of loci that have to do with the response."""
+    """Number of pairs of loci associated with the response."""
     effect: PositiveNumber = 0.8
-    """By how much a pair moves the log odds: up where one of the two loci, and not the other, has a
-    minor allele, and down otherwise."""
+    """Effect of a pair on the log odds: added if exactly one of the two loci has a minor allele,
+    and subtracted otherwise."""
 
     @model_validator(mode="after")
     def _enough(self):
@@ -116,7 +116,7 @@ class GenotypesData(Source):
 def penetrance(
     rng: np.random.Generator, frequency: tuple[float, float], heritability: float, prevalence: float
 ) -> np.ndarray:
-    """Draw P(case | genotypes i, j of two loci), (3, 3), to which no locus adds on its own.
+    """Draw P(sample | genotypes i, j of two loci), (3, 3), to which no locus adds on its own.
 
     With g_i and h_j the genotype frequencies, the table is prevalence + D, where sum_j h_j D_ij
     and sum_i g_i D_ij are 0.  Such D are B C B'^T for any C (2, 2), if the columns of B (3, 2)
@@ -194,7 +194,7 @@ def _widest(basis: np.ndarray, prevalence: float) -> np.ndarray:
 def draw_epistasis(
     rng: np.random.Generator,
     *,
-    cases: int,
+    samples: int,
     noise_features: int,
     frequency: tuple[float, float],
     heritability: float,
@@ -202,28 +202,28 @@ def draw_epistasis(
 ) -> tuple[FeatureTable, dict[str, np.ndarray]]:
     """Draw genotypes (0, 1, 2) of which two, together only, have to do with the response.
 
-    Half of the cases are class 1, in random order.  Features N0, N1, ... have nothing to do with
+    Half of the samples are class 1, in random order.  Features N0, N1, ... have nothing to do with
     the response, and minor alleles of frequencies uniform on [0.05, 0.5]; P1 and P2 come last.
 
     Returns
     -------
     The table, and what it was drawn with: penetrance (3, 3), as the function of that name returns
-    it, and probability (cases, 2) of each class given the genotypes in such a sample.
+    it, and probability (samples, 2) of each class given the genotypes in such a sample.
     """
-    if cases < 2 or noise_features < 0:
+    if samples < 2 or noise_features < 0:
         raise DataError(
-            f"cases is {cases} and noise_features {noise_features}; they must be at least 2 and 0"
+            f"samples is {samples}, noise_features {noise_features}; they must be at least 2 and 0"
         )
     table = penetrance(rng, frequency, heritability, prevalence)
-    response = rng.permutation(np.arange(cases) % 2).astype(np.int32)
+    response = rng.permutation(np.arange(samples) % 2).astype(np.int32)
     likelihood = (
         np.stack([1 - table, table]) / np.array([1 - prevalence, prevalence])[:, None, None]
     )
     population = np.outer(*map(_hardy_weinberg, frequency))
     pair = draw_rows(rng, (likelihood * population).reshape(2, 9), response)
     minor = rng.uniform(0.05, 0.5, noise_features)
-    X = np.column_stack([rng.binomial(2, minor, (cases, noise_features)), pair // 3, pair % 3])
-    share = np.bincount(response) / cases
+    X = np.column_stack([rng.binomial(2, minor, (samples, noise_features)), pair // 3, pair % 3])
+    share = np.bincount(response) / samples
     probability = likelihood.reshape(2, 9)[:, pair].T * share
     genotypes = FeatureTable(
         X.astype(np.int16),

@@ -1,9 +1,9 @@
 """Selecting from all patterns of one, two and three discrete features.
 
 A *pattern* of order d says that d different features have given values ("rs1 = 2 and rs7 = 0").
-As a binary feature of cases it is 1 where all are so, and missing where one of these features is
-missing; a case in which it is missing does not count for it.  Candidates of order d are all
-patterns of at most d features that vary among the training cases.  Of a feature with two values,
+As a binary feature of samples it is 1 where all are so, and missing where one of these features is
+missing; a sample in which it is missing does not count for it.  Candidates of order d are all
+patterns of at most d features that vary among the training samples.  Of a feature with two values,
 the pattern of this feature alone is one candidate, as its two values say the same; of several
 features, all are.
 
@@ -11,7 +11,7 @@ features, all are.
 |---|---|---|
 | features as bits, one plane for a value | `Planes.words` | (planes, words, LANES) uint64 |
 | a pattern | its number: see planes.py | int64 |
-| I0, I1, and n0, n1, cases that have all its features | rows of `counts` | (., 4) |
+| I0, I1, and n0, n1, samples that have all its features | rows of `counts` | (., 4) |
 | gamma^2 | `Selection.gamma_squared` | |
 
 Selection is that of selection.py: the k with the largest |COR|, or all above a threshold; ties are
@@ -70,7 +70,7 @@ ROOM, SLOTS = 1 << 16, 1 << 18  # of the buffers of a thread
 
 
 class _Tally:
-    """How many patterns have n0 and n1 cases, by n0 2^32 + n1."""
+    """How many patterns have n0 and n1 samples, by n0 2^32 + n1."""
 
     def __init__(self, pairs: np.ndarray | None = None):
         self.pairs = np.empty((0, 2), dtype=np.int64) if pairs is None else pairs
@@ -162,8 +162,8 @@ class Best:
         self.enough = 5 * max(size or 0, len(stored)) // 4 + ROOM
         if size is None and len(stored) > MOST_ABOVE:
             raise UserError(
-                f"more than {MOST_ABOVE:,} patterns are above the threshold; give a larger one, or "
-                "k, the number of patterns to keep"
+                f"more than {MOST_ABOVE:,} patterns are above the threshold. Fix: give a larger "
+                "one, or k, the number of patterns to keep"
             )
 
 
@@ -370,8 +370,8 @@ class _Screening:
                 self.k = min(self.k, self.varying.total)
             if self.k is not None and self.k > self.varying.total:
                 raise UserError(
-                    f"the number of patterns to keep must be from 1 to {self.varying.total:,}, as "
-                    f"many as vary, got {self.k:,}"
+                    f"the number of patterns to select must be from 1 to {self.varying.total:,}, "
+                    f"as many as vary, got {self.k:,}"
                 )
             self._take(best, excluded)
             whole = len(best.numbers) < (best.size or 0)  # the list has all that there are
@@ -384,8 +384,9 @@ class _Screening:
                     self.best.tied.add(*best.tied.pairs.T)
             elif whole:
                 raise UserError(
-                    f"only {len(self.selected):,} patterns can be kept when features are used once "
-                    f"or skipped, not {self.k:,}; keep fewer, or allow more of a feature"
+                    f"only {len(self.selected):,} patterns can be selected when features are used "
+                    f"once or skipped, not {self.k:,}. Fix: select fewer, or allow more patterns "
+                    "of a feature"
                 )
             else:
                 self.lists, self.n_before = self.lists + 1, len(self.selected)
@@ -525,7 +526,7 @@ class _Screening:
     def _load(self, state: dict[str, np.ndarray]) -> None:
         if not np.array_equal(state["of"], self._of(), equal_nan=True):
             raise UserError(
-                "the state is of a screening of other data or settings; begin again without it"
+                "the state is of a screening of other data or settings. Fix: start again without it"
             )
         self.seed, self.lists, self.n_before, self.blocks, self.n_met = state["where"].tolist()
         self.selected, self.selected_counts = state["kept"], state["kept_counts"]
@@ -552,13 +553,13 @@ def select_patterns(
 
     Parameters
     ----------
-    planes : the features of the training cases.
+    planes : the features of the training samples.
     k : number of patterns to keep; None when a threshold is given.
     rng : gives the order in which patterns with the same |COR| are taken.
     order : 1 to 3: the most features of a pattern.
     threshold : gamma, as for `selection.select_features`.
     disjoint : use each feature once: a pattern is taken if no feature of it was used before.
-    ld : skip the features whose codes have a squared correlation above this, over the cases where
+    ld : skip the features whose codes have a squared correlation above this, over the samples where
         both are known, with a feature of a pattern that was taken before.
     at_most : keep fewer where there are not so many.
     run : threads, progress, and a state to go on from.
@@ -588,13 +589,13 @@ def select_patterns(
     if number > MOST_PATTERNS:
         fitting = int(features * (MOST_PATTERNS / number) ** (1 / order))
         raise UserError(
-            f"{features:,} features have {number:.2g} patterns of order {order}, more than can be "
-            f"looked at; keep about {fitting:,} features first, or take a smaller order"
+            f"{features:,} features have {number:.2g} patterns of order {order}, too many to "
+            f"score. Fix: select about {fitting:,} features first, or use a smaller order"
         )
     most = min(number, features) if disjoint else number
     k = min(k, most) if at_most and k is not None else k
     if k is not None and not 1 <= k <= most:
-        raise UserError(f"the number of patterns to keep must be from 1 to {most:,}, got {k!r}")
+        raise UserError(f"the number of patterns to select must be from 1 to {most:,}, got {k!r}")
     cut = None if threshold is None else check_threshold(threshold) ** 2
     seed = int(rng.integers(2**63))
     return _Screening(planes, k, cut, order, disjoint, ld, at_most, seed, run).select()

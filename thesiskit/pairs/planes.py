@@ -17,7 +17,7 @@ from thesiskit.models.packed import mapping, read_columns, release
 from thesiskit.models.selection import check_response
 
 MOST_VALUES = 16  # of a feature
-MOST_CASES = 100_000  # (n I1 - n1 s)^2 and n0 n1 s (n - s) have a relative error of 1e-15
+MOST_SAMPLES = 100_000  # (n I1 - n1 s)^2 and n0 n1 s (n - s) have a relative error of 1e-15
 WIDE, NARROW = 30, 20  # bits of an indicator
 TRIPLE = 62  # the bit that says that three are there
 MOST_FEATURES = (1 << WIDE) // MOST_VALUES - 1
@@ -26,10 +26,10 @@ CHUNK = 1 << 24  # cells of a table that are unpacked together
 
 @dataclass(frozen=True)
 class Planes:
-    """Discrete features of training cases as bits: a plane for each value but the last.
+    """Discrete features of training samples as bits: a plane for each value but the last.
 
     Features stand in groups of LANES with equally many values, those with missing values by
-    themselves; these have one more plane, of the cases where the feature is known.  Features that
+    themselves; these have one more plane, of the samples where the feature is known.  Features that
     do not vary are not there.
 
     Attributes
@@ -54,7 +54,7 @@ class Planes:
     class_counts: tuple[int, int]
 
     @classmethod
-    def pack(cls, codes: np.ndarray, y: np.ndarray, cases: np.ndarray | None = None) -> "Planes":
+    def pack(cls, codes: np.ndarray, y: np.ndarray, samples: np.ndarray | None = None) -> "Planes":
         """Pack a table of codes 0 to 15, in which -1 and NaN are missing.
 
         Parameters
@@ -62,22 +62,25 @@ class Planes:
         codes : (n, p) whole numbers of any type; an array, which may be memory-mapped, or anything
             with `shape` and [rows, columns].  It is read in chunks of columns.
         y : (n,) classes, 0 and 1.
-        cases : row numbers to use, by default all.
+        samples : row numbers to use, by default all.
 
         Raises
         ------
-        DataError: other codes, more than MOST_CASES cases or MOST_FEATURES features, one class, or
-        nothing that varies.
+        DataError: other codes, more than MOST_SAMPLES samples or MOST_FEATURES features, one class,
+        or nothing that varies.
         """
-        y = check_response(y, cases)
+        y = check_response(y, samples)
         n, p = codes.shape
         if len(y) != n:
-            raise DataError(f"{n} cases in the features but {len(y)} responses")
-        rows = np.arange(n) if cases is None else np.asarray(cases)
+            raise DataError(f"{n} samples in the features but {len(y)} responses")
+        rows = np.arange(n) if samples is None else np.asarray(samples)
         if not np.isin(y[rows], (0, 1)).all():
             raise DataError("patterns are selected for a response of 0 and 1; others were found")
         rows = rows[np.argsort(y[rows], kind="stable")]
-        for noun, number, most in ("cases", len(rows), MOST_CASES), ("features", p, MOST_FEATURES):
+        for noun, number, most in (
+            ("samples", len(rows), MOST_SAMPLES),
+            ("features", p, MOST_FEATURES),
+        ):
             if number > most:
                 raise DataError(
                     f"{number:,} {noun} are too many for patterns; at most {most:,} can be used"
@@ -96,7 +99,7 @@ class Planes:
                 parts = by_kind.setdefault(kind, [])
                 parts.append((start + columns, _planes(block[:, columns], *kind, len(rows) - n1)))
         if not by_kind:
-            raise DataError("no feature varies within the training cases: nothing can be learned")
+            raise DataError("no feature varies within the training samples: nothing can be learned")
         return cls._of(by_kind, p, (len(rows) - n1, n1))
 
     @classmethod
@@ -136,7 +139,7 @@ class Planes:
         return -(-self.class_counts[0] // 64)
 
     def of(self, places: np.ndarray) -> np.ndarray:
-        """Return the planes of features of one kind, known cases last, (m, values, words)."""
+        """Return the planes of features of one kind, known samples last, (m, values, words)."""
         group, lane = np.divmod(places, LANES)
         values, complete = int(self.values[group[0]]), self.complete[group[0]]
         result = np.empty((len(places), values, self.words.shape[1]), dtype=np.uint64)
@@ -191,8 +194,9 @@ def _read(codes: np.ndarray, rows: np.ndarray, columns: slice, least: int = -1) 
     if odd.any():
         row, column = np.argwhere(odd)[0]
         raise DataError(
-            f"{block[row, column]} in case {rows[row] + 1}, feature {columns.start + column + 1} "
-            f"is no code; give whole numbers from 0 to {MOST_VALUES - 1}, and -1 or NaN for missing"
+            f"{block[row, column]} in sample {rows[row] + 1}, feature {columns.start + column + 1} "
+            f"is not a code. Fix: use whole numbers from 0 to {MOST_VALUES - 1}, and -1 or NaN "
+            f"for missing"
         )
     return block.astype(np.int8)
 
@@ -235,7 +239,7 @@ def check_values(names: Sequence[str], values: Sequence[Sequence[str]]) -> None:
         if len(symbols) > MOST_VALUES:
             raise DataError(
                 f"the feature {quoted(name)} has {len(symbols)} values, and patterns can have "
-                f"{MOST_VALUES}; join some, or leave it out"
+                f"{MOST_VALUES}. Fix: join values, or drop the feature"
             )
 
 
@@ -271,9 +275,9 @@ def words(numbers: np.ndarray, names: Sequence[str], values: Sequence[Sequence[s
 
 
 def express(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the table of patterns as binary features of cases, (T, k) float32, NaN where missing.
+    """Return patterns as binary features of samples, (T, k) float32, NaN where missing.
 
-    codes : as in `Planes.pack`, of any cases; -2 is a value that is in no pattern.
+    codes : as in `Planes.pack`, of any samples; -2 is a value that is in no pattern.
     """
     features, values = decode(numbers)
     rows = np.arange(codes.shape[0])

@@ -48,17 +48,17 @@ class PairSplit(Split):
 
     @cached_property
     def codes(self) -> Any:
-        """The codes of discrete features of all cases, (n, p)."""
+        """The codes of discrete features of all samples, (n, p)."""
         tables = self.reals()
         return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
     @cached_property
     def planes(self) -> Planes:
-        """The discrete features of the training cases, of which patterns are selected."""
+        """The discrete features of the training samples, of which patterns are selected."""
         return Planes.pack(self.codes, self.response, self.train)
 
-    def values(self, columns: np.ndarray, cases: np.ndarray, takes: str) -> np.ndarray:
-        return express(columns, self.codes[cases])
+    def values(self, columns: np.ndarray, samples: np.ndarray, takes: str) -> np.ndarray:
+        return express(columns, self.codes[samples])
 
     def selector(self, config: Config, method: Method, **options: Any) -> PatternSelector:
         block = cast(PatternSelection, config.selection)
@@ -93,7 +93,7 @@ class PairDesign(Design):
 
     @cached_property
     def covariates(self) -> np.ndarray | None:
-        """Numbers of all cases of the tables that are no features, (n, q); None without any."""
+        """Numbers of all samples of the tables that are no features, (n, q); None without any."""
         if not self.tables or not self.tables[0].covariates:
             return None
         parts = [np.column_stack([*table.covariates.values()]) for table in self.tables]
@@ -151,8 +151,8 @@ class PairWork(SelectionWork):
         check_values(*self.design.named)
         super().check()
 
-    def _model_of(self, arm: Method) -> SelectingModel:
-        model = cast(NaiveBayes, super()._model_of(arm))
+    def _model_of(self, method: Method) -> SelectingModel:
+        model = cast(NaiveBayes, super()._model_of(method))
         # of millions of patterns a few are relevant
         return model if "pi" in self.model.model_fields_set else replace(model, pi=PATTERN_PI)
 
@@ -221,7 +221,7 @@ def _cells(split: PairSplit, arrays: Arrays, names: list[str], values: list[list
     """Count the values of pairs of features, those of the best patterns of the first training set.
 
     pair_feature (m, 2) and pair_value (m, 2, V) are words, of which those of a feature with fewer
-    values are empty; cells (m, V, V, 2) are cases in each class.
+    values are empty; cells (m, V, V, 2) are samples in each class.
     """
     labels = arrays["label"]
     label = np.repeat(labels, np.diff(arrays["offset"][: len(labels) + 1]))

@@ -1,7 +1,7 @@
 """Test the claims of the thesis on our results, each by a criterion that can fail.
 
 thesis/claims.yaml has the claims, by the parts of numbers.yaml.  A test takes the record of a
-finished experiment and yields estimates with 99 % intervals, or none where the experiment lacks
+finished experiment and yields estimates with 99% intervals, or none where the experiment lacks
 what the claim is about.  All verdicts follow from `verdict`.
 """
 
@@ -19,7 +19,7 @@ from thesiskit.defaults import RELIABLE_RHAT
 from thesiskit.models.peers import Method
 from thesiskit.report.chains import LAGS, autocorrelation, traced_places
 from thesiskit.report.divisions import divisions
-from thesiskit.report.layout import PageTable, read_yaml
+from thesiskit.report.layout import PageTable, caption, read_yaml
 from thesiskit.report.metrics import losses
 from thesiskit.report.posteriors import log_alphas
 from thesiskit.report.record import THESIS, Record
@@ -27,17 +27,10 @@ from thesiskit.report.reduction import sweeps
 
 FOUND, DIRECTION, NOT_FOUND, UNTESTED = "found", "found in direction", "not found", "not tested"
 VERDICTS = (FOUND, DIRECTION, NOT_FOUND, UNTESTED)
-TAIL = 0.005  # on each side of an interval of 99 %
+TAIL = 0.005  # on each side of an interval of 99%
 LEAST = 0.0001  # that is written as a number
-ESTIMATES = "estimates with 99 % intervals"
+ESTIMATES = "estimates with 99% intervals"
 SHOWN = ("exhibit", "claim", "criterion", ESTIMATES, "verdict")
-CAPTION = (
-    "A claim is found if the 99 % intervals of all its estimates satisfy the criterion, and found "
-    "in direction if only the estimates do. Intervals are over data sets where there are several, "
-    "else over test samples or Markov chains. A number without an interval is a count or a time, "
-    "or there is only one data set. The estimate from one data set can miss a margin by chance. "
-    "Where Markov chains have not converged, a claim is found in direction at most."
-)
 CRITERIA: dict[str, tuple[str, Callable[[float, float], bool]]] = {
     "above": ("above {}", lambda x, limit: x > limit),
     "below": ("below {}", lambda x, limit: x < limit),
@@ -50,7 +43,7 @@ Arguments = dict[str, Any]  # of a test, as claims.yaml has them
 
 
 class Estimate(NamedTuple):
-    """A number and its 99 % interval, whose ends are NaN where there is none.
+    """A number and its 99% interval, whose ends are NaN where there is none.
 
     words : what is estimated, such as "10 features"; empty where a claim has one number.
     sure : whether the Markov chains behind the number have converged.
@@ -187,7 +180,7 @@ DRAWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def _quantity(record: Record, name: str, arm: Method) -> np.ndarray:
+def _quantity(record: Record, name: str, method: Method) -> np.ndarray:
     """Return a quantity of a model: a value for each sample, data set, sigma or chain, or one.
 
     name : of MEASURES; "seconds: STAGE"; "log alpha" (less the truth) or "agreement" of the labels
@@ -195,49 +188,49 @@ def _quantity(record: Record, name: str, arm: Method) -> np.ndarray:
         DRAWS, which may go on with " of COEFFICIENT".
     """
     if name in MEASURES:
-        return MEASURES[name](record.probability(arm), record.response)
+        return MEASURES[name](record.probability(method), record.response)
     kind, _, detail = name.partition(": ")
     if kind == "seconds":
-        row = record.timings()[record.arms.index(arm)]
+        row = record.timings.loc[record.methods.index(method)]
         return np.array([row["predict"] / row["train"] if "/" in detail else row[detail]])
     if kind == "autocorrelation":
-        trace = record.log_sigma_trace(arm)
+        trace = record.log_sigma_trace(method)
         lags = min(LAGS, trace.shape[1] - 1)
         curves = [autocorrelation(trace[:, :, o], lags) for o in record.shown_sigmas]
         sums = [1 + 2 * curve[1:].sum() for curve in curves]
-        seconds = _quantity(record, "seconds: train", arm) if detail else 1
+        seconds = _quantity(record, "seconds: train", method) if detail else 1
         return np.maximum(sums, 1) * seconds  # noise can make the sum less than 1
     if record.logistic:
-        draws, (kind, _, coefficient) = record.draws(arm), name.partition(" of ")
+        draws, (kind, _, coefficient) = record.draws(method), name.partition(" of ")
         place = traced_places(record, draws).get(coefficient) if coefficient else ()
         return np.zeros(0) if place is None else DRAWS[kind](draws["coefficient"][:, :, *place])
-    j, data = record.own.index(arm), record.config["data"]
+    j, data = record.own.index(method), record.config["data"]
     if name == "agreement":
-        return record.fits["means"][:, j, 1] / sum(data["train"])
+        return record.fit_arrays["means"][:, j, 1] / sum(data["train"])
     if record.mixture:
-        return record.fits["means"][:, j, 0] - np.log(data["alpha"])
-    return _posterior(record, arm) @ log_alphas(record, j) - np.log(data["alpha"])
+        return record.fit_arrays["means"][:, j, 0] - np.log(data["alpha"])
+    return _posterior(record, method) @ log_alphas(record, j) - np.log(data["alpha"])
 
 
-def _posterior(record: Record, arm: Method) -> np.ndarray:
+def _posterior(record: Record, method: Method) -> np.ndarray:
     """Return the posterior of alpha in each training set, (R, points)."""
-    name, j = "log_posterior", record.own.index(arm)
+    name, j = "log_posterior", record.own.index(method)
     blocks = [record.results.load("fit", i, (name,))[name] for i in range(record.n_blocks)]
     return np.exp(np.concatenate(blocks)[:, j])
 
 
-def _sure(record: Record, quantity: str, arms: list[Method]) -> bool:
+def _sure(record: Record, quantity: str, methods: list[Method]) -> bool:
     """Return whether the chains of models of chapter 3 have converged, for this quantity."""
     if not record.logistic or quantity.startswith("seconds"):
         return True
-    rows = [record.own.index(arm) for arm in arms]
+    rows = [record.own.index(method) for method in methods]
     if not quantity.startswith("autocorrelation"):
         return all(record.reliable[rows])
     sigmas = [1 + o for o in record.shown_sigmas]
     return bool((record.worst["rhat"][np.ix_(rows, sigmas)] <= RELIABLE_RHAT).all())
 
 
-def _arm(record: Record, place: Arguments) -> Method | None:
+def _method(record: Record, place: Arguments) -> Method | None:
     """Return the model of a place in a comparison, None where it was not fitted."""
     if not record.logistic:
         size, method = str(place.get("size", "")), place.get("method", "corrected")
@@ -253,7 +246,7 @@ def compare(
 ) -> Iterator[Estimate]:  # fmt: skip
     """Yield a quantity of the first model, or its difference from that of the second.
 
-    over : keys of a place of `_arm` and the values that they take, in turn.
+    over : keys of a place of `_method` and the values that they take, in turn.
     first, second : further keys of the place; scale : of SCALES.
     combine : `each`; `mean` over all; `farthest` from 0; or the `number` of values below 0.
     """
@@ -262,12 +255,12 @@ def compare(
     for combination in product(*values):
         place = dict(zip(over, combination, strict=True))
         models = [first] if second is None else [first, second]
-        arms = [arm for model in models if (arm := _arm(record, place | model))]
-        if len(arms) < len(models):
+        methods = [method for model in models if (method := _method(record, place | model))]
+        if len(methods) < len(models):
             continue
-        quantities = [_quantity(record, quantity, arm) for arm in arms]
+        quantities = [_quantity(record, quantity, method) for method in methods]
         change = SCALES[scale](*quantities) if len(models) > 1 else quantities[0]
-        rows.append((_words(place), change, _sure(record, quantity, arms)))
+        rows.append((_words(place), change, _sure(record, quantity, methods)))
     if not rows or not all(len(change) for _, change, _ in rows):
         return
     _, changes, sure = zip(*rows, strict=True)
@@ -299,18 +292,16 @@ def _words(place: Arguments) -> str:
 
 def _units(record: Record) -> np.ndarray:
     """Return the independent unit of each prediction, (N,): the data set or, of one, the sample."""
-    predicted = record.predictions
     over_data_sets = record.config["drawn"] and record.config["replicates"] > 1
-    name = "replicate" if over_data_sets else "case"
-    return predicted.get(name, np.arange(len(record.response)))
+    return record.predictions["replicate" if over_data_sets else "sample"].to_numpy()
 
 
 def best(record: Record, order: int, prior: str) -> Iterator[Estimate]:
     """Yield the log loss of a model less that of the best other model, with compression."""
     claimed = record.of_order(order, prior)
-    rivals = [arm for arm in record.own if arm.compress and arm != claimed]
+    rivals = [method for method in record.own if method.compress and method != claimed]
     if claimed and rivals:
-        rival = min(rivals, key=lambda arm: float(record.losses(arm).mean()))
+        rival = min(rivals, key=lambda method: float(record.losses(method).mean()))
         words = f"less {rival.prior.capitalize()}, order {rival.order}"
         values = record.losses(claimed) - record.losses(rival)
         sure = _sure(record, "log loss", [claimed, rival])
@@ -373,16 +364,22 @@ def parameters(
 
 
 def central(record: Record, column: str) -> Iterator[Estimate]:
-    """Yield the mean and the central 99 % of the correlations kept, or of a number of divisions."""
-    values = record.selection["gamma"] if column == "gamma" else divisions(record)[column]
+    """Yield the mean and the central 99% of the correlations kept, or of a number of divisions."""
+    values = record.selections["gamma"] if column == "gamma" else divisions(record)[column]
     low = np.quantile(values, TAIL, method="lower")
     high = np.quantile(values, 1 - TAIL, method="higher")
     yield Estimate("", float(np.mean(values)), float(low), float(high))
 
 
+def _correlations(record: Record) -> list[np.ndarray]:
+    """Return the absolute correlations of all features in training and in test samples."""
+    arrays = record.results.load("select", 0)
+    return [np.abs(arrays[f"{of}_correlation"]) for of in ("train", "test")]
+
+
 def shrinkage(record: Record, sizes: list[int]) -> Iterator[Estimate]:
     """Yield how much smaller correlations of selected features are in test samples."""
-    train, test = (np.abs(record.selection[f"{of}_correlation"]) for of in ("train", "test"))
+    train, test = _correlations(record)
     order = np.argsort(-train, kind="stable")
     for size in (size for size in sizes if size < len(order)):
         yield interval(_words({"size": size}), (test - train)[order[:size]])
@@ -390,7 +387,7 @@ def shrinkage(record: Record, sizes: list[int]) -> Iterator[Estimate]:
 
 def unselected(record: Record, size: int) -> Iterator[Estimate]:
     """Yield 1 if the best feature in test samples is not in a selection of this size, else 0."""
-    train, test = (np.abs(record.selection[f"{of}_correlation"]) for of in ("train", "test"))
+    train, test = _correlations(record)
     yield interval("", np.array([np.sum(train > train[np.argmax(test)]) >= size]))
 
 
@@ -399,7 +396,7 @@ def overlap(record: Record, sizes: list[int | str]) -> Iterator[Estimate]:
     for size in sizes:
         pair = [record.find(label, "corrected") for label in (str(size), "all")]
         if all(pair):
-            posteriors = [_posterior(record, arm) for arm in pair if arm]
+            posteriors = [_posterior(record, method) for method in pair if method]
             yield interval(_words({"size": size}), np.minimum(*posteriors).sum(axis=1))
 
 
@@ -416,12 +413,12 @@ def evaluate(claim: Claim, records: Iterable[Record]) -> dict[str, object]:
     """Return the row of a claim, tested on the first record that can test it."""
     limits = [CRITERIA[name][0].format(limit) for name, limit in claim.criterion.items()]
     row: dict[str, object] = {
-        name: getattr(claim, name) for name in ("id", "section", "exhibit", "claim")
+        **{name: getattr(claim, name) for name in ("id", "section", "exhibit", "claim")},
+        "criterion": f"{claim.measures}: {' and '.join(limits)}" if limits else "",
+        ESTIMATES: claim.untested or f"needs {' or '.join(claim.experiments)}",
+        **{"verdict": UNTESTED, "experiment": "", "data sets": 0},
+        **{"part": claim.of, "numbers": " ".join(claim.numbers)},
     }
-    row["criterion"] = f"{claim.measures}: {' and '.join(limits)}" if limits else ""
-    row[ESTIMATES] = claim.untested or f"needs {' or '.join(claim.experiments)}"
-    row |= {"verdict": UNTESTED, "experiment": "", "data sets": 0, "part": claim.of}
-    row["numbers"] = " ".join(claim.numbers)
     for record in records if not claim.untested else ():
         estimates = list(TESTS[claim.test](record, **claim.arguments))
         if estimates:
@@ -463,7 +460,23 @@ def verdict_counts(verdicts: Iterable[str]) -> str:
 
 def claim_table(rows: pd.DataFrame, name: str, *more: str) -> PageTable:
     """Return the table of claims that pages show, with more columns if given."""
-    return PageTable(name, "Claims of the thesis", rows[[*SHOWN, *more]], CAPTION)
+    return PageTable(name, "Claims of the thesis", rows[[*SHOWN, *more]], caption("claims"))
+
+
+def opening(record: Record) -> dict[str, Any]:
+    """Return the main claims about an experiment, their verdicts, and whether they are found.
+
+    Nothing is tested on the small form of an experiment.
+    """
+    part = read_yaml(THESIS / "claims.yaml").get(record.config["report"].get("thesis"))
+    if part is None:
+        return {}
+    tested = [] if record.small else [record]
+    main = [evaluate(claim, tested) for claim in claims() if claim.id in part["opening"]]
+    verdicts = {row["verdict"] for row in main}
+    found = "yes" if verdicts == {FOUND} else "in part" if verdicts & {FOUND, DIRECTION} else "no"
+    found = UNTESTED if verdicts == {UNTESTED} else found
+    return {"found": found, "claims": main, "exhibit": main[0]["exhibit"], "small": record.small}
 
 
 def statement_table(record: Record) -> list[PageTable]:

@@ -1,7 +1,4 @@
-"""What a page is made of: tables and figures with captions, templates, and the style of figures.
-
-Methods differ by line style and marker, not by colour, so that figures can be printed in grey.
-"""
+"""What a page is made of: tables and figures with captions, templates, and the style of figures."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,9 +28,10 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "templates"
 OURS = ("first division", "fit and predict")  # beside a column that is called "thesis"
 # before the name of a class, which is no term
-CLASSES = ("probability: ", "said to be: ", "with it: ", "known: ")
+CLASSES = ("probability: ", "predicted: ", "present: ", "known: ")
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
 MOST_WHOLE = 1e15  # up to which a float that is whole is shown as an integer
+LEAST_SIZE = 0.01  # a column of smaller numbers has more than three decimals
 SMALL, LEAST_DPI = np.array([300, 200]), 20  # of thumbnails: pixels at most; letters need some
 LOSSY = {"quality": 55, "method": 6}
 PAGE_DPI = 150
@@ -60,7 +58,16 @@ PAGES = (
 )
 BROKEN = (60, 40, 30, 20, 12, 6)  # characters of a line in a column whose texts are broken
 MOST_LINES = 40  # of a table on one page
+STYLE = Path(__file__).parent / "thesiskit.mplstyle"
 INK, GREY, PALE = "#1f1f1f", "#b4b4b4", "#e6e6e6"
+ACCENT, WARNING, QUIET = "#0072B2", "#D55E00", "#7a7a7a"  # what matters, what is wrong, the rest
+DASHES = ("-", "--", ":", "-.")  # of samplers of one model
+WIDEST = 9.9  # inches: the width of a page's column
+Look = dict[str, Any]  # keywords of matplotlib's plot
+COMPRESSED: Look = {"marker": "h", "color": ACCENT}
+ORIGINAL: Look = {"marker": "x", "color": INK, "zorder": 3}  # above what it may cover
+MOST_NAMED, LONGEST_NAME = 5, 24  # series named at the ends of their lines, and characters
+LETTER, LINE = 5.2, 13  # points: the mean width of a letter in figures, and the height of a line
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,9 @@ class PageTable:
     lead : paragraphs above it.
     shown : the rows that are shown, all unless given; the CSV file has all.
     quiet : of the rows that are shown, those that say little, in grey.
+    more : columns that the page shows after a click on "all columns".
+    folded : explanations below the table, which open from its first column: a cell of that column,
+        a title and a sentence each.
     """
 
     name: str
@@ -80,6 +90,8 @@ class PageTable:
     lead: tuple[str, ...] = ()
     shown: tuple[int, ...] | None = None
     quiet: tuple[int, ...] = ()
+    more: tuple[str, ...] = ()
+    folded: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def visible(self) -> pd.DataFrame:
@@ -100,7 +112,7 @@ class PageTable:
         visible, count = len(self.visible), len(self.frame)
         if visible == count:
             return self.caption
-        return f"{self.caption} Shown are {visible:,} of {count:,} rows; the CSV file has all."
+        return f"{self.caption} {visible:,} of {count:,} rows are shown; the CSV file has all."
 
     @property
     def files(self) -> list[str]:
@@ -164,6 +176,7 @@ class PageTable:
             "caption": self.whole_caption,
             "lead": self.lead,
             "quiet": self.quiet,
+            "folded": self.folded,
             "rows": rows,
             "every": len(self.frame),
             "blocks": 12 < len(rows) >= 2 * len({row[0] for row in rows}),  # of equal first cells
@@ -172,6 +185,8 @@ class PageTable:
             "short": short,
             "long": self.long,
             "meanings": ["" if name.startswith(CLASSES) else explain(name) for name in names],
+            "more": [name in self.more for name in names],
+            "more_groups": [name.partition(": ")[0] for name in self.more],
             "file": self.files[0],
             "words": [
                 not pd.api.types.is_numeric_dtype(column)
@@ -190,6 +205,7 @@ class Figure:
     title: str
     canvas: Canvas
     caption: str
+    panel: bool = False  # beside the panels before and after it, where the page is wide
 
     @property
     def files(self) -> list[str]:
@@ -198,9 +214,7 @@ class Figure:
 
     def write(self, outputs: Outputs) -> None:
         """Write it as PNG and PDF; from then on it is laid out."""
-        with warnings.catch_warnings():
-            # names of the user's can have letters that the font does not have; a box stands there
-            warnings.filterwarnings("ignore", "Glyph", UserWarning)
+        with styled():
             # the layout takes longest: it is made once, and no engine asks for another drawing
             engine = self.canvas.get_layout_engine()
             assert engine is not None, "figures are made by layout.canvas"
@@ -210,15 +224,14 @@ class Figure:
                 metadata = {"CreationDate": None} if name.endswith("pdf") else None
                 with outputs.writing(name) as temporary:
                     kind = name[-3:]
-                    self.canvas.savefig(temporary, format=kind, dpi=200, metadata=metadata)
+                    self.canvas.savefig(temporary, format=kind, metadata=metadata)
 
     def thumbnail(self, path: Path) -> None:
         """Draw it small, once it is written, in a few kilobytes; of a long one the upper part."""
         whole = self.canvas.bbox_inches
         dpi = max(LEAST_DPI, min(SMALL / whole.size))
         part = whole.shrunk(*np.minimum(1, SMALL / (dpi * whole.size))).anchored("NW", whole)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph", UserWarning)
+        with styled():
             self.canvas.savefig(path, format="webp", dpi=dpi, pil_kwargs=LOSSY, bbox_inches=part)
 
     def item(self) -> dict:
@@ -227,20 +240,16 @@ class Figure:
             "name": self.name,
             "title": self.title,
             "caption": self.caption,
+            "panel": self.panel,
             "file": self.files[-1],
             "image": self.image(),
         }
 
     def image(self) -> str:
         """Return the drawing as the address of an image: SVG, or PNG where that is too large."""
-        from matplotlib import rc_context
-
         kind, picture = "svg+xml", io.BytesIO()
         metadata: dict[str, str | None] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        settings: Any = {"svg.fonttype": "none", "svg.hashsalt": self.name}
-        with rc_context(settings), warnings.catch_warnings():
-            # the browser has letters that matplotlib's font does not have
-            warnings.filterwarnings("ignore", "Glyph", UserWarning)
+        with styled():
             self.canvas.savefig(picture, format="svg", metadata=metadata)
             if picture.tell() > MOST_SVG:
                 kind, picture = "png", io.BytesIO()
@@ -307,40 +316,44 @@ def markdown(names: list[str], cells: list[list[str]]) -> list[str]:
 
 
 def display(frame: pd.DataFrame) -> list[list[str]]:
-    """Return the cells of a table as people read them.
-
-    A column has fixed decimals where all its numbers allow it, else each is written by itself.
-    """
-    columns = []
-    for name in frame.columns:
-        values = frame[name].tolist()
-        floats = [v for v in values if isinstance(v, float) and np.isfinite(v)]
-        least = 5e-4 if max(map(abs, floats), default=0) <= 1 else 0.01
-        plain = all(v == 0 or least <= abs(v) < 1e4 for v in floats)
-        plain = plain and not all(v == int(v) for v in floats)
-        fixed = plain and frame[name].dtype.kind == "f"
-        columns.append([f"{v:.3f}" if fixed and v == v else _cell(v) for v in values])
+    """Return the cells of a table as people read them: the numbers of a column have one format."""
+    columns = [_column(frame[name].tolist()) for name in frame.columns]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _cell(value: object) -> str:
+def _column(values: list) -> list[str]:
+    """Return the cells of a column; its largest number has three significant digits or more."""
+    sizes = [abs(v) for v in values if isinstance(v, float) and np.isfinite(v)]
+    most, decimals = max(sizes, default=0), 0
+    if any(size % 1 for size in sizes if size < MOST_WHOLE):
+        digits = int(np.floor(np.log10(most)))
+        decimals = min(3, max(0, 3 - digits)) if most >= LEAST_SIZE else min(6, 2 - digits)
+    signed = any(isinstance(v, float) and v < 0 for v in values)
+    return [_cell(value, decimals, signed) for value in values]
+
+
+def _cell(value: object, decimals: int, signed: bool) -> str:
     if value is None or value != value:
         return "–"
-    match value:
-        case int() | np.integer():
-            return f"{value:,}"
-        case float():
-            size = abs(value)
-            if size < MOST_WHOLE and value == int(value):
-                return f"{int(value):,}"
-            return f"{value:.3f}" if 0.01 <= size < 1e4 else f"{value:.2g}"
-    return str(value)
+    if isinstance(value, float) and np.isfinite(value):
+        text = f"{value:,.{decimals}f}"
+        is_zero = float(text.replace(",", "")) == 0
+        if is_zero and value > 0 and not signed:
+            return f"< {10.0**-decimals:.{decimals}f}"
+        return text.removeprefix("-") if is_zero else text
+    return f"{value:,}" if isinstance(value, int | np.integer) else str(value)
 
 
 @cache
 def read_yaml(path: Path) -> Any:
     """Return what a file of this package holds."""
     return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def caption(name: str, **values: Any) -> str:
+    """Return a caption of captions.yaml, with the values that its template names."""
+    text = read_yaml(FOLDER / "captions.yaml")[name]
+    return " ".join(jinja2.Template(text).render(values).split())
 
 
 def explain(name: str) -> str:
@@ -375,30 +388,110 @@ def template(name: str) -> jinja2.Template:
     """Return a template of this folder; it is compiled once."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER),
-        autoescape=True,
-        trim_blocks=True,
+        autoescape=name.endswith(".html.j2"),
+        trim_blocks=name.endswith(".html.j2"),
         lstrip_blocks=True,
     )
     environment.globals["explain"] = explain
-    environment.filters["plain"] = lambda text: str(text).replace("`", "")
-    environment.filters["commands"] = lambda text: Markup(  # `commands` in the letters of code
-        re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
-    )
+    environment.filters |= {
+        "plain": lambda text: str(text).replace("`", ""),
+        "commands": lambda text: Markup(  # `commands` in the letters of code
+            re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+        ),
+        "percent": percent,
+        "number": lambda value: _column([float(value)])[0],
+        "p_value": lambda p: "p < 0.001" if p < 0.001 else f"p = {p:.{3 if p < 0.01 else 2}f}",
+        "listed": listed,
+    }
     return environment.get_template(name)
+
+
+def prose(name: str, **values: object) -> str:
+    """Return the text of a macro of the sentences of this folder, without line breaks."""
+    text = str(getattr(template("prose.txt.j2").module, name)(**values))
+    return " ".join(text.split())
+
+
+def prose_rows(name: str, **values: object) -> list[list[str]]:
+    """Return the rows of a macro of three columns, which ¦¦ separates; ¶¶ is between rows."""
+    rows = [row.split("¦¦", 2) for row in prose(name, **values).split("¶¶")]
+    return [[cell.strip() for cell in row] for row in rows]
+
+
+def percent(value: float, _: object = None) -> str:
+    """Return a rate as sentences and axes write it, such as "12%"."""
+    return f"{100 * value:.0f}%"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Return words as a sentence lists them."""
+    return f" {last} ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
 # ---- figures ----
 
 
+@contextmanager
+def styled() -> Iterator[None]:
+    """Apply the style of figures, without warnings of letters that the font lacks."""
+    from matplotlib import rc_context  # half a second: only where figures are drawn
+
+    with rc_context(fname=STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
+        yield
+
+
 def canvas(rows=1, columns=1, *, width: float = 7.6, height: float = 3.4, framed=False, **options):
     """Return a figure and its (rows, columns) axes, without upper and right lines unless framed."""
-    from matplotlib.figure import Figure as Canvas  # half a second: only where one draws
+    with styled():
+        from matplotlib.figure import Figure as Canvas
 
-    figure = Canvas(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, **options)
-    for axis in () if framed else axes.flat:
-        axis.spines[["top", "right"]].set_visible(False)
+        figure = Canvas(figsize=(min(width, WIDEST), height))
+        axes = figure.subplots(rows, columns, squeeze=False, **options)
+        for axis in axes.flat if framed else ():
+            axis.spines[["top", "right"]].set_visible(True)
     return figure, axes
+
+
+def name_series(figure: Canvas, *panels) -> None:
+    """Name few series at the ends of their lines, others in a legend above the panels.
+
+    Of panels with the same series the last has the names.
+    """
+    by_names = {tuple(_ends(panel)): panel for panel in panels}
+    series = dict.fromkeys(chain.from_iterable(by_names))
+    if len(series) > MOST_NAMED or any(len(name) > LONGEST_NAME for name, _ in series):
+        legend(figure, *panels)
+        return
+    for panel in by_names.values():
+        height = 72 * figure.get_figheight() * panel.get_position().height
+        ends = sorted(_ends(panel).items(), key=lambda end: end[1])
+        steps = LINE / height * np.arange(len(ends))  # names are not nearer to each other
+        levels = np.minimum([level for _, level in ends], 1 - steps[::-1]) - steps
+        for ((name, colour), _), y in zip(ends, np.maximum.accumulate(levels) + steps, strict=True):
+            panel.annotate(
+                name, (1, y), (5, 0), "axes fraction", "offset points", va="center", color=colour
+            )
+
+
+def _ends(panel) -> dict[tuple[str, str], float]:
+    """Return how high each series ends in a panel, as a fraction, by its name and colour."""
+    ends = {}
+    for handle, name in zip(*panel.get_legend_handles_labels(), strict=True):
+        line = getattr(handle, "lines", [handle])[0]  # of error bars, the line that joins them
+        y = (line.get_transform() - panel.transAxes).transform(line.get_xydata())[:, 1]
+        ends[name, line.get_color()] = y[np.isfinite(y)][-1]
+    return ends
+
+
+def legend(figure: Canvas, *panels) -> None:
+    """Place a legend of all series above the panels, in as many columns as fit."""
+    series: Look = {}
+    for panel in panels:
+        series |= dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))
+    most = int(72 * figure.get_figwidth() / (LETTER * max(map(len, series)) + 50))
+    columns = max(1, min(most, len(series)))
+    figure.legend(series.values(), series, loc="outside upper center", ncols=columns)
 
 
 def drawn_words(text: str, most: int = 40) -> str:
@@ -416,7 +509,7 @@ def size_words(label: str) -> str:
 def kept_words(label: str) -> str:
     """Return the title of a panel, such as "100 kept"."""
     size, of, rest = size_words(label).partition(" of ")
-    return f"{size} kept{of}{rest}" if not label.startswith("|") else label
+    return f"{size} selected{of}{rest}" if not label.startswith("|") else label
 
 
 def grid(panels: int, most: int, *, width=lambda _: 7.6, height, **options):
@@ -432,11 +525,6 @@ def grid(panels: int, most: int, *, width=lambda _: 7.6, height, **options):
     for axis in axes.flat[panels - columns : panels]:  # also above those that are hidden
         axis.tick_params(labelbottom=True)
     return figure, axes
-
-
-def percent(value: float, _: object = None) -> str:
-    """Return a rate as axes write it, such as "12 %"."""
-    return f"{100 * value:.0f} %"
 
 
 # ---- the files of a report ----

@@ -1,4 +1,4 @@
-"""Measures of predictions (section "A Simulation Experiment", naive Bayes), and scores of arms.
+"""Measures of predictions (section "A Simulation Experiment", naive Bayes), and scores of methods.
 
 Where nothing else is said, y (N,) is the response, and p the predictive probabilities: (N,) of
 class 1 where there are two classes, or (N, K) of all classes.
@@ -17,7 +17,7 @@ LEAST = float(np.finfo(float).eps)  # of probabilities, as in scikit-learn's log
 NEWTON, SETTLED = 30, 1e-9  # most steps: without a best slope they go on; the last one's size
 MANY = 4096  # from so many terms on, probabilities are convolved by Fourier transforms
 MOST_LINES = 12  # of scores on the terminal
-COMMON = 0.8  # of the cases in one class: with more, another class is rare
+COMMON = 0.8  # of the samples in one class: with more, another class is rare
 BORDER = 0.01  # p-values below it speak against calibration
 # factors of standard errors where test samples train models that predict other test samples: of
 # error rates and recalibration; once more of losses and AUC, and once more in leave-one-out
@@ -41,7 +41,7 @@ def expected_error(p: np.ndarray) -> float:
     return float(np.mean(1 - p.max(axis=1) if p.ndim > 1 else np.minimum(p, 1 - p)))
 
 
-def amlp(p: np.ndarray, y: np.ndarray) -> float:
+def log_loss(p: np.ndarray, y: np.ndarray) -> float:
     """Average minus log probability of the actual class."""
     return float(np.mean(losses(p, y)))
 
@@ -73,7 +73,7 @@ def scores(p: np.ndarray, y: np.ndarray) -> dict[str, float]:
     return {
         "error": error_rate(p, y),
         "expected error": expected_error(p),
-        "AMLP": amlp(p, y),
+        "log loss": log_loss(p, y),
         "squared error": squared_error(p, y),
     }
 
@@ -84,20 +84,20 @@ def categories(p: np.ndarray) -> np.ndarray:
 
 
 def calibration(p: np.ndarray, y: np.ndarray) -> pd.DataFrame:
-    """Cases, mean prediction and fraction of class 1 by category; NaN where there is no case.
+    """Samples, mean prediction and fraction of class 1 by category; NaN where there is no sample.
 
     p (N,) may also be the probability of anything else, and y (N,) whether it is so.  These are
     the two terms of eqn-cal, for ten intervals.
     """
     category = categories(p)
-    cases = np.bincount(category, minlength=10)
+    samples = np.bincount(category, minlength=10)
     with np.errstate(invalid="ignore"):
         return pd.DataFrame(
             {
                 "category": np.arange(10),
-                "cases": cases,
-                "predicted": np.bincount(category, p, 10) / cases,
-                "actual": np.bincount(category, y, 10) / cases,
+                "samples": samples,
+                "predicted": np.bincount(category, p, 10) / samples,
+                "actual": np.bincount(category, y, 10) / samples,
             }
         )
 
@@ -105,7 +105,7 @@ def calibration(p: np.ndarray, y: np.ndarray) -> pd.DataFrame:
 def exact_band(p: np.ndarray, level: float) -> tuple[float, float]:
     """The central interval, of at least that probability, of the fraction of class 1.
 
-    If each case is class 1 with its own probability p, independently, their number has the
+    If each sample is class 1 with its own probability p, independently, their number has the
     Poisson-binomial distribution, which is computed exactly by convolution.
     """
     mass = _count_distribution(np.asarray(p, dtype=float))
@@ -128,9 +128,9 @@ def _count_distribution(p: np.ndarray) -> np.ndarray:
 
 
 def errors_p_value(risk: np.ndarray, errors: int) -> float:
-    """Two-sided p-value of a number of errors, of cases that are wrong with probabilities (N,).
+    """Two-sided p-value of a number of errors, of samples that are wrong with probabilities (N,).
 
-    If the predictions are calibrated and the cases independent, the number of errors has the
+    If the predictions are calibrated and the samples independent, the number of errors has the
     Poisson-binomial distribution.  The smaller of the two tails counts twice.
     """
     mass = _count_distribution(np.asarray(risk, dtype=float))
@@ -155,7 +155,7 @@ def mcnemar(
 
 
 def wilson(rate: float, n: float) -> tuple[float, float]:
-    """Wilson's interval of 95 % of a fraction of n cases."""
+    """Wilson's interval of 95% of a fraction of n samples."""
     z = 1.96
     middle, half = rate + z**2 / (2 * n), z * np.sqrt(rate * (1 - rate) / n + (z / (2 * n)) ** 2)
     ends = np.array([middle - half, middle + half]) / (1 + z**2 / n)
@@ -164,7 +164,7 @@ def wilson(rate: float, n: float) -> tuple[float, float]:
 
 
 def clopper_pearson(hits: np.ndarray, n: np.ndarray, level: float = 0.95) -> np.ndarray:
-    """Exact (Clopper-Pearson) intervals (2, ...) of fractions: hits of n independent cases."""
+    """Exact (Clopper-Pearson) intervals (2, ...) of fractions: hits of n independent samples."""
     tail, beta = (1 - level) / 2, scipy.stats.beta
     low, high = beta.ppf(tail, hits, n - hits + 1), beta.ppf(1 - tail, hits + 1, n - hits)
     return np.array([np.where(hits > 0, low, 0), np.where(hits < n, high, 1)])
@@ -173,7 +173,7 @@ def clopper_pearson(hits: np.ndarray, n: np.ndarray, level: float = 0.95) -> np.
 def newcombe(
     area: float, n_class: np.ndarray, n_rest: np.ndarray, wider: float = 1.0
 ) -> tuple[float, float]:
-    """Return Newcombe's (2006, method 5) interval of 95 % of an AUC.
+    """Return Newcombe's (2006, method 5) interval of 95% of an AUC.
 
     It contains each t with |t - area| <= 1.96 wider s(t), to 1e-4.  s(t) is the standard error of
     Hanley and McNeil (1982) of an AUC t of own (G,) samples of a class against others (G,), the
@@ -187,11 +187,11 @@ def newcombe(
 
 
 def fraction(hit: np.ndarray, group: np.ndarray, wider: float = 1.0) -> tuple[float, float, float]:
-    """Return the mean of hits (N,), from 0 to 1, and its interval of 95 %, over groups (N,).
+    """Return the mean of hits (N,), from 0 to 1, and its interval of 95%, over groups (N,).
 
-    It is Clopper and Pearson's of as many independent cases as have the variance that is seen
+    It is Clopper and Pearson's of as many independent samples as have the variance that is seen
     between groups (Korn and Graubard 1998), but of no more than there are; without any hit, or
-    any miss, a group is one case.  Their number is divided by wider^2.
+    any miss, a group is one sample.  Their number is divided by wider^2.
     """
     if not len(hit):
         return float("nan"), float("nan"), float("nan")
@@ -209,11 +209,11 @@ def auc(
 ) -> tuple[float, float]:
     """AUC of probabilities (N, K), and its standard error.
 
-    AUC is how often a case of class 1 has a larger probability of it than another case; ties count
-    half.  Of more classes it is the mean over classes, each against all others together.  A case
-    unit (N,) that is predicted several times counts once.  The error is over cases, as that of a
-    bootstrap, but needs no random numbers (DeLong et al. 1988), or over groups (N,) of cases,
-    numbers from 0 (Obuchowski 1997).  NaN where one class is tested.
+    AUC is how often a sample of class 1 has a larger probability of it than another sample; ties
+    count half.  Of more classes it is the mean over classes, each against all others together.  A
+    sample unit (N,) that is predicted several times counts once.  The error is over samples, as
+    that of a bootstrap, but needs no random numbers (DeLong et al. 1988), or over groups (N,) of
+    samples, numbers from 0 (Obuchowski 1997).  NaN where one class is tested.
     """
     weight, present = 1 / times(unit), np.unique(y)
     if len(present) < 2:
@@ -227,15 +227,17 @@ def auc(
             areas = below * weight[side] / weight[side].sum() / len(classes)
             share[side] += areas
         area += areas.sum()  # of either side
-    _, first, case = np.unique(unit, return_index=True, return_inverse=True)
-    of_case, place = np.bincount(case, share), np.searchsorted(present, y[first])
+    _, first, sample = np.unique(unit, return_index=True, return_inverse=True)
+    of_sample, place = np.bincount(sample, share), np.searchsorted(present, y[first])
     group = np.arange(len(first)) if group is None else group[first]
-    cases, sums = np.zeros((2, group.max() + 1, len(present)))
-    np.add.at(cases, (group, place), 1)
-    means = np.bincount(place, of_case) / cases.sum(axis=0)
-    np.add.at(sums, (group, place), of_case - means[place])
-    n_groups = np.full((len(present), len(present)), float(len(cases)))  # groups with both classes
-    np.fill_diagonal(n_groups, (cases > 0).sum(axis=0))
+    samples, sums = np.zeros((2, group.max() + 1, len(present)))
+    np.add.at(samples, (group, place), 1)
+    means = np.bincount(place, of_sample) / samples.sum(axis=0)
+    np.add.at(sums, (group, place), of_sample - means[place])
+    n_groups = np.full(
+        (len(present), len(present)), float(len(samples))
+    )  # groups with both classes
+    np.fill_diagonal(n_groups, (samples > 0).sum(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = (sums.T @ sums * (n_groups / (n_groups - 1))).sum()
     return float(area), float(np.sqrt(np.maximum(0, variance)))
@@ -249,10 +251,33 @@ def _below(values: np.ndarray, references: np.ndarray, weight: np.ndarray) -> np
     return (total[sides[0]] + total[sides[1]]) / 2 / total[-1]
 
 
+def stability(selections: Sequence[np.ndarray], width: int) -> tuple[float, float, float]:
+    """Return the stability of selected features, and its 95% interval.
+
+    It is 1 where all selections are equal and 0 on average where they are at random (Nogueira,
+    Sechidis and Brown 2018).
+
+    selections : numbers of the selected features, of at least two training sets; width : of how
+        many features.
+    """
+    M, sizes = len(selections), np.array([len(features) for features in selections])
+    _, place, count = np.unique(np.concatenate(selections), return_inverse=True, return_counts=True)
+    share, mean = count / M, sizes.mean() / width
+    by_chance = mean * (1 - mean)
+    if by_chance == 0:  # all features, or none
+        return 1.0, 1.0, 1.0
+    value = 1 - (share * (1 - share)).sum() * M / (M - 1) / width / by_chance
+    own = np.bincount(np.repeat(np.arange(M), sizes), share[place], M) / width
+    more = value / 2 * (2 * mean * sizes / width - sizes / width - mean + 1)
+    parts = (own - sizes / width * mean + more) / by_chance
+    half = 1.96 * 2 / M * np.sqrt(((parts - parts.mean()) ** 2).sum())
+    return float(value), float(value - half), float(min(1, value + half))
+
+
 def times(unit: np.ndarray) -> np.ndarray:
-    """Return how often the case of each prediction is predicted, (N,)."""
-    _, case, times = np.unique(unit, return_inverse=True, return_counts=True)
-    return times[case]
+    """Return how often the sample of each prediction is predicted, (N,)."""
+    _, sample, times = np.unique(unit, return_inverse=True, return_counts=True)
+    return times[sample]
 
 
 def recalibrated(
@@ -261,15 +286,15 @@ def recalibrated(
     """Slope b and intercepts a_1.. of recalibration, (K,), and their standard errors.
 
     log P(y = g) = a_g + b log p_g + a constant, with a_0 = 0, is the most likely such model of the
-    classes: of two, the logistic regression of the response on the log odds of p.  A case unit (N,)
-    that is predicted several times counts once.  The errors are those of the information, or of
-    groups (N,) of cases, numbers from 0, the robust ones (Liang and Zeger 1986).  NaN where there
-    is no such model, because the log odds tell the cases of the classes apart without an error, or
-    say the same of all.
+    classes: of two, the logistic regression of the response on the log odds of p.  A sample unit
+    (N,) that is predicted several times counts once.  The errors are those of the information, or
+    of groups (N,) of samples, numbers from 0, the robust ones (Liang and Zeger 1986).  NaN where
+    there is no such model, because the log odds tell the samples of the classes apart without an
+    error, or say the same of all.
     """
     K, weight, rows = p.shape[1], 1 / times(unit), np.arange(len(y))
     log = np.log(np.clip(p, LEAST, 1))
-    x = np.zeros((*p.shape, K))  # of cases and classes, by coefficients
+    x = np.zeros((*p.shape, K))  # of samples and classes, by coefficients
     x[:, :, 0] = log - log[:, :1]
     x[:, range(1, K), range(1, K)] = 1
 
@@ -307,7 +332,7 @@ def standard_error(values: np.ndarray, n: int | None = None) -> float:
 
 
 def student(values: np.ndarray, error: float | None = None) -> tuple[float, float, float]:
-    """The mean of values, and the ends of Student's interval of 95 %, by its standard error."""
+    """The mean of values, and the ends of Student's interval of 95%, by its standard error."""
     mean, error = float(values.mean()), standard_error(values) if error is None else error
     half = error * scipy.stats.t.ppf(0.975, max(1, len(values) - 1))
     return mean, mean - half, mean + half
@@ -347,23 +372,23 @@ def gammas(select: Mapping[str, np.ndarray]) -> np.ndarray:
         return np.sqrt(between / (between + counts.sum(axis=1) - counts.shape[1]))
 
 
-# ---- what arms predicted for test cases, and how good that is ----
+# ---- what methods predicted for test samples, and how good that is ----
 
 
 @dataclass(frozen=True)
 class Tested:
-    """The test cases, in the order of the predictions.
+    """The test samples, in the order of the predictions.
 
     Attributes
     ----------
     response : (N,) codes of classes, or real responses.
-    ids : (N,) what the cases are called.
-    unit : (N,) the number of the case: a case that is tested twice has one number.
-    division : for each column that tells how cases were divided, (N,) numbers from 1.
+    ids : (N,) what the samples are called.
+    unit : (N,) the number of the sample: a sample that is tested twice has one number.
+    division : for each column that tells how samples were divided, (N,) numbers from 1.
     classes : what the classes are called; none of real responses.
-    base : (N, K) frequencies of the classes in the training cases; of real responses (N, 2) their
+    base : (N, K) frequencies of the classes in the training samples; of real responses (N, 2) their
         mean and standard deviation.
-    group : (N,) numbers of groups of cases that belong together, None where each is alone.
+    group : (N,) numbers of groups of samples that belong together, None where each is alone.
     """
 
     response: np.ndarray
@@ -376,20 +401,20 @@ class Tested:
 
     @cached_property
     def repetition(self) -> np.ndarray:
-        """How often a case was tested before, (N,)."""
+        """How often a sample was tested before, (N,)."""
         return pd.Series(self.unit).groupby(self.unit).cumcount().to_numpy()
 
-    def by_case(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean of values (N,) for each distinct case."""
+    def by_sample(self, values: np.ndarray) -> np.ndarray:
+        """Return the mean of values (N,) for each distinct sample."""
         _, place, counts = np.unique(self.unit, return_inverse=True, return_counts=True)
         return np.bincount(place, values) / counts
 
     def independent(self, values: np.ndarray) -> np.ndarray:
-        """Return what is independent, with the mean of values (N,): of each case, or group.
+        """Return what is independent, with the mean of values (N,): of each sample, or group.
 
-        Of groups these are sums in units of the mean number of cases of a group.
+        Of groups these are sums in units of the mean number of samples of a group.
         """
-        mean = self.by_case(values)
+        mean = self.by_sample(values)
         return np.bincount(self.group_id, mean) * self.n_independent / len(mean)
 
     @cached_property
@@ -397,7 +422,7 @@ class Tested:
         """By what factor standard errors are larger than those of independent samples.
 
         It was measured on simulated tables of 16 to 60 samples, noise and signal, such that
-        intervals of 95 % cover the scores on new samples of the model that all samples train.
+        intervals of 95% cover the scores on new samples of the model that all samples train.
         Test samples train models that predict other test samples in folds, and where not all of
         several divisions have the same test samples.
         """
@@ -413,61 +438,39 @@ class Tested:
             return 1.0
         return self.wider * ONCE_MORE
 
-    @property
-    def about_auc(self) -> str:
-        """Of which kind the intervals of AUC are."""
-        if self.wider == 1:
-            return " That of AUC is DeLong's, on the scale of log odds, and at 0 and 1 Newcombe's."
-        return (
-            " That of AUC is Newcombe's, of log odds less those of the class frequencies in the "
-            "training samples."
-        )
-
-    @property
-    def about_intervals(self) -> str:
-        """What intervals cover that are wider; nothing of those of independent samples."""
-        if self.wider == 1:
-            return ""
-        return (
-            " Test samples share training samples: so that 95% intervals cover the score on new "
-            "samples of the model that is fitted to all samples of this table, standard errors are "
-            f"multiplied by {self.wider:.2g} ({self.wider_of_skew:.2g} for log loss and AUC), as "
-            "measured in simulations."
-        )
-
     @cached_property
     def group_id(self) -> np.ndarray:
-        """The number, from 0, of the group of each distinct case; of the case, without groups."""
+        """The number, from 0, of each distinct sample's group; of the sample, without groups."""
         group = self.unit if self.group is None else self.group
         first = np.unique(self.unit, return_index=True)[1]
         return np.unique(group[first], return_inverse=True)[1]
 
     @property
     def n_independent(self) -> int:
-        """How many cases, or groups, there are that are independent."""
+        """How many samples, or groups, there are that are independent."""
         return int(self.group_id.max()) + 1
 
     @property
     def unit_name(self) -> str:
         """What intervals are over."""
-        return "cases" if self.group is None else "groups"
+        return "samples" if self.group is None else "groups"
 
     @cached_property
     def prediction_group(self) -> np.ndarray | None:
-        """The numbers of the groups of predictions, (N,); None where each case is alone."""
-        case = np.unique(self.unit, return_inverse=True)[1]
-        return self.group_id[case] if self.n_independent < len(self.group_id) else None
+        """The numbers of the groups of predictions, (N,); None where each sample is alone."""
+        sample = np.unique(self.unit, return_inverse=True)[1]
+        return self.group_id[sample] if self.n_independent < len(self.group_id) else None
 
 
 class Score:
-    """What an arm predicted, and how good that is.
+    """What a method predicted, and how good that is.
 
-    keys, name : what the arm is, for the columns of tables, and in a few words.
+    keys, name : what the method is, for the columns of tables, and in a few words.
     linear : whether it is a regularised logistic regression.
     probability : (N, K).
     predicted, wrong : (N,) the class that is predicted, and whether that is wrong; risk : the
-        probability of that, by the arm itself; loss : minus log probability of the actual class.
-    error, expected, amlp : error rate, the one that the predictions expect, and AMLP.
+        probability of that, by the method itself; loss : minus log probability of the actual class.
+    error, expected, amlp : error rate, the one that the predictions expect, and log loss.
     """
 
     def __init__(
@@ -479,11 +482,11 @@ class Score:
         self.wrong, self.risk = self.predicted != tested.response, 1 - p.max(axis=1)
         self.loss = losses(p, tested.response)
         self.error, self.expected = float(self.wrong.mean()), float(self.risk.mean())
-        self.amlp = float(self.loss.mean())
+        self.log_loss = float(self.loss.mean())
 
     @cached_property
     def error_interval(self) -> tuple[float, float]:
-        """Wilson's interval of 95 % of the error rate, over distinct cases, or groups.
+        """Wilson's interval of 95% of the error rate, over distinct samples, or groups.
 
         Where folds share training samples, it is that of fewer independent samples, whose standard
         error is `Tested.wider` times as large.
@@ -491,20 +494,20 @@ class Score:
         return wilson(self.error, self.tested.n_independent / self.tested.wider**2)
 
     @cached_property
-    def amlp_error(self) -> float:
-        """The standard error of AMLP, over distinct cases."""
+    def log_loss_error(self) -> float:
+        """The standard error of log loss, over distinct samples."""
         tested = self.tested
         return tested.wider_of_skew * standard_error(tested.independent(self.loss))
 
     @cached_property
-    def amlp_interval(self) -> tuple[float, float]:
-        """The normal interval of 95 % of AMLP."""
-        half = 1.96 * self.amlp_error
-        return max(0.0, self.amlp - half), self.amlp + half
+    def log_loss_interval(self) -> tuple[float, float]:
+        """The normal interval of 95% of log loss."""
+        half = 1.96 * self.log_loss_error
+        return max(0.0, self.log_loss - half), self.log_loss + half
 
     @cached_property
     def auc_interval(self) -> tuple[float, float, float]:
-        """Return AUC, and the ends of its interval of 95 %.
+        """Return AUC, and the ends of its interval of 95%.
 
         It is DeLong's on the scale of log odds, and at 0 and 1 Newcombe's.  Where folds share
         training samples, it is Newcombe's of the log odds less those of the class frequencies in
@@ -525,7 +528,7 @@ class Score:
             return area, float(low), float(high)
         if np.isnan(area):
             return area, area, area
-        y = tested.by_case(tested.response)
+        y = tested.by_sample(tested.response)
         classes = np.unique(y)
         n_class = np.array([len(np.unique(tested.group_id[y == g])) for g in classes])
         n_rest = np.array([len(np.unique(tested.group_id[y != g])) for g in classes])
@@ -534,7 +537,7 @@ class Score:
 
     @cached_property
     def recalibration(self) -> np.ndarray:
-        """Slope and intercepts of `recalibrated`, with the ends of intervals of 95 %, (K, 3)."""
+        """Slope and intercepts of `recalibrated`, with the ends of intervals of 95%, (K, 3)."""
         tested = self.tested
         groups = tested.prediction_group
         estimate, error = recalibrated(self.probability, tested.response, tested.unit, groups)
@@ -543,27 +546,27 @@ class Score:
 
     @cached_property
     def confusion(self) -> np.ndarray:
-        """How many predictions of cases of each class (row) are of each class (column), (K, K)."""
+        """The confusion matrix: true class by row, predicted class by column, (K, K)."""
         K = self.probability.shape[1]
         return np.bincount(K * self.tested.response + self.predicted, minlength=K * K).reshape(K, K)
 
     def right_of(self, g: int) -> tuple[float, float, float]:
-        """The fraction of the cases of a class that are predicted to be it, and its interval."""
-        in_class = self.tested.by_case(self.tested.response) == g
-        right, wider = self.tested.by_case(~self.wrong), self.tested.wider
+        """The fraction of the samples of a class that are predicted to be it, and its interval."""
+        in_class = self.tested.by_sample(self.tested.response) == g
+        right, wider = self.tested.by_sample(~self.wrong), self.tested.wider
         return fraction(right[in_class], self.tested.group_id[in_class], wider)
 
     @cached_property
-    def wrong_cases(self) -> np.ndarray:
-        """Whether the mean of the predictions of a case is wrong, for each distinct case."""
-        mean = np.column_stack([self.tested.by_case(p) for p in self.probability.T])
-        return most_probable(mean) != self.tested.by_case(self.tested.response)
+    def wrong_samples(self) -> np.ndarray:
+        """Whether the mean of the predictions of a sample is wrong, for each distinct sample."""
+        mean = np.column_stack([self.tested.by_sample(p) for p in self.probability.T])
+        return most_probable(mean) != self.tested.by_sample(self.tested.response)
 
     @cached_property
     def p_value(self) -> float:
         """The p-value of as many errors as were made, if the predictions are calibrated.
 
-        If cases are tested several times, it is twice the median of the p-values of the
+        If samples are tested several times, it is twice the median of the p-values of the
         repetitions, which holds however they depend on each other.
         """
         repetition = self.tested.repetition
@@ -580,27 +583,29 @@ class Score:
 
     @property
     def rare(self) -> bool:
-        """Whether nearly all cases are of one class, so that error rates tell little."""
+        """Whether nearly all samples are of one class, so that error rates tell little."""
         return bool(np.bincount(self.tested.response).max() > COMMON * len(self.wrong))
 
     def less(self, other: "Score") -> tuple[float, float]:
-        """Return the AMLP less that of another arm, and the standard error of the difference."""
+        """Return the difference of log loss from another method, and its standard error."""
         difference = self.tested.independent(self.loss - other.loss)
         error = self.tested.wider_of_skew * standard_error(difference)
         return float(difference.mean()), error
 
 
 def headline(scores: Sequence[Score], *first: Score) -> list[str]:
-    """Return lines with the scores of arms; of many arms, those with the lowest AMLP.
+    """Return lines with the scores of methods; of many methods, those with the lowest log loss.
 
-    first : what comes before the arms.
+    first : what comes before the methods.
     """
-    scores = [score for score in scores if not np.isnan(score.amlp)]  # some predict nothing
-    best = sorted(scores, key=lambda score: score.amlp)[:MOST_LINES]
-    more = [f"(the best {len(best)} of {len(scores)} by AMLP)"] if len(best) < len(scores) else []
+    scores = [score for score in scores if not np.isnan(score.log_loss)]  # some predict nothing
+    best = sorted(scores, key=lambda score: score.log_loss)[:MOST_LINES]
+    more = (
+        [f"(the best {len(best)} of {len(scores)} by log loss)"] if len(best) < len(scores) else []
+    )
     best = [*first, *(score for score in scores if score in best)]
-    rows = [(s.name, *(f"{x:.3f}" for x in (s.error, s.expected, s.amlp))) for s in best]
-    return aligned(["", "error", "expected", "AMLP"], rows) + more
+    rows = [(s.name, *(f"{x:.3f}" for x in (s.error, s.expected, s.log_loss))) for s in best]
+    return aligned(["", "error", "predicted", "log loss"], rows) + more
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

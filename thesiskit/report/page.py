@@ -18,6 +18,7 @@ import pandas as pd
 
 from thesiskit.errors import ResultsError
 from thesiskit.files import Results, is_our_index, sweep, write_text
+from thesiskit.report.claims import opening
 from thesiskit.report.layout import (
     Figure,
     Outputs,
@@ -25,14 +26,17 @@ from thesiskit.report.layout import (
     changed,
     csv_text,
     explain,
+    prose,
+    prose_rows,
     read_yaml,
     recorded,
+    styled,
     template,
 )
 from thesiskit.report.parts import PARTS, wanted_parts
 from thesiskit.report.record import THESIS, Record
 from thesiskit.report.stages import notes, warnings
-from thesiskit.report.summary import answer
+from thesiskit.report.summary import numbers, opening_facts
 
 THUMBNAIL = "thumbnail.webp"  # of the first figure
 MOST_BYTES = 350_000  # of a page with the rows that only its filters find
@@ -43,12 +47,20 @@ def write_report(record: Record, key: str, *, watch: Callable) -> None:
     """Make every part that the config asks for, and the page; record the key of the results."""
     part_names = wanted_parts(record.config)
     steps = watch(part_names, len(part_names), "report")
-    by_part = {name: PARTS[name].make(record) for name in steps}
+    with styled():
+        by_part = {name: PARTS[name].make(record) for name in steps}
+    remade = _remade(record.config["experiment"].removesuffix("-smoke"), by_part)
+    for parts in by_part.values():
+        for i, part in enumerate(parts):
+            if exhibit := remade.get(part.files[0].rpartition(".")[0]):
+                parts[i] = replace(part, title=f"{exhibit.name}: {part.title}")
     parts = list(chain.from_iterable(by_part.values()))
-    numbered = _numbered(record.config["experiment"], by_part)
+    numbered = {} if record.small else _numbered(remade, parts)
     names = [*numbered, *(name for part in parts for name in part.files)]
     names += [THUMBNAIL, "report.html", "timings.csv"]
-    outputs, sentences = Outputs(record.results, names), answer(record)
+    own = record.config.get("own")
+    names += ["report.json"] if own else []
+    outputs, facts = Outputs(record.results, names), opening_facts(record)
     for part in parts:
         part.write(outputs)
     for second, name in numbered.items():
@@ -58,11 +70,12 @@ def write_report(record: Record, key: str, *, watch: Callable) -> None:
     if first is not None:
         with outputs.writing(THUMBNAIL) as temporary:
             first.thumbnail(temporary)
-    timings = record.timings()
-    if timings:
-        outputs.write("timings.csv", csv_text(pd.DataFrame(timings)))
-    outputs.write("report.html", render(record, by_part, sentences))
-    outputs.finish(key, sentences[0] if sentences else "")
+    if len(record.timings):
+        outputs.write("timings.csv", csv_text(record.timings))
+    if own:
+        outputs.write("report.json", numbers(record))
+    outputs.write("report.html", render(record, by_part, facts))
+    outputs.finish(key, prose("answer", x=facts))
 
 
 def write_index(root: Path) -> Path:
@@ -84,7 +97,7 @@ def write_index(root: Path) -> Path:
         entries.append(entry)
     index = Path(root) / "index.html"
     if not is_our_index(index):
-        raise ResultsError(f"{index}: thesiskit did not make it, and does not write over it")
+        raise ResultsError(f"{index}: was not created by thesiskit and will not be overwritten")
     sweep(Path(root), ".index.html")
     verified = "verify/verify.html"
     text = template("index.html.j2").render(
@@ -96,11 +109,11 @@ def write_index(root: Path) -> Path:
     return index
 
 
-def render(record: Record, by_part: dict[str, list], sentences: Sequence[str]) -> str:
+def render(record: Record, by_part: dict[str, list], facts: dict[str, object]) -> str:
     """Return the page as HTML that needs no other file.
 
     by_part : tables and figures; the files of figures are written, and so they are laid out.
-    sentences : those that the page opens with.
+    facts : what its first sentences need.
 
     Rows that tables do not show are there compressed, for their filters, where the page has room.
     """
@@ -119,11 +132,24 @@ def render(record: Record, by_part: dict[str, list], sentences: Sequence[str]) -
             n_rows = len(exhibit.frame) if isinstance(exhibit, PageTable) else 0
             if len(item.get("rows", ())) < n_rows <= MOST_SEARCHED:
                 hidden.append((item, exhibit))
-    explain_once(items)
+    claimed = opening(record) if record.config["report"].get("thesis") else {}
+    if claimed:  # the figure that shows the claims comes first
+        about_claims = [
+            item for item in items if item["title"].startswith(f"{claimed['exhibit']}:")
+        ]
+        first = [*about_claims, *(item for item in items if "image" in item)][:1]
+        items.sort(key=lambda item: item not in first)
+    glossary = explain_once(items)
+    has_summary = "summary" in by_part
     about = {
+        "opening": claimed,
         "config": record.config,
-        "answer": sentences,
+        "answer": prose("answer", x=facts),
+        "cards": prose_rows("cards", x=facts) if has_summary else [],
+        "recommended": prose("recommended", x=facts) if has_summary else "",
         "items": items,
+        "n_first": len(by_part["summary"]) if has_summary else 0,
+        "glossary": glossary,
         "warnings": warnings(record),
         "notes": notes(record),
         "provenance": record.results.provenance(),
@@ -139,24 +165,32 @@ def render(record: Record, by_part: dict[str, list], sentences: Sequence[str]) -
     return page
 
 
-def explain_once(items: list[dict]) -> None:
-    """Give each table the terms of its header that no table above it has, with what they mean."""
-    explained: set[str] = set()
+def explain_once(items: list[dict]) -> list[tuple[str, str, str]]:
+    """Return the glossary (place, term, meaning), and give each table the terms that it uses."""
+    places: dict[str, str] = {}
+    glossary = []
     for item in items:
-        text = " ".join((item["caption"], *item.get("lead", ())))
-        new_terms = {}
-        terms = [*zip(item.get("short", ()), item.get("meanings", ()), strict=True)]
-        for name, meaning in terms + [(head, explain(head)) for head, _ in item.get("groups", ())]:
-            if meaning and meaning not in explained:
-                explained.add(meaning)
-                if not any(f"{name}{words} the " in text for words in (",", " is")):
-                    new_terms[name] = meaning
-        item["terms"] = list(new_terms.items())
+        shown = [not hidden for hidden in item.get("more", ())]
+        terms = [*zip(item.get("short", ()), item.get("meanings", ()), shown, strict=True)]
+        hidden_groups = item.get("more_groups", ())
+        groups = [head for head, _ in item.get("groups", ())]
+        terms += [(head, explain(head), head not in hidden_groups) for head in groups]
+        used = {}
+        for name, meaning, is_shown in terms:
+            if not meaning:
+                continue
+            if meaning not in places:
+                places[meaning] = f"term-{len(places) + 1}"
+                glossary.append((places[meaning], name, meaning))
+            if is_shown:
+                used[places[meaning]] = name
+        item["terms"] = [(name, place) for place, name in used.items()]
+    return sorted(glossary, key=lambda entry: entry[1].lower())
 
 
 # ---- the tables and figures of the thesis, and which of our experiments remakes each ----
 
-WELL = ("as printed", "inside 99 %", "not comparable")  # verdicts that need no explanation
+WELL = ("as printed", "inside 99%", "not comparable")  # verdicts that need no explanation
 
 
 @dataclass(frozen=True)
@@ -173,7 +207,6 @@ class Exhibit:
         how its numbers compare.
     """
 
-    label: str
     name: str
     section: str
     shows: str
@@ -195,22 +228,31 @@ def exhibits() -> list[Exhibit]:
     return [Exhibit(**entry, file=name) for entry, name in zip(entries, names, strict=True)]
 
 
-def _numbered(experiment: str, by_part: dict[str, list]) -> dict[str, str]:
-    """Return the files named by numbers of the thesis, and those of the parts with their content.
+def _remade(experiment: str, by_part: dict[str, list]) -> dict[str, Exhibit]:
+    """Return the exhibits among the tables and figures, by the names of their files without ending.
 
-    Where a part has several figures or tables, the first has the number, or the one that the
-    exhibit names.
+    Where a part has several figures or tables, the first is the exhibit, or the one that it names.
     """
-    numbered: dict[str, str] = {}
-    for exhibit in exhibits():
-        parts = by_part.get(exhibit.part, []) if exhibit.experiment == experiment else []
-        folder = PurePosixPath(exhibit.file).parent
-        paths = {PurePosixPath(part.files[0]): part.files for part in parts}
-        alike = [path for path in paths if path.parent == folder]
-        remade = [path for path in alike if exhibit.output in ("", path.stem)][:1]
-        for name in chain.from_iterable(paths[path] for path in remade):
-            numbered[exhibit.file + PurePosixPath(name).suffix] = name
-    return numbered
+    remade: dict[str, Exhibit] = {}
+    for exhibit in (entry for entry in exhibits() if entry.experiment == experiment):
+        folder = exhibit.file.partition("/")[0]
+        stems = [
+            f"{folder}/{part.name}"
+            for part in by_part.get(exhibit.part, [])
+            if part.files[0].startswith(folder) and exhibit.output in ("", part.name)
+        ]
+        remade |= dict.fromkeys(stems[:1], exhibit)
+    return remade
+
+
+def _numbered(remade: dict[str, Exhibit], parts: Sequence[PageTable | Figure]) -> dict[str, str]:
+    """Return the files named by numbers of the thesis, and the files of parts that they copy."""
+    names = [PurePosixPath(name) for part in parts for name in part.files]
+    return {
+        f"{remade[stem].file}{name.suffix}": str(name)
+        for name in names
+        if (stem := str(name.with_suffix(""))) in remade
+    }
 
 
 def exhibits_found(root: Path) -> list[Exhibit]:

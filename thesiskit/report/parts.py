@@ -1,7 +1,6 @@
 """The parts that a report can have: the name in a config, the function, and what it needs."""
 
 import difflib
-import re
 from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
@@ -14,10 +13,10 @@ from thesiskit.registry import Candidates, all_candidates, candidates_of
 from thesiskit.report import (
     chains,
     claims,
+    curves,
     divisions,
     orders,
     posteriors,
-    predicted,
     reduction,
     scores,
     stages,
@@ -26,14 +25,10 @@ from thesiskit.report import (
 from thesiskit.report.record import EXACT, Record
 
 MOST_ROWS = 100_000  # of the predictions that a stage writes, if those of a data set are fewer
+Config = dict[str, Any]
 
 
-def _of_model(config: dict[str, Any], key: str) -> list[str]:
-    """Return a list from the model block; it is empty if the model has no such key."""
-    return config["model"].get(key, [])
-
-
-def _sizes(config: dict[str, Any]) -> list[Any]:
+def _sizes(config: Config) -> list[Any]:
     """Return the sizes or thresholds of the selection; empty if nothing is selected."""
     selection = config["selection"] or {}
     return selection.get("features") or selection.get("thresholds") or []
@@ -43,7 +38,7 @@ class Need(NamedTuple):
     """What a part needs, as messages name it, and whether a config has it."""
 
     words: str
-    met: Callable[[dict[str, Any]], bool]
+    met: Callable[[Config], bool]
 
 
 def _kind(*kinds: str) -> Need:
@@ -54,8 +49,8 @@ def _kind(*kinds: str) -> Need:
 def _in_model(words: str, key: str, *values: Any) -> Need:
     """Return the need of values in a list of the model block; without any, of two values there."""
 
-    def met(config: dict[str, Any]) -> bool:
-        there = _of_model(config, key)
+    def met(config: Config) -> bool:
+        there = config["model"].get(key, [])
         return all(value in there for value in values) if values else len(there) > 1
 
     return Need(words, met)
@@ -63,11 +58,12 @@ def _in_model(words: str, key: str, *values: Any) -> Need:
 
 PRINTED = Need("report.thesis", lambda c: bool(c["report"].get("thesis")))
 DATA = Need("data", lambda c: c["data"] is not None)
+FILE = Need("data.path", lambda c: bool(c["data"] and c["data"].get("path")))
 LATTICE = Need("a lattice", lambda c: c["lattice"] is not None)
 REDUCTION = Need("a reduction", lambda c: c["reduction"] is not None)
 HMM = Need("data.source: hidden-markov", lambda c: bool(c["data"] and "transition" in c["data"]))
 TEST_SET = Need("a test set", lambda c: c["scheme"] == "test-set")
-TESTS = Need("test cases", lambda c: c["scheme"] != "none")
+TESTS = Need("test samples", lambda c: c["scheme"] != "none")
 ARROWS = Need("data.arrows", lambda c: bool(c["data"] and c["data"].get("arrows")))
 SELECTION = Need(
     "a selection of features, for another model than logistic",
@@ -75,6 +71,7 @@ SELECTION = Need(
 )
 SOME = Need("a selection other than all", lambda c: _sizes(c) not in ([], ["all"]))
 ONE = Need("one selection, other than all", lambda c: len(_sizes(c)) == 1 and SOME.met(c))
+SIZES = Need("several selections", lambda c: len(_sizes(c)) > 1)  # a line has several points
 SCREENED = Need("selection.screened", lambda c: bool(c["selection"] and c["selection"]["screened"]))
 SEVERAL = Need(
     "several numbers in selection.screened.of",
@@ -86,34 +83,27 @@ KEPT = Need(
 KNOWN = Need(
     "corrected in model.methods, or all features",
     lambda c: (
-        "corrected" in _of_model(c, "methods") or ("all" in _sizes(c) and not SCREENED.met(c))
+        "corrected" in c["model"].get("methods", []) or ("all" in _sizes(c) and not SCREENED.met(c))
     ),
 )
 NAIVE, NORMAL, MIXTURE = _kind("naive-bayes"), _kind("normal"), _kind("mixture")
 POOL = _kind("pool")
 LOGISTIC, INDEPENDENT = _kind("logistic"), _kind("naive-bayes", "normal")
 PRIORS = _in_model("both priors in model.priors", "priors")
-SAMPLERS = Need(
-    "two values in model.sigma_scale or model.joint_updates",
-    lambda c: max(len(_of_model(c, key)) for key in ("sigma_scale", "joint_updates")) > 1,
-)
 METHODS = _in_model(
     "corrected and uncorrected in model.methods", "methods", "corrected", "uncorrected"
 )
 TEMPERED = _in_model("residual in model.temperature", "temperature", RESIDUAL)
 RELEVANT = _in_model("some in model.relevant", "relevant", "some")
 COMPRESSED = _in_model("true in model.compress", "compress", True)
-ORDERS = Need("an order above 0 in model.orders", lambda c: _of_model(c, "orders") != [0])
+ORDERS = Need("an order above 0 in model.orders", lambda c: c["model"].get("orders", []) != [0])
 UNTIL = Need("model.until", lambda c: bool(c["model"].get("until")))
 CLASSES = Need(
     "classes (model.response: classes)", lambda c: c["model"].get("response") != "gaussian"
 )
-RESPONSES = Need(
-    "real responses (model.response: gaussian)", lambda c: c["model"].get("response") == "gaussian"
-)
 ENUMERATION = Need(
     "enumeration and a sampler in model.samplers",
-    lambda c: len(_of_model(c, "samplers")) > 1 and EXACT in _of_model(c, "samplers"),
+    lambda c: len(c["model"].get("samplers", [])) > 1 and EXACT in c["model"].get("samplers", []),
 )
 
 
@@ -126,32 +116,35 @@ class Part(NamedTuple):
     @property
     def about(self) -> str:
         """What it shows: the first line of its function's docstring."""
-        said = (self.make.__doc__ or "").strip().partition("\n")[0]
-        return re.sub(r" \(fig-[^)]*\)", "", said)  # labels of the thesis
+        return (self.make.__doc__ or "").strip().partition("\n")[0]
+
+
+def _reliability(record: Record) -> list[Any]:
+    """Calibration, ROC and net benefit of the recommended method; else diagrams of all methods."""
+    return (curves.reliability if record.config["own"] else scores.reliability_part)(record)
 
 
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
+    "methods": Part(summary.methods, (DATA,)),
+    "checks": Part(summary.checks, (DATA, FILE)),
+    "checklist": Part(summary.checklist, (DATA,)),
     "data-card": Part(stages.data_card, (DATA,)),
     "selected-features": Part(posteriors.selected_table, (DATA, SELECTION, KEPT)),
     "pool-features": Part(posteriors.pool_table, (DATA, SELECTION, POOL)),
-    "relevance": Part(posteriors.relevance_table, (DATA, SELECTION, INDEPENDENT, RELEVANT, KNOWN)),
     "screened-answers": Part(
-        predicted.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN)
+        scores.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN)
     ),
-    "predictions": Part(stages.prediction_table, (DATA, TESTS)),
+    "predictions": Part(summary.predictions, (DATA, TESTS)),
     "selection-table": Part(scores.selection_table, (DATA, SELECTION)),
     "calibration-table": Part(scores.calibration_table),
-    "score-table": Part(scores.score_table),
-    "classifier-table": Part(scores.classifier_table, (DATA, CLASSES, TESTS)),
-    "differences-table": Part(scores.differences_table, (DATA, CLASSES, TESTS)),
     "timing-table": Part(scores.timing_table, (DATA, TESTS)),
     "diagnostics": Part(chains.diagnostics, (DATA, SELECTION, MIXTURE)),
     "exact-table": Part(chains.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
-    "reliability": Part(scores.reliability_part, (DATA, CLASSES, TESTS)),
+    "reliability": Part(_reliability, (DATA, CLASSES, TESTS)),
     "correlation-scatter": Part(scores.correlation_scatter, (DATA, SELECTION, TEST_SET)),
-    "performance": Part(scores.performance),
+    "performance": Part(scores.performance, (DATA, SELECTION, TESTS, SIZES)),
     "log-alpha": Part(posteriors.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
     "temperature-table": Part(posteriors.temperature_table, (DATA, SELECTION, TEMPERED)),
     "null-figure": Part(scores.null_figure),
@@ -167,16 +160,11 @@ PARTS: dict[str, Part] = {
     "parameters": Part(orders.parameters, (LOGISTIC,)),
     "statement-table": Part(claims.statement_table, (CLASSES, PRINTED)),
     "orders": Part(orders.performance, (LOGISTIC, CLASSES)),
-    "model-table": Part(orders.model_table, (LOGISTIC, CLASSES)),
     "reconstruction-table": Part(orders.reconstruction_table, (LOGISTIC, CLASSES, ARROWS)),
-    "responses": Part(orders.responses, (LOGISTIC, RESPONSES)),
     "coefficients": Part(chains.coefficients, (LOGISTIC, COMPRESSED)),
     "chain-table": Part(chains.sampler_table, (LOGISTIC,)),
     "reached-table": Part(stages.reached_table, (DATA, UNTIL)),
     "autocorrelation-figure": Part(chains.autocorrelation_figure, (LOGISTIC, ORDERS)),
-    "sampler-figure": Part(
-        chains.sampler_figure, (LOGISTIC, CLASSES, COMPRESSED, ORDERS, SAMPLERS)
-    ),
     "median-scatter": Part(chains.median_scatter, (LOGISTIC, COMPRESSED, PRIORS)),
 }
 
@@ -184,7 +172,7 @@ PARTS: dict[str, Part] = {
 def _of_candidates(kind: Candidates) -> dict[str, Part]:
     """Return the parts that show what the correction does to candidates that were selected."""
 
-    def met(config: dict[str, Any]) -> bool:
+    def met(config: Config) -> bool:
         return candidates_of(config.get("candidates")) == kind
 
     needs = (DATA, SELECTION, Need(f"a selection of {kind.unit}s", met), RELEVANT, KNOWN)
@@ -193,38 +181,32 @@ def _of_candidates(kind: Candidates) -> dict[str, Part]:
 
 for _candidates in all_candidates():
     PARTS |= _of_candidates(_candidates)
-OWN = (
-    "summary", "data-card", "screened-answers", "relevance", "temperature-table",
-    *(name for kind in all_candidates() for name in kind.parts),
-    "selected-features", "pool-features", "predictions",
+OWN = (  # what the page of a user's table begins with, in this order, and what it ends with
+    "summary", "screened-answers", "checks", "methods", "reliability", "selected-features",
+    "pool-features", *(name for kind in all_candidates() for name in kind.parts), "predictions",
 )  # fmt: skip
-FIRST = (  # in this order, before others of OWN, where a config begins with them
-    "summary", "data-card", "classifier-table", "differences-table", "reliability",
-)  # fmt: skip
+LAST = ("data-card", "checklist")
 
 
-def wanted_parts(config: dict[str, Any]) -> list[str]:
-    """Return the parts of a report; that on the user's own data begins with those in OWN.
+def wanted_parts(config: Config) -> list[str]:
+    """Return the parts of a report; that on the user's own data has those in OWN and LAST.
 
-    So does that on a table of which no case is tested, without parts that need test cases.
+    So does that on a table of which no sample is tested, without parts that need test samples.
     """
     untested = parts_without_tests(config)
     named = [name for name in config["report"]["parts"] if name not in untested]
     if not (config.get("own") or config["scheme"] == "none"):
         return named
-    first = [name for name in OWN if name not in named and not _lacking(name, config)]
-    lead = 0  # parts named that stay before these
-    while first and named[lead : lead + 1] and named[lead] in FIRST:
-        lead += 1
-    return sorted([*first, *named[:lead]], key=[*FIRST, *OWN].index) + named[lead:]
+    first, last = ([name for name in names if not _lacking(name, config)] for names in (OWN, LAST))
+    return [*first, *(name for name in named if name not in (*first, *last)), *last]
 
 
-def parts_without_tests(config: dict[str, Any]) -> list[str]:
-    """Return the parts that a config names, and that are left out because no case is tested."""
+def parts_without_tests(config: Config) -> list[str]:
+    """Return the parts that a config names, and that are left out because no sample is tested."""
     return [name for name in config["report"]["parts"] if TESTS in _lacking(name, config)]
 
 
-def _lacking(name: str, config: dict[str, Any]) -> list[Need]:
+def _lacking(name: str, config: Config) -> list[Need]:
     """Return what a part needs and the config does not have."""
     return [need for need in PARTS[name].needs if not need.met(config)]
 
@@ -246,9 +228,9 @@ def stage_rows(record: Record, stage: str) -> pd.DataFrame | None:
         if config["drawn"] and n_sets > 1:
             frame.insert(0, f"data set, 1 of {n_sets:,}", 1)
         return frame
-    blocks = -(-MOST_ROWS // (len(first.arms) * len(first.response)))
+    blocks = -(-MOST_ROWS // (len(first.methods) * len(first.response)))
     several = Record(record.results, min(folds * blocks, record.n_blocks), config)
-    frame = stages.prediction_table(several)[0].frame
+    frame = stages.prediction_table(several).frame
     sets = int(several.predictions["replicate"].max()) + 1
     kept = min(sets, max(1, MOST_ROWS * sets // len(frame)))
     if kept < n_sets:
@@ -259,7 +241,7 @@ def stage_rows(record: Record, stage: str) -> pd.DataFrame | None:
     return frame
 
 
-def check_parts(config: dict[str, Any]) -> None:
+def check_parts(config: Config) -> None:
     """Raise ConfigError for an unknown part, or for one that lacks what it needs."""
     for name in config["report"]["parts"]:
         if name not in PARTS:
@@ -268,4 +250,4 @@ def check_parts(config: dict[str, Any]) -> None:
             raise ConfigError(f"there is no part {name!r}; {hint}")
         lacking = _lacking(name, config)
         if lacking and TESTS not in lacking:  # else a note says that it is left out
-            raise ConfigError(f"{name} needs {lacking[0].words}; add that, or leave it out")
+            raise ConfigError(f"{name} needs {lacking[0].words}; add that, or remove it")

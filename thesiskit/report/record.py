@@ -1,15 +1,24 @@
-"""A finished experiment of any kind, read back from its results folder.
+"""Read a finished experiment of any kind back from its results folder, as tidy frames.
 
 | symbol | name | shape |
 |---|---|---|
-| A | arms: models with their settings | |
-| F | arms that were fitted: our own | |
-| N | predictions of an arm: test cases, each as often as it was tested | |
+| A | methods: models with their settings | |
+| F | methods that were fitted: our own | |
+| N | predictions of a method: test samples, each as often as it was tested | |
 | K | classes | |
-| D | fits of an arm: training sets | |
+| D | training sets | |
 
-Chapter 2 predicts `probability` (A, N) of class 1, or (A, N, K) of more than two classes, chapter 3
-(A, N, K), or of real responses `median`, `low`, `high` and `log_density`, (A, N) each.
+| frame of a record | rows |
+|---|---|
+| `predictions` | N: data set or replicate, fold, group, sample, response and training set |
+| `fits` | D x F: method, training set, and numbers such as seconds, tau, iterations |
+| `selections` | D x selections: training set, label, n_features, n_selected, gamma, ties, seconds |
+| `timings` | A: what a method is, and its processor seconds |
+
+Blocks of what methods predict stay beside the rows of `predictions`: to repeat six columns for each
+method takes five times the memory.  Chapter 2 predicts `probability` (A, N) of class 1, or (A, N,
+K) of more than two classes, chapter 3 (A, N, K), or of real responses `median`, `low`, `high` and
+`log_density`, (A, N) each.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +34,7 @@ from thesiskit.defaults import RESIDUAL
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
 from thesiskit.models.folds import LossSummary, summarise_losses
-from thesiskit.models.peers import NONE, OURS, Method, from_columns
+from thesiskit.models.peers import NONE, OURS, Method, from_columns, method_words
 from thesiskit.registry import Candidates, candidates_of
 from thesiskit.report import metrics
 from thesiskit.report.layout import read_yaml, size_words
@@ -38,16 +47,24 @@ PRIORS = ("cauchy", "gaussian")
 REACHED = ("iterations", "judged_rhat", "judged_ess", "worst", "lack", "reached")
 WORST = {"rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean", "separated": "any"}
 # Arrays that have a part in every block, and the axis of it; all others are alike in all blocks.
-_TIES = ("tied", "tied_kept")
-SELECTED = ("threshold", "gamma_squared", "n_features", "kept", *_TIES, "class_counts", "seconds")
-_OF_FITS = ("seconds", "tau", "tau_errors", "at_end", "table", "means", "errors", "exchanged")
-FITTED = (*_OF_FITS, *WORST, *REACHED)
-BY_ARM = ("probability", "median", "low", "high", "log_density")
-BY_CASE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors", "inner_losses")
+COUNTS = ("n_features", "kept", "tied", "tied_kept", "seconds")  # of selections
+SELECTED = (*COUNTS, "threshold", "gamma_squared", "class_counts")
+NUMBERS = ("seconds", "tau", "tau_errors", "reliable", "separated", "promised", *REACHED)
+FITTED = (*NUMBERS, *WORST, "at_end", "table", "means", "errors", "exchanged")
+BY_METHOD = ("probability", "median", "low", "high", "log_density")
+BY_SAMPLE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors", "inner_losses")
 DOUBT = 0.25  # of a low log loss, in its standard errors
-CLEAR = 1.0  # as many of a sum of signed ranks say that an arm has learnt something
-CHOSEN = "the arm chosen inside each fold"
-PREDICTED = dict.fromkeys(BY_ARM, 1) | dict.fromkeys(BY_CASE, 0)
+CLEAR = 1.0  # as many of a sum of signed ranks say that a method has learnt something
+CHOSEN = "Selected by nested cross-validation"
+SHORT = {  # names of methods on pages, where they differ from those of tables
+    "complete": "",
+    "l2-logistic": "ridge",
+    "lasso": "lasso",
+    "logistic-regression": "logistic regression",
+    "pool": "pool",
+    "ridge": "ridge",
+}
+PREDICTED = dict.fromkeys(BY_METHOD, 1) | dict.fromkeys(BY_SAMPLE, 0)
 _SECONDS = ("thesis_seconds", "closed_seconds")
 REDUCED = ("patterns", "groups", "superpatterns", "intervals", *_SECONDS, "same")
 
@@ -59,11 +76,12 @@ class Record:
     mixture, normal : whether the model is the mixture model, or that of normal features.
     real : whether features of chapter 2 are real numbers.
     continuous : whether responses are.
-    tests : whether cases are tested; of a table that was screened with all of them none may be.
-    folded : whether cases were divided into folds; folds : in chapter 3 into how many, else 1.
+    tests : whether samples are tested; of a table that was screened with all of them none may be.
+    folded : whether samples were divided into folds; folds : in chapter 3 into how many, else 1.
     variant_name : the word for what varies, the sampler or the rule of quadrature.
-    predicted : the names of the arrays of predictions.
+    small : whether this is the small form of an experiment.
     thesis : the numbers the thesis prints for this experiment, empty where there are none.
+    comparable : those that pages show beside ours, none for a small form.
     """
 
     def __init__(self, results: Results, n_blocks: int, config: dict[str, Any]):
@@ -79,10 +97,10 @@ class Record:
         self.folded = scheme == "k-fold"
         self.folds = n_blocks // config["replicates"] if self.folded else 1
         self.variant_name = "sampler" if self.mixture else "quadrature"
-        real = ("median", "low", "high", "log_density")
-        self.predicted = real if self.continuous else ("probability",)
+        self.small = config.get("experiment", "").endswith("-smoke")
         printed = config.get("report", {}).get("thesis")
         self.thesis: dict[str, Any] = thesis_numbers()[printed] if printed else {}
+        self.comparable: dict[str, Any] = {} if self.small else self.thesis
 
     @cached_property
     def thesis_calibration(self) -> pd.DataFrame | None:
@@ -125,10 +143,24 @@ class Record:
         return self.width - (0 if columns is None else int(columns[3]))
 
     @cached_property
-    def selection(self) -> dict[str, np.ndarray]:
-        """Arrays of the stage `select`, with one entry for each split and each size."""
-        arrays = self.join("select", dict.fromkeys(SELECTED, 0))
-        return arrays | {"gamma": metrics.gammas(arrays)}
+    def _selected(self) -> dict[str, np.ndarray]:
+        return self.join("select", dict.fromkeys(SELECTED, 0))
+
+    @cached_property
+    def selections(self) -> pd.DataFrame:
+        """A row for each training set and selection."""
+        arrays = self._selected
+        gamma = metrics.gammas(arrays)
+        number = np.arange(len(gamma)) // len(self.labels)
+        columns = {"training_set": number, "label": np.tile(self.labels, number[-1] + 1)}
+        columns |= {name: arrays[name] for name in COUNTS} | {"gamma": gamma}
+        names = {"kept": "n_selected", "tied_kept": "tied_selected"}
+        return pd.DataFrame(columns).rename(columns=names)
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """The training samples of each class in each training set of chapter 2, (D, K)."""
+        return self._selected["class_counts"][:: len(self.labels)]
 
     @property
     def unit(self) -> str:
@@ -144,7 +176,7 @@ class Record:
     def patterns(self) -> dict[int, str]:
         """What patterns that were selected are, by their numbers; empty where columns were."""
         by_number: dict[int, str] = {}
-        has_patterns = not self.logistic and "pattern" in self.selection
+        has_patterns = not self.logistic and "pattern" in self._selected
         for number in range(self.n_blocks if has_patterns else 0):
             block = self.results.load("select", number, ("selected", "pattern"))
             by_number |= dict(zip(*(block[name].tolist() for name in block), strict=True))
@@ -161,116 +193,144 @@ class Record:
         return self.join("compress", dict.fromkeys(REDUCED, 0))
 
     @cached_property
-    def fits(self) -> dict[str, np.ndarray]:
+    def fit_arrays(self) -> dict[str, np.ndarray]:
         """Arrays of the stage `fit`, (D, F, ...); posteriors and traces are of the first block."""
         return self.join("fit", dict.fromkeys(FITTED, None if self.logistic else 0))
 
     @cached_property
+    def fits(self) -> pd.DataFrame:
+        """A row for each training set and each of our methods, by its number in `methods`."""
+        arrays = {name: self.fit_arrays[name] for name in NUMBERS if name in self.fit_arrays}
+        n_sets, n_methods = arrays["seconds"].shape
+        columns = {name: values.reshape(-1) for name, values in arrays.items()}
+        number, method = np.divmod(np.arange(n_sets * n_methods), n_methods)
+        return pd.DataFrame(
+            {"training_set": number, "method": self.fit_arrays["arm"][method]} | columns
+        )
+
+    @cached_property
     def worst(self) -> dict[str, np.ndarray]:
         """Diagnostics of the chains (F, ...), the worst over all training sets."""
-        return {name: getattr(self.fits[name], take)(axis=0) for name, take in WORST.items()}
+        return {name: getattr(self.fit_arrays[name], take)(axis=0) for name, take in WORST.items()}
 
     @cached_property
-    def predictions(self) -> dict[str, np.ndarray]:
-        """Predictions, and the replicate, group, fold, case and response of each, (N,)."""
-        arrays = self.join("predict", PREDICTED | {"seconds": None if self.logistic else 0})
-        if self.logistic:  # a block is a division of the cases
-            cases = [len(y) for y in self._by_block("response")]
-            number = np.repeat(np.arange(self.n_blocks), cases)
-            arrays |= {"replicate": number // self.folds, "fold": number % self.folds}
-            arrays["group"] = np.zeros_like(number)
-        return arrays
+    def prediction_arrays(self) -> dict[str, np.ndarray]:
+        """Arrays of the stage `predict`: predictions (A, N, ...), and arrays of training sets."""
+        return self.join("predict", PREDICTED | {"seconds": None if self.logistic else 0})
 
     @cached_property
-    def _trained(self) -> np.ndarray:
-        """The number of the training set of each prediction, (N,)."""
-        places = np.stack([self.predictions[name] for name in ("replicate", "fold", "group")])
-        return np.unique(places, axis=1, return_inverse=True)[1].reshape(-1)
+    def predictions(self) -> pd.DataFrame:
+        """A row for each test sample, as often as it was tested, (N,)."""
+        arrays = self.prediction_arrays
+        columns = {name: arrays.get(name, 0) for name in ("replicate", "fold", "group", "response")}
+        columns["sample"] = arrays.get("case", np.arange(len(arrays["response"]))).astype(np.int64)
+        frame = pd.DataFrame(columns)
+        if self.logistic:  # a block is a division of the samples
+            number = np.repeat(
+                np.arange(self.n_blocks), [len(y) for y in self._by_block("response")]
+            )
+            frame["replicate"], frame["fold"] = number // self.folds, number % self.folds
+        frame["training_set"] = frame.groupby(["replicate", "fold", "group"]).ngroup()
+        return frame
 
-    @property
+    @cached_property
     def response(self) -> np.ndarray:
-        """Classes, or real responses, of the test cases, (N,)."""
-        return self.predictions["response"]
+        """Classes, or real responses, of the test samples, (N,)."""
+        y = self.predictions["response"].to_numpy()
+        return y if self.continuous else y.astype(np.int64)
 
     @property
     def n_sets(self) -> int:
         """The number of training sets of chapter 2."""
-        return len(self.selection["tied"]) // len(self.labels)
+        return len(self.class_counts)
 
-    def draws(self, arm: Method, division: int = 0) -> dict[str, np.ndarray]:
-        """Return the draws of an arm, of the first division unless another is asked for.
+    def draws(self, method: Method, division: int = 0) -> dict[str, np.ndarray]:
+        """Return the draws of a method, of the first division unless another is asked for.
 
         Coefficients are in the response's units where it is real.
         """
-        path = self.results.draws("fit", division, arm.name)
+        path = self.results.draws("fit", division, method.name)
         fit = self.results.load("fit", division)
-        key = str(fit["draws"][list(fit["arm"]).index(arm.row)])
-        draws = read_draws(path, key, command="fit-logistic")
+        key = str(fit["draws"][list(fit["arm"]).index(method.row)])
+        draws = read_draws(path, key)
         if "response_unit" in draws:
             draws["coefficient"] = draws["response_unit"] * draws["coefficient"]
         return draws
 
-    def log_sigma_trace(self, arm: Method) -> np.ndarray:
+    def log_sigma_trace(self, method: Method) -> np.ndarray:
         """Return log sigma of the iterations that count, (C, I, O + 1), in the first division."""
-        draws, model = self.draws(arm), self.config["model"]
+        draws, model = self.draws(method), self.config["model"]
         first = model["burn_in"] if model["until"] is None else int(draws["done"]) // 2
         return draws["log_sigma_trace"][:, first:]
 
-    # ---- arms ----
+    # ---- methods ----
 
     @cached_property
-    def arms(self) -> list[Method]:
+    def methods(self) -> list[Method]:
         """All methods, in the order of the arrays."""
-        arrays = self.predictions if self.tests else self.fits
-        n_predicted = len(arrays[self.predicted[0]]) if self.tests else 0
-        rows = range(n_predicted) if self.tests else arrays["arm"].tolist()
-        arms = from_columns(arrays, rows)
-        if len({(arm.scale, arm.joint) for arm in arms if arm.engine == "slice"}) < 2:
-            return arms
-        words = {arm: f"{'joint' if arm.joint else 'single'} updates" for arm in arms}
+        arrays = self.prediction_arrays if self.tests else self.fit_arrays
+        name = "median" if self.continuous else "probability"
+        rows = range(len(arrays[name])) if self.tests else arrays["arm"].tolist()
+        methods = from_columns(arrays, rows)
+        samplers = {(method.scale, method.joint) for method in methods if method.engine == "slice"}
+        if len(samplers) < 2:
+            return methods
+        updates = {True: "joint updates", False: "single updates"}
         scales = {"natural": "sigma", "log": "log sigma"}
-        return [
-            replace(arm, sampler=f"{words[arm]}, {scales.get(arm.scale, NONE)}") for arm in arms
-        ]
+        words = [f"{updates[bool(m.joint)]}, {scales.get(m.scale, NONE)}" for m in methods]
+        return [replace(m, sampler=sampler) for m, sampler in zip(methods, words, strict=True)]
 
     @cached_property
     def own(self) -> list[Method]:
-        """Our arms, in the order of the columns of the fit stage."""
-        return [arm for arm in self.arms if arm.own]
+        """Our methods, in the order of the columns of the fit stage."""
+        return [method for method in self.methods if method.own]
 
     @property
     def sampled(self) -> list[tuple[int, Method]]:
-        """The arms of chapter 2 that have draws, with their columns in the fit stage."""
+        """The methods of chapter 2 that have draws, with their columns in the fit stage."""
         if not self.mixture:
             return []
-        return [(j, arm) for j, arm in enumerate(self.own) if arm.variant != EXACT]
+        return [(j, method) for j, method in enumerate(self.own) if method.variant != EXACT]
 
     @cached_property
-    def arms_with_predictions(self) -> list[Method]:
-        """The arms that predict: some take two classes, and there are more."""
-        predicted = self.predictions.get("probability", ()) if self.tests else ()
+    def methods_with_predictions(self) -> list[Method]:
+        """The methods that predict: some take two classes, and there are more."""
+        predicted = self.prediction_arrays.get("probability", ()) if self.tests else ()
         without = {row for row, p in enumerate(predicted) if np.isnan(p).all()}
-        return [arm for arm in self.arms if arm.row not in without]
+        return [method for method in self.methods if method.row not in without]
 
-    def keys(self, arm: Method) -> dict[str, object]:
-        """Return what an arm is, for the columns of tables."""
+    def keys(self, method: Method) -> dict[str, object]:
+        """Return what a method is, for the columns of tables."""
         if self.logistic:
-            return {"model": arm.words, "order": str(arm.order) if arm.order >= 0 else "all"}
-        keys: dict[str, object] = {"features": arm.label, "method": arm.words}
-        return keys | ({self.variant_name: arm.variant} if len(self.variants) > 1 else {})
+            return {
+                "model": method.words,
+                "order": str(method.order) if method.order >= 0 else "all",
+            }
+        keys: dict[str, object] = {"features": method.label, "method": method.words}
+        return keys | ({self.variant_name: method.variant} if len(self.variants) > 1 else {})
 
-    def name(self, arm: Method) -> str:
-        """Return what an arm is called, in a few words."""
+    def name(self, method: Method) -> str:
+        """Return what a method is called, in a few words."""
         if self.logistic:
-            return arm.words + (f", order {arm.order}" if arm.order >= 0 else "")
-        size = arm.label
-        if not size.startswith("|"):  # else the label says that features are kept
+            words = SHORT.get(method.engine, method.words)
+            words = words[:1].upper() + words[1:]
+            return words + (f", order {method.order}" if method.order >= 0 else "")
+        size, parts = method.label, [SHORT.get(method.estimator, method_words(method.estimator))]
+        if method.own or size != "all":
             noun = "feature" if size == "all" else self.unit
-            size = f"{size_words(size)} {noun}{'s' * (size.partition(' ')[0] != '1')}"
-        names_variant = arm.variant not in (NONE, *self.variants[:1])
-        return f"{size}, {arm.words}" + (f", {arm.variant}" if names_variant else "")
+            is_size = not size.startswith("|")  # else the label names the features
+            more = f" {noun}{'s' * (size.partition(' ')[0] != '1')}" if is_size else ""
+            parts.append(size_words(size) + more)
+        options = self.options if method.own else []
+        if len({method.relevant for method in options}) > 1:
+            parts.append(f"{method.relevant} relevant")
+        if not method.tempered and any(method.tempered for method in options):
+            parts.append("untempered")
+        parts += [method.variant] if method.variant not in (NONE, *self.variants[:1]) else []
+        text = ", ".join(filter(None, parts))
+        return text[:1].upper() + text[1:]
 
-    # ---- test cases and what was predicted of them ----
+    # ---- test samples and what was predicted of them ----
 
     @cached_property
     def classes(self) -> list[str]:
@@ -279,7 +339,7 @@ class Record:
         There are none where responses are real.
         """
         if self.logistic:
-            return self.predictions["classes"].tolist()
+            return self.prediction_arrays["classes"].tolist()
         names = self.simulated.get("class_names", range(self.n_classes))
         return [str(name) for name in names]
 
@@ -288,7 +348,7 @@ class Record:
         """How many classes there are."""
         if self.logistic:
             return len(self.classes)
-        return int(self.results.load("select", 0, ("class_counts",))["class_counts"].shape[1])
+        return self._selected["class_counts"].shape[1]
 
     def class_words(self, y: int) -> str:
         """Return a class as captions and axes name it."""
@@ -297,96 +357,101 @@ class Record:
 
     @cached_property
     def tested(self) -> Tested:
-        """The test cases."""
-        arrays, simulated = self.predictions, self.config["drawn"]
-        division = {"data set" if simulated else "replicate": arrays["replicate"]}
-        division |= {name: arrays[name] for name in ("fold", "group")}
-        groups = self.simulated.get("case_groups")  # None where each case is alone
-        if groups is not None and self.logistic:
-            tests = np.bincount(self._trained)
-            blocks = zip(self._by_block("case_groups", "simulate"), tests, strict=True)
-            groups = np.concatenate([members[-number:] for members, number in blocks])
-        elif groups is not None:
-            groups = groups[arrays["case"].astype(np.int64)]
-        ids, unit = self._cases_of_blocks() if self.logistic else self._cases_of_table()
+        """The test samples."""
+        frame = self.predictions
+        division = {"data set" if self.config["drawn"] else "replicate": frame["replicate"]}
+        division |= {name: frame[name] for name in ("fold", "group")}
+        groups = self.simulated.get("case_groups")  # None where each sample is alone
+        if groups is not None:
+            groups = self._of_tests("case_groups") if self.logistic else groups[frame["sample"]]
+        ids, unit = self._samples_of_blocks() if self.logistic else self._samples_of_table()
         return Tested(
-            response=arrays["response"] if self.logistic else arrays["response"].astype(np.int64),
+            response=self.response,
             ids=ids,
             unit=unit,
-            division={name: place + 1 for name, place in division.items() if place.any()},
+            division={name: x.to_numpy() + 1 for name, x in division.items() if x.any()},
             classes=self.classes,
             base=self._base_rate(),
             group=groups,
         )
 
-    def _cases_of_table(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return what the test cases of chapter 2 are called, and their numbers."""
-        replicate, case = self.predictions["replicate"], self.predictions["case"].astype(np.int64)
-        ids = self.simulated.get("ids", ())
-        ids = ids[case] if len(ids) else (case + 1).astype(str)
-        return ids, case + (replicate * (1 + case.max()) if self.config["drawn"] else 0)
+    def _of_tests(self, name: str) -> np.ndarray:
+        """Return an array of all samples of chapter 3, of the test samples of each block."""
+        n_tests = self.predictions.groupby("training_set").size()
+        blocks = zip(self._by_block(name, "simulate"), n_tests, strict=True)
+        return np.concatenate([values[-n:] for values, n in blocks])
 
-    def _cases_of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return what the test cases of chapter 3 are called, and their numbers."""
-        parts = []
-        blocks = zip(self._by_block("ids", "simulate"), np.bincount(self._trained), strict=True)
-        for names, tests in blocks:
-            parts.append(names[-tests:] if len(names) else np.arange(1, tests + 1).astype(str))
-        ids = np.concatenate(parts)
+    def _samples_of_table(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the test samples of chapter 2 are called, and their numbers."""
+        replicate, sample = (self.predictions[name].to_numpy() for name in ("replicate", "sample"))
+        ids = self.simulated.get("ids", ())
+        ids = ids[sample] if len(ids) else (sample + 1).astype(str)
+        return ids, sample + (replicate * (1 + sample.max()) if self.config["drawn"] else 0)
+
+    def _samples_of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the test samples of chapter 3 are called, and their numbers."""
+        if len(self.results.load("simulate", 0, ("ids",))["ids"]):
+            ids = self._of_tests("ids")
+        else:
+            ids = (1 + self.predictions.groupby("training_set").cumcount()).to_numpy().astype(str)
         numbers = np.char.isdigit(ids).all() and np.char.str_len(ids).max() < 18
         unit = np.unique(ids.astype(int) if numbers else ids, return_inverse=True)[1].reshape(-1)
-        again = len(ids) // self.n_cases
+        again = len(ids) // self.n_samples
         if self.config["drawn"] or len(np.unique(unit)) * again != len(ids):
             unit = np.arange(len(ids))  # names that are not unique
         return ids, unit
 
     def _base_rate(self) -> np.ndarray:
-        """What is known of the training cases of each test case, as `Tested` has it."""
+        """What is known of the training samples of each test sample, as `Tested` has it."""
+        number = self.predictions["training_set"]
         if not self.logistic:
-            counts = self.selection["class_counts"][:: len(self.labels)]
+            counts = self.class_counts
         else:
             train = self._by_block("train_response")
             if self.continuous:
-                return np.array([(y.mean(), y.std()) for y in train])[self._trained]
+                return np.array([(y.mean(), y.std()) for y in train])[number]
             counts = np.array([np.bincount(y, minlength=self.n_classes) for y in train])
         more = counts + 0.5
-        return (more / more.sum(axis=1, keepdims=True))[self._trained]
+        return (more / more.sum(axis=1, keepdims=True))[number]
 
-    def probability(self, arm: Method) -> np.ndarray:
+    def probability(self, method: Method) -> np.ndarray:
         """Predictive probabilities: (N,) of class 1, or (N, K) of all classes."""
-        return self.predictions["probability"][arm.row]
+        return self.prediction_arrays["probability"][method.row]
 
     @cached_property
     def scores(self) -> list[Score]:
-        """What every arm predicted, and how good that is.
+        """What every method predicted, and how good that is.
 
-        There are none where responses are real, or no case is tested.
+        There are none where responses are real, or no sample is tested.
         """
         if self.config["data"] is None or self.continuous or not self.tests:
             return []
         scores = []
-        for arm in self.arms:
-            p = self.probability(arm)
+        for method in self.methods:
+            p = self.probability(method)
             p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
-            linear = arm.method == WHOLE or arm.engine == "logistic-regression"
-            scores.append(Score(self.tested, self.name(arm), p, self.keys(arm), linear=linear))
+            linear = method.estimator == WHOLE or method.engine == "logistic-regression"
+            scores.append(
+                Score(self.tested, self.name(method), p, self.keys(method), linear=linear)
+            )
         return scores
 
     @cached_property
     def choice(self) -> tuple[Score, np.ndarray] | None:
-        """What arms predicted that were chosen inside training cases, and their rows, (splits,).
+        """Predictions of nested cross-validation, and the rows of its methods, (splits,).
 
-        It is the `preferred` arm of each split.  None where nothing was chosen.
+        It is the `preferred` method of each split.  None where nothing was chosen.
         """
-        summaries = self.predictions.get("inner_losses") if self.scores else None
+        summaries = self.prediction_arrays.get("inner_losses") if self.scores else None
         if summaries is None:
             return None
         losses = LossSummary(*np.moveaxis(summaries, -1, 0))
         if np.isnan(losses.mean).all(axis=1).any():
-            return None  # a class has too few cases
+            return None  # a class has too few samples
         rows = preferred(losses)
-        by_arm = np.stack([*(score.probability for score in self.scores), self.tested.base])
-        probability = by_arm[rows[self._trained], np.arange(len(self._trained))]
+        by_method = np.stack([*(score.probability for score in self.scores), self.tested.base])
+        chosen_rows = rows[self.predictions["training_set"]]
+        probability = by_method[chosen_rows, np.arange(len(chosen_rows))]
         return Score(self.tested, CHOSEN, probability), rows
 
     def recommended(self, rows: Iterable[int]) -> int:
@@ -396,11 +461,11 @@ class Record:
         class frequencies, or it is not clearly better than these on all test samples: the best of m
         methods that learnt nothing has a standardised sum of signed ranks of sqrt(2 log m) or so.
         """
-        scores = {row: self.scores[row] for row in rows if not np.isnan(self.scores[row].amlp)}
+        scores = {row: self.scores[row] for row in rows if not np.isnan(self.scores[row].log_loss)}
         folds = np.zeros(1) if self.choice is None else self.choice[1]
         if not scores or np.mean(folds == -1) > 0.5:
             return -1
-        best = min(scores, key=lambda row: scores[row].amlp)
+        best = min(scores, key=lambda row: scores[row].log_loss)
         excess = scores[best].loss - metrics.losses(self.tested.base, self.response)
         summary = summarise_losses([self.tested.independent(excess)])
         clear = max(CLEAR, np.sqrt(2 * np.log(len(scores))))
@@ -408,34 +473,36 @@ class Record:
 
     @property
     def mean_losses(self) -> list[float]:
-        """By what arms are compared: AMLP, or the root mean squared error of real responses."""
+        """The log losses of methods, or the root mean squared errors of real responses."""
         if not self.continuous:
-            return [score.amlp for score in self.scores]
-        medians = self.predictions["median"]
-        return [metrics.root_mean_square(medians[arm.row], self.response) for arm in self.arms]
+            return [score.log_loss for score in self.scores]
+        medians = self.prediction_arrays["median"]
+        return [
+            metrics.root_mean_square(medians[method.row], self.response) for method in self.methods
+        ]
 
     @property
     def predicting(self) -> list[Score]:
-        """The scores of arms that predict: some take two classes, and there are more."""
-        return [score for score in self.scores if not np.isnan(score.amlp)]
+        """The scores of methods that predict: some take two classes, and there are more."""
+        return [score for score in self.scores if not np.isnan(score.log_loss)]
 
     def predicted_columns(self) -> Iterator[tuple[dict[str, object], dict[str, np.ndarray]]]:
-        """Yield what an arm is, and the columns of its predictions, (N,) each."""
+        """Yield what a method is, and the columns of its predictions, (N,) each."""
         if self.continuous:
-            titles = {"median": "median", "low": "5 %", "high": "95 %"}
-            for arm in self.arms:
-                ends = {title: self.predictions[name][arm.row] for name, title in titles.items()}
-                yield self.keys(arm), ends
+            titles = {"median": "median", "low": "5%", "high": "95%"}
+            for method in self.methods:
+                ends = {t: self.prediction_arrays[name][method.row] for name, t in titles.items()}
+                yield self.keys(method), ends
         for score in self.scores:
             columns = zip(self.tested.classes, score.probability.T, strict=True)
             yield score.keys, {f"probability: {name}": p for name, p in columns}
 
-    def probability_and_hit(self, arm: Method) -> tuple[np.ndarray, np.ndarray]:
+    def probability_and_hit(self, method: Method) -> tuple[np.ndarray, np.ndarray]:
         """Return probabilities (N,) and whether that is so: of class 1, or of being right.
 
         Of more than two classes they are those of the class that is predicted.
         """
-        p, y = self.probability(arm), self.response
+        p, y = self.probability(method), self.response
         p = p[:, 1] if p.shape[1:] == (2,) else p
         return (p, y) if p.ndim == 1 else metrics.confidence(p, y)
 
@@ -449,32 +516,32 @@ class Record:
     @property
     def labels(self) -> list[str]:
         """The selections, in the order of the config."""
-        return self.selection["label"].tolist()
+        return self._selected["label"].tolist()
 
-    def by_size(self, name: str) -> Iterator[tuple[str, np.ndarray]]:
-        """Yield each label with the entries of the selection array `name` for it."""
-        for i, label in enumerate(self.labels):
-            yield label, self.selection[name][i :: len(self.labels)]
+    def by_size(self, name: str) -> pd.DataFrame:
+        """Return a column of `selections`: training sets by rows, labels by columns."""
+        frame = self.selections.pivot(index="training_set", columns="label", values=name)
+        return frame[self.labels]
 
     def kept(self, label: str) -> float:
         """How many features a label stands for, the mean where it varies."""
-        return float(np.mean(dict(self.by_size("kept"))[label]))
+        return float(self.by_size("n_selected")[label].mean())
 
     @property
     def variants(self) -> list[str]:
         """The rules for theta, or the samplers, used."""
-        return [q for q in dict.fromkeys(arm.variant for arm in self.arms) if q != NONE]
+        return [q for q in dict.fromkeys(method.variant for method in self.methods) if q != NONE]
 
     @property
-    def main_arms(self) -> list[Method]:
-        """The arms that predict with the first rule or sampler, or with none."""
+    def main_methods(self) -> list[Method]:
+        """The methods that predict with the first rule or sampler, or with none."""
         variants = (self.variants[0], NONE)
-        return [arm for arm in self.arms_with_predictions if arm.variant in variants]
+        return [method for method in self.methods_with_predictions if method.variant in variants]
 
     @property
     def options(self) -> list[Method]:
         """The options of our own methods, one after the other."""
-        return list(dict.fromkeys(arm.options for arm in self.arms if arm.own))
+        return list(dict.fromkeys(method.options for method in self.methods if method.own))
 
     @property
     def untempered_options(self) -> list[Method]:
@@ -487,26 +554,28 @@ class Record:
 
         They are corrected if all features are kept.
         """
-        available = {arm.family for arm in self.arms_with_predictions}
+        available = {method.family for method in self.methods_with_predictions}
         options = [*self.options, Method(), Method(temperature=RESIDUAL)]
-        families = [replace(pair, method=name) for name in order for pair in options]
+        families = [replace(pair, estimator=name) for name in order for pair in options]
         return [family for family in families if family in available] or [
-            replace(pair, method="corrected") for pair in self.options
+            replace(pair, estimator="corrected") for pair in self.options
         ]
 
     def find(
-        self, label: str, method: str, variant: str | None = None, options: Method | None = None
+        self, label: str, estimator: str, variant: str | None = None, options: Method | None = None
     ) -> Method | None:
         """Return a method of a selection, or None; the first unless its options are given.
 
         With all features there is one method, which counts as corrected and as uncorrected.
         """
         variants = (variant or self.variants[0], NONE)
-        for arm in self.arms_with_predictions:
-            has_method = arm.method == method or (arm.method == "complete" and method in OURS)
-            fits = options is None or arm.options in (options, replace(options, relevant=NONE))
-            if has_method and fits and arm.label == label and arm.variant in variants:
-                return arm
+        for method in self.methods_with_predictions:
+            has_method = method.estimator == estimator or (
+                method.estimator == "complete" and estimator in OURS
+            )
+            fits = options is None or method.options in (options, replace(options, relevant=NONE))
+            if has_method and fits and method.label == label and method.variant in variants:
+                return method
         return None
 
     # ---- orders and priors of chapter 3 ----
@@ -514,13 +583,13 @@ class Record:
     @cached_property
     def orders(self) -> list[int]:
         """Orders, ascending."""
-        return sorted({arm.order for arm in self.own})
+        return sorted({method.order for method in self.own})
 
-    def lines(self, arms: list[Method]) -> dict[str, list[Method]]:
-        """Return arms by their words, each sorted by order."""
+    def lines(self, methods: list[Method]) -> dict[str, list[Method]]:
+        """Return methods by their words, each sorted by order."""
         by_words: dict[str, list[Method]] = {}
-        for arm in sorted(arms, key=lambda arm: arm.order):
-            by_words.setdefault(arm.words, []).append(arm)
+        for method in sorted(methods, key=lambda method: method.order):
+            by_words.setdefault(method.words, []).append(method)
         return by_words
 
     def of_order(
@@ -530,16 +599,16 @@ class Record:
 
         sampler : in the words of `Method.sampler`, the first of the config unless given.
         """
-        for arm in self.own:
-            alike = (arm.order, arm.prior, arm.compress, arm.engine)
-            if alike == (order, prior, compress, "slice") and sampler in (None, arm.sampler):
-                return arm
+        for method in self.own:
+            alike = (method.order, method.prior, method.compress, method.engine)
+            if alike == (order, prior, compress, "slice") and sampler in (None, method.sampler):
+                return method
         return None
 
     @property
     def widest_order(self) -> int:
         """The largest order of both original and compressed models, of all where one is absent."""
-        keys = [(arm.order, arm.compress) for arm in self.own if arm.engine == "slice"]
+        keys = [(method.order, method.compress) for method in self.own if method.engine == "slice"]
         return max([o for o, _ in keys if {(o, True), (o, False)} <= {*keys}] or self.orders)
 
     @property
@@ -553,30 +622,22 @@ class Record:
         orders = range(1, self.widest_order + 1)
         return [o for o in self.thesis.get("shown_sigmas", []) if o in orders] or list(orders)[-5:]
 
-    def parameters(self, arm: Method) -> int:
+    def parameters(self, method: Method) -> int:
         """Coefficients for each class; a method of others has none that count here."""
-        if arm.engine != "slice":
+        if method.engine != "slice":
             return 0
-        place = list(self.compression["order"]).index(arm.order)
-        return int(self.compression["groups" if arm.compress else "patterns"][place])
+        place = list(self.compression["order"]).index(method.order)
+        return int(self.compression["groups" if method.compress else "patterns"][place])
 
-    def error(self, arm: Method) -> float:
-        """Error rate."""
-        return metrics.error_rate(self.probability(arm), self.response)
-
-    def losses(self, arm: Method) -> np.ndarray:
-        """Minus log probability of each test case, (N,)."""
-        return metrics.losses(self.probability(arm), self.response)
+    def losses(self, method: Method) -> np.ndarray:
+        """Minus log probability of each test sample, (N,)."""
+        return metrics.losses(self.probability(method), self.response)
 
     @property
-    def n_cases(self) -> int:
-        """Number of distinct test cases: if folds are repeated, a case is tested several times."""
+    def n_samples(self) -> int:
+        """Number of distinct test samples; with repeated folds each is tested several times."""
         again = 1 if self.config["drawn"] or not self.folded else self.config["replicates"]
         return len(self.response) // again
-
-    def standard_error(self, values: np.ndarray) -> float:
-        """Return the standard error of the mean of test cases' values, as if independent."""
-        return metrics.standard_error(values, self.n_cases)
 
     @property
     def reliable(self) -> np.ndarray:
@@ -585,57 +646,53 @@ class Record:
 
     # ---- how long it took ----
 
-    def reached(self) -> Iterator[tuple[Method, dict[str, np.ndarray]]]:
-        """Yield each arm that has draws, and what its chains had reached in each fit, (D,)."""
-        for j, arm in enumerate(self.own) if self.logistic else self.sampled:
-            yield arm, {name: self.fits[name][:, j] for name in REACHED}
+    def reached(self) -> Iterator[tuple[Method, pd.DataFrame]]:
+        """Yield each method that has draws, and its rows of `fits`."""
+        methods = self.own if self.logistic else [method for _, method in self.sampled]
+        for method in methods:
+            yield method, self.fits[self.fits["method"] == method.row].reset_index(drop=True)
 
     @cached_property
-    def seconds(self) -> dict[str, np.ndarray]:
-        """Processor seconds of each arm of chapter 3 by stage, and in all, means over divisions."""
-        predict = self.predictions["seconds"].mean(axis=0)
-        train = np.full(len(predict), np.nan)
-        train[self.fits["arm"]] = self.fits["seconds"].mean(axis=0)
-        return {"train": train, "predict": predict, "all": np.nan_to_num(train) + predict}
-
-    def timings(self) -> list[dict]:
-        """Rows of timings.csv, processor seconds; none where there is nothing to time."""
+    def timings(self) -> pd.DataFrame:
+        """The processor seconds of each method, as timings.csv has them; empty without methods."""
         if self.config["reduction"]:
             counts = self.reduction
-            return [
-                {name: counts[name][s] for name in ("features", "values", "order")}
-                | {"replicate": r}
-                | {name: counts[name][r, s] for name in ("thesis_seconds", "closed_seconds")}
-                for r, s in np.ndindex(counts["groups"].shape)
-            ]
-        if self.config["data"] is None:
-            return []
-        return [self._timing(arm) for arm in self.arms]
-
-    def _timing(self, arm: Method) -> dict[str, object]:
-        if self.logistic:
-            return {
-                "order": arm.order if arm.order >= 0 else np.nan,  # a peer that uses all features
-                "model": arm.words,
-                "parameters": self.parameters(arm) or np.nan,
-                "train": self.seconds["train"][arm.row],
-                "predict": self.seconds["predict"][arm.row],
+            n_sets, n_settings = counts["groups"].shape
+            columns = {
+                name: np.tile(counts[name], n_sets) for name in ("features", "values", "order")
             }
-        fit = self.fits["seconds"][:, self.own.index(arm)].sum() if arm.own else np.nan
-        predict = self.predictions["seconds"][:, arm.row].sum() if self.tests else 0.0
-        printed = self.thesis.get("seconds", {})
-        column = printed.get("corrected" if arm.method == "complete" else arm.method, {})
-        of_thesis = {str(size): seconds for size, seconds in column.items()}.get(arm.label)
-        return {
-            "features": arm.label,
-            "method": arm.words,
-            self.variant_name: arm.variant,
-            "select": dict(self.by_size("seconds"))[arm.label].sum() if arm.own else np.nan,
-            "fit": fit,
-            "predict": predict if arm.own else np.nan,
-            "fit and predict": fit + predict if arm.own else predict,
-            **({"thesis": None if arm.variant == "collapsed" else of_thesis} if printed else {}),
-        }
+            columns["replicate"] = np.repeat(np.arange(n_sets), n_settings)
+            return pd.DataFrame(columns | {name: counts[name].reshape(-1) for name in _SECONDS})
+        if self.config["data"] is None:
+            return pd.DataFrame()
+        methods, own = self.methods, np.array([method.own for method in self.methods])
+        rows = [method.row for method in methods]
+        fit = self.fits.groupby("method")["seconds"].agg(["mean", "sum"]).reindex(rows)
+        predict = self.prediction_arrays["seconds"] if self.tests else np.zeros((1, len(rows)))
+        if self.logistic:  # the order of a method with all features is below 0
+            numbers = [(m.order, m.words, self.parameters(m)) for m in methods]
+            frame = pd.DataFrame(numbers, columns=["order", "model", "parameters"])
+            frame["order"] = frame["order"].where(frame["order"] >= 0)
+            frame["parameters"] = frame["parameters"].where(frame["parameters"] > 0)
+            frame["train"], frame["predict"] = fit["mean"].to_numpy(), predict.mean(axis=0)
+            return frame
+        words = [(method.label, method.words, method.variant) for method in methods]
+        frame = pd.DataFrame(words, columns=["features", "method", self.variant_name])
+        frame["select"] = frame["features"].map(self.by_size("seconds").sum()).where(own)
+        frame["fit"] = fit["sum"].to_numpy()
+        frame["predict"] = np.where(own, predict.sum(axis=0), np.nan)
+        frame["fit and predict"] = frame["fit"].fillna(0) + predict.sum(axis=0)
+        if printed := self.comparable.get("seconds"):
+            frame["thesis"] = [_printed_seconds(printed, method) for method in methods]
+        return frame
+
+
+def _printed_seconds(printed: Mapping[str, dict], method: Method) -> float | None:
+    """Return the seconds that the thesis prints for a method; None where it prints none."""
+    if method.variant == "collapsed":
+        return None
+    column = printed.get("corrected" if method.estimator == "complete" else method.estimator, {})
+    return {str(size): seconds for size, seconds in column.items()}.get(method.label)
 
 
 def preferred(losses: LossSummary) -> np.ndarray:

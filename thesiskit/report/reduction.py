@@ -1,9 +1,9 @@
 """Numbers of original and compressed parameters, and drawings of groups and of the HMM.
 
 Section "Experiments Demonstrating Parameter Reduction".  Original parameters are patterns that
-some training case expresses, compressed ones groups of patterns with one expression.  The drawings
-are of sections "Grouping Parameters of Sequence Prediction Models", "Grouping Parameters of
-Classification Models" and "Experiments with a Hidden Markov Model".
+some training sample expresses, compressed ones groups of patterns with one expression.  The
+drawings are of sections "Grouping Parameters of Sequence Prediction Models", "Grouping Parameters
+of Classification Models" and "Experiments with a Hidden Markov Model".
 """
 
 from itertools import pairwise, product
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from thesiskit.report.layout import GREY, INK, Figure, PageTable, canvas
+from thesiskit.report import layout
+from thesiskit.report.layout import Figure, PageTable
 from thesiskit.report.record import Record
 from thesiskit.report.stages import warnings
 
@@ -53,36 +54,30 @@ def sweeps(record: Record) -> list[SweepCurves]:
 
 
 def parameter_reduction(record: Record) -> list[Figure | PageTable]:
-    """Parameters, their ratio, superpatterns and seconds of each setting (fig-comp-cls-notest)."""
+    """Parameters, their ratio, superpatterns and seconds of each setting (Figure 3.17)."""
     return [_reduction_figure(record), _reduction_table(record)]
 
 
 def _reduction_figure(record: Record) -> Figure:
     varied = sweeps(record)
-    figure, axes = canvas(len(varied), 2, height=2.6 * len(varied) + 0.2)
-    style = {"color": INK, "markerfacecolor": "white", "markersize": 5, "elinewidth": 0.5}
+    figure, axes = layout.canvas(len(varied), 2, height=2.6 * len(varied) + 0.2)
     for row, sweep in zip(axes, varied, strict=True):
-        for axis, values, marker, label, front in (
-            (row[0], sweep.patterns, "x", "original", 3),  # crosses show within circles
-            (row[0], sweep.groups, "o", "compressed", 2),
-            (row[1], sweep.ratio, "^", None, 2),
+        for axis, values, look, label in (
+            (row[0], sweep.patterns, layout.ORIGINAL, "original"),
+            (row[0], sweep.groups, layout.COMPRESSED, "compressed"),
+            (row[1], sweep.ratio, layout.COMPRESSED, None),
         ):
             mean = values.mean(axis=0)
             reach = [mean - values.min(axis=0), values.max(axis=0) - mean]
-            axis.errorbar(sweep.x, mean, reach, marker=marker, label=label, zorder=front, **style)
+            axis.errorbar(sweep.x, mean, reach, label=label, elinewidth=0.5, **look)
         row[0].set(yscale="log", ylabel="parameters")
         row[1].set(ylabel="compressed / original", ylim=(0, 1.05))
         for axis in row:
-            axis.set_title(sweep.fixed, fontsize=10)
+            axis.set_title(sweep.fixed)
             axis.set(xticks=sweep.x, xlabel=f"{sweep.letter}, {WORDS[sweep.varied]}")
-    axes[0, 0].legend(loc="best", frameon=False)
-    cases, sets = record.config["reduction"]["cases"], len(record.reduction["groups"])
-    bars = ", bars from least to most where they are longer than the marks"
-    caption = (
-        f"Of {cases:,} training cases with uniform features, for each class, on a log scale, "
-        "and their ratios. p: features, K: values of each, O: order of the interactions."
-        + (f" Means of {sets} data sets{bars}." if sets > 1 else "")
-    )
+    layout.name_series(figure, axes[0, 0])
+    samples, sets = record.config["reduction"]["samples"], len(record.reduction["groups"])
+    caption = layout.caption("reduction", samples=samples, sets=sets)
     return Figure("reduction", "Original and compressed parameters", figure, caption)
 
 
@@ -108,51 +103,38 @@ def _reduction_table(record: Record) -> PageTable:
     frame = pd.DataFrame(columns)
     if sets == 1:
         frame = frame.rename(columns=lambda name: name.removesuffix(": mean"))
-    agreement = " Both found the same groups, with the same numbers of patterns by order."
-    means = f" Means of {sets} data sets." if sets > 1 else ""
-    caption = (
-        "'Splitting and merging' is the algorithm of the thesis; its superpatterns are counted "
-        "before those with the same expression are merged. 'Each group once' is our algorithm; "
-        "its superpatterns are those that its groups can be written as."
-        + ("" if warnings(record) else agreement)
-        + f"{means} Processor seconds are the best of three runs."
-    )
+    about = layout.caption("reduction-numbers", agree=not warnings(record), n_sets=sets)
     title = "Parameters, superpatterns and seconds"
-    return PageTable("reduction-numbers", title, frame, caption)
+    return PageTable("reduction-numbers", title, frame, about)
 
 
 # ---- drawings ----
 
 
 def sequence_groups(_: Record) -> list[Figure | PageTable]:
-    """The groups of all patterns of three sequences (fig-seq-group)."""
+    """The groups of all patterns of three sequences (Figure 3.4)."""
     from thesiskit.models.patterns import compress_sequences
 
     groups = compress_sequences(EXAMPLE - 1, EXAMPLE.shape[1])
     nodes = [p for p in PATTERNS if all(a == 0 or b > 0 for a, b in pairwise(p))]
-    about = "The sequences are those of the thesis. Each step to the right fixes one earlier state."
     words = [groups.describe(g, STATES) or "(any)" for g in range(groups.n_groups)]
     return _drawn("sequence-groups", "sequences", groups, sorted(nodes, key=lambda p: p[::-1]),
-                  0, words, about)  # fmt: skip
+                  0, words)  # fmt: skip
 
 
 def feature_groups(_: Record) -> list[Figure | PageTable]:
-    """The groups of all patterns of three features in three samples (fig-group-cls)."""
+    """The groups of all patterns of three features in three samples (Figure 3.15)."""
     from thesiskit.models.patterns import compress_features
 
     groups = compress_features(EXAMPLE - 1, EXAMPLE.shape[1])
     names, values = ["x1", "x2", "x3"], [STATES] * 3
-    about = (
-        "The samples of the thesis's figure are lost; these are the three sequences of its other "
-        "example. Each step to the right fixes one more feature."
-    )
     words = [groups.describe(g, names, values, 9) for g in range(groups.n_groups)]
-    return _drawn("feature-groups", "samples", groups, PATTERNS, -1, words, about)
+    return _drawn("feature-groups", "samples", groups, PATTERNS, -1, words)
 
 
 def _drawn(
-    name: str, samples: str, groups: "SequenceGroups | FeatureGroups", nodes: list[Pattern],
-    last: int, words: list[str], about: str,
+    name: str, unit: str, groups: "SequenceGroups | FeatureGroups", nodes: list[Pattern],
+    last: int, words: list[str],
 ) -> list[Figure | PageTable]:  # fmt: skip
     """Return the tree of patterns, those of a group in one shade, and a table of the groups.
 
@@ -161,8 +143,8 @@ def _drawn(
     """
     from thesiskit.models.patterns import UNSEEN
 
-    cases = np.split(groups.indices + 1, groups.indptr[1:-1])
-    texts = [", ".join(map(str, np.sort(rows))) for rows in cases]
+    samples = np.split(groups.indices + 1, groups.indptr[1:-1])
+    texts = [", ".join(map(str, np.sort(rows))) for rows in samples]
     above = {
         p: (*p[:t], 0, *p[t + 1 :]) for p in nodes if any(p) for t in [np.flatnonzero(p)[last]]
     }
@@ -170,7 +152,7 @@ def _drawn(
     height = {p: -float(row) for row, p in enumerate(leaves)}
     for p in sorted(set(above.values()), key=np.count_nonzero, reverse=True):
         height[p] = float(np.mean([height[q] for q in nodes if above.get(q) == p]))
-    figure, axes = canvas(height=0.28 * len(leaves) + 0.9)
+    figure, axes = layout.canvas(height=0.28 * len(leaves) + 0.9)
     axis = axes[0, 0]
     for p in nodes:
         order, codes = np.count_nonzero(p), np.where(np.array(p) > 0, np.array(p) - 1, UNSEEN)
@@ -184,25 +166,23 @@ def _drawn(
         if len(places):
             text += f"  {chr(65 + places[0])}"
         face = SHADES[places[0] % len(SHADES)] if len(places) else "white"
-        edge = INK if len(places) else GREY
+        edge = layout.INK if len(places) else layout.GREY
         box = {"boxstyle": "round", "edgecolor": edge, "linewidth": 0.7, "facecolor": face}
-        axis.text(order, height[p], text, ha="center", va="center", fontsize=8, bbox=box)
+        axis.text(order, height[p], text, ha="center", va="center", bbox=box)
         if p in above:
-            axis.plot([order - 1, order], [height[above[p]], height[p]], color=GREY, zorder=0)
+            axis.plot(
+                [order - 1, order], [height[above[p]], height[p]], color=layout.GREY, zorder=0
+            )
     axis.set(xlim=(-0.4, len(p) + 0.4), ylim=(0.1 - len(leaves), 0.7), yticks=[])
     axis.set(xticks=range(len(p) + 1), xlabel="order of the pattern")
     axis.spines["left"].set_visible(False)
     data = ", ".join(f"({', '.join(map(str, row))})" for row in EXAMPLE)
-    caption = (
-        f"All patterns of three places, of {samples} 1 to 3: {data}. {about} Braces list "
-        f"the {samples} that express a pattern. Patterns that the same {samples} express are a "
-        "group, with a letter and a shade of its own. A dash: not expressed."
-    )
+    caption = layout.caption("groups-of-three", unit=unit, data=data)
     frame = pd.DataFrame({
-        "group": [chr(65 + g) for g in range(groups.n_groups)], "patterns": words, samples: texts,
+        "group": [chr(65 + g) for g in range(groups.n_groups)], "patterns": words, unit: texts,
         "number of patterns": groups.patterns_per_order.sum(axis=1),
     })  # fmt: skip
-    title = f"Groups of patterns of three {samples}"
+    title = f"Groups of patterns of three {unit}"
     return [
         Figure(name, title, figure, caption),
         PageTable(name, title, frame, f"What is left of {len(nodes)} patterns after grouping."),
@@ -210,33 +190,30 @@ def _drawn(
 
 
 def hidden_markov(record: Record) -> list[Figure]:
-    """The hidden Markov model that data are drawn from (fig-hmm)."""
+    """The hidden Markov model that data are drawn from (Figure 3.6)."""
     data = record.config["data"]
     transition, emission = np.array(data["transition"]), np.array(data["emission"])
     strong, emits = transition.argmax(axis=1), emission.argmax(axis=1)
-    figure, axes = canvas(height=0.42 * len(strong) + 0.9)
+    figure, axes = layout.canvas(height=0.42 * len(strong) + 0.9)
     axis = axes[0, 0]
     for step, (i, j) in product(range(2), enumerate(strong)):
-        arrow = {"arrowstyle": "-|>", "color": INK, "shrinkA": 11, "shrinkB": 11}
+        arrow = {"arrowstyle": "-|>", "color": layout.INK, "shrinkA": 11, "shrinkB": 11}
         axis.annotate("", (step + 1, -j), (step, -i), arrowprops=arrow)
     for k in np.unique(emits):
         x, states = np.arange(3), np.flatnonzero(emits == k)
         axis.plot(
-            np.repeat(x, len(states)), -np.tile(states, 3), MARKS[k % len(MARKS)], markersize=17,
-            color=INK, markerfacecolor="white", linestyle="none", label=f"emits {k + 1} most often",
+            np.repeat(x, len(states)), -np.tile(states, 3), MARKS[k % len(MARKS)], color=layout.INK,
+            markersize=17, markerfacecolor="white", label=f"emits {k + 1} most often",
         )  # fmt: skip
         for place, state in product(x, states):
-            axis.text(place, -state, str(state + 1), ha="center", va="center", fontsize=9)
+            axis.text(place, -state, str(state + 1), ha="center", va="center")
     axis.set(xticks=range(3), xticklabels=["$h_{t-1}$", "$h_t$", "$h_{t+1}$"], yticks=[])
     axis.set(xlim=(-0.3, 2.3), ylim=(0.6 - len(strong), 0.6))
     axis.spines[["left", "bottom"]].set_visible(False)
-    figure.legend(loc="outside upper right", ncols=2, frameon=False, markerscale=0.5)
-    low, high = (f"{end(transition.max(axis=1)):g}" for end in (min, max))
-    least, most = (f"{end(emission.max(axis=1)):g}" for end in (min, max))
-    caption = (
-        "Hidden states at three successive times. An arrow is the most probable transition of a "
-        f"state, of probability {low}{'' if low == high else f' to {high}'}; the others are not "
-        f"drawn. The state emits what its shape says with probability {least}"
-        f"{'' if least == most else f' to {most}'}."
-    )
+    figure.legend(loc="outside upper right", ncols=2, markerscale=0.5)
+    ends = [
+        " to ".join(dict.fromkeys(f"{end(rows.max(axis=1)):g}" for end in (min, max)))
+        for rows in (transition, emission)
+    ]
+    caption = layout.caption("hidden-markov", transition=ends[0], emission=ends[1])
     return [Figure("hidden-markov", "The hidden Markov model", figure, caption)]

@@ -1,285 +1,521 @@
-"""What a page opens with: its answer in a few sentences, and the summary that explains it.
+"""The page of a table: its opening, methods, wrong predictions, checks, and items for a paper."""
 
-The summary says what was asked, how good the answers are, and what they are worth.
-"""
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from textwrap import fill
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from thesiskit.errors import pluralise
+from thesiskit.datasets.checking import CHECKS
 from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
-from thesiskit.report.layout import PageTable
-from thesiskit.report.metrics import BORDER, CAREFUL, SURE, WELL, Score
-from thesiskit.report.posteriors import features_words
-from thesiskit.report.predicted import expected_sentence, predicted_table
-from thesiskit.report.record import Record
-from thesiskit.report.stages import manner_words, question, warnings
-
-MOST_ROWS = 10  # of arms
-NEXT = (
-    "To predict new cases with the best model of this page: "
-    "`thesiskit predict CONFIG --new TABLE`, where CONFIG is the file that you ran."
+from thesiskit.report.layout import (
+    ACCENT,
+    GREY,
+    INK,
+    Figure,
+    PageTable,
+    canvas,
+    drawn_words,
+    prose,
+    prose_rows,
 )
-OUTSIDE = 0.1  # of real responses, outside their predictive interval of 90 %
+from thesiskit.report.metrics import BORDER, CAREFUL, SURE, WELL, Score
+from thesiskit.report.record import Record
+from thesiskit.report.scores import predicted_facts, predicted_table
+from thesiskit.report.stages import card, prediction_table
+
+MOST_DRAWN = 14  # methods of the forest plot
+MOST_LABELS = 10  # samples that the strip plot names
+PANEL = 4.6  # inches: two panels are side by side on a page
+LETTERS = 9.5  # points of the letters of panels, which are 10 pixels on a phone
+MOST_WRONG, MOST_PREDICTED = 30, 100  # samples on the page
+MISSED = 0.1  # of real responses, outside their predictive interval of 90%
+BASE = "Class frequencies"
+Row = dict[str, object]
 
 
-def answer(record: Record) -> tuple[str, ...]:
-    """Say in one to three sentences what was found; the first has the headline number."""
-    if record.config["reduction"]:
-        ratio = record.reduction["groups"] / record.reduction["patterns"]
-        low, high = (f"{100 * end:.0f}" for end in (ratio.min(), ratio.max()))
-        return (f"Of 100 coefficients, compression leaves {low} to {high}, by the setting.",)
-    if record.config["data"] is None:
+# ---- which methods a page shows, and which it recommends ----
+
+
+def base_score(record: Record) -> Score:
+    """Return the score of always predicting the class frequencies of the training samples."""
+    return Score(record.tested, BASE, record.tested.base)
+
+
+def best_score(record: Record) -> Score:
+    """Return the score of the method with the lowest log loss."""
+    return min(record.predicting, key=lambda score: score.log_loss)
+
+
+def merit(record: Record) -> Score:
+    """Return the score to expect of new samples: of nested cross-validation, where it ran."""
+    return record.choice[0] if record.choice else best_score(record)
+
+
+def shown_scores(record: Record) -> list[Score]:
+    """Return the scores that a page shows, the best first: untempered ones are in the CSV file."""
+    best = best_score(record)
+    tempered = any(method.tempered for method in record.own)
+    shown = {
+        id(record.scores[method.row])
+        for method in record.methods
+        if method.tempered or not (tempered and method.own)
+    }
+    scores = [score for score in record.predicting if score is best or id(score) in shown]
+    return sorted(scores, key=lambda score: score.log_loss)
+
+
+# ---- the opening ----
+
+
+def opening_facts(record: Record) -> dict[str, object]:
+    """Return what the first sentences and the figures of merit need, by the names of templates."""
+    config = record.config
+    if config["reduction"]:
+        ratio = 100 * record.reduction["groups"] / record.reduction["patterns"]
+        return {"kind": "reduction", "low": ratio.min(), "high": ratio.max()}
+    if config["data"] is None:
         kind = record.results.load("select", 0, ("kind",))["kind"]
-        gamma = record.config["lattice"]["gamma"]
-        return (
-            f"Of {kind.size:,} pairs of counts, {int((kind == 2).sum()):,} have an absolute "
-            f"correlation above gamma = {gamma:g}: features with these are kept.",
-        )
+        selected, gamma = int((kind == 2).sum()), config["lattice"]["gamma"]
+        return {"kind": "lattice", "pairs": kind.size, "selected": selected, "gamma": gamma}
     if record.continuous:
-        return _of_real_responses(record).lead[1:]
+        return {"kind": "responses"} | _real_facts(record)
     if not record.tests:
-        return (expected_sentence(record),)
-    best = min(record.predicting, key=lambda score: score.amlp)
-    score = record.choice[0] if record.choice else best
-    base = Score(record.tested, "base rate", record.tested.base)
-    rates = f"an error rate of {_rate(score)} and an AMLP of {score.amlp:.3f}"
-    name = f"The arm {score.name}".replace("arm the ", "")
-    of = f"over {pluralise(len(score.wrong), 'test case')}"
-    sentences = [
-        f"{name} has {rates}, {of}; the frequencies of the classes have "
-        f"{100 * base.error:.1f} % and {base.amlp:.3f}."
-    ]
-    if score.rare:
-        sentences = [f"{name} has {_auc_words(score)}, {of}.", f"{_gain_words(score, base)}."]
-    corrected = "" if record.config["own"] or record.logistic else _correction(record)
-    return (corrected, *sentences) if corrected else (*sentences, _calibration(score))
+        return {"kind": "untested"} | predicted_facts(record)
+    return {"kind": "classes"} | _class_facts(record)
 
 
-def _rate(score: Score) -> str:
+def _class_facts(record: Record) -> dict[str, object]:
+    score, base = merit(record), base_score(record)
+    counts = np.bincount(record.tested.response, minlength=record.n_classes)
     low, high = score.error_interval
-    return f"{100 * score.error:.1f} % (95 % interval {100 * low:.1f} % to {100 * high:.1f} %)"
-
-
-def _correction(record: Record) -> str:
-    """Say what the correction does to the errors that are expected, where it does most."""
-    pairs = []
-    for arm in record.main_arms:
-        counterpart = record.find(arm.label, "corrected", arm.variant, arm.options)
-        if arm.method == "uncorrected" and counterpart is not None:
-            pairs.append((arm, record.scores[arm.row], record.scores[counterpart.row]))
-    if not pairs:
-        return ""
-    arm, without, with_it = max(pairs, key=lambda pair: pair[1].error - pair[1].expected)
-    first, second = (
-        f"{100 * score.expected:.1f} % and {100 * score.error:.1f} %"
-        for score in (without, with_it)
-    )
-    return (
-        f"With {features_words(record, arm.label)}{arm.options.words}, the expected and the "
-        f"observed error rates are {first} without the correction for selection, and {second} "
-        "with it."
-    )
-
-
-def summary(record: Record) -> list[PageTable]:
-    """What was asked, the best arm beside simple rivals, and expected and observed errors."""
-    if record.continuous:
-        return [_of_real_responses(record)]
-    if not record.tests:
-        return predicted_table(record)
-    scored = record.predicting
-    best = min(scored, key=lambda score: score.amlp)
-    base = Score(record.tested, "base rate", record.tested.base)
-    regressions = [score for score in scored if score.linear]
-    linear = min(regressions, key=lambda score: score.amlp, default=None)
-    choice, chosen_rows = record.choice or (best, None)
-    lead = [question(record), _recommended(record, best), _chosen(record, chosen_rows)]
-    if choice.rare:
-        counts = np.bincount(record.tested.response)
-        lead.append(
-            f"{100 * counts.max() / counts.sum():.0f} % of the test cases are "
-            f"{record.tested.classes[counts.argmax()]}, so that error rates tell little here."
-        )
-    if warnings(record):
-        lead.append("Some chains have not converged (see above), so numbers may change.")
-    if record.config["own"] and linear is None:
-        place = "logistic-regression to model.peers"
-        place = place if record.logistic else "l2-logistic to model.methods"
-        lead.append(f"To compare with a regularised logistic regression, add {place}.")
-    if record.config["own"]:
-        lead.append(NEXT)
-    scores = scored if chosen_rows is None else [choice, *scored]
-    if len(scored) > MOST_ROWS:  # the best of them
-        scores = sorted(scored, key=lambda score: score.amlp)[:MOST_ROWS]
-        scores += [linear] if linear is not None and linear not in scores else []
-        scores = scores if chosen_rows is None else [choice, *scores]
-    frame = pd.DataFrame([_row(score) for score in (*scores, base)])
-    sentences = tuple(filter(None, lead))
-    return [PageTable("summary", "Summary", frame, _explained(record), lead=sentences)]
-
-
-def _row(score: Score) -> dict:
-    error, amlp = score.error_interval, score.amlp_interval
+    recommended = record.recommended(range(len(record.scores)))
+    method = record.methods[recommended]
+    peer = PEERS.get(method.engine if record.logistic else method.estimator)
     return {
-        "arm": score.name,
-        "errors: observed": int(score.wrong.sum()),
-        "errors: expected": f"{score.risk.sum():.1f}",
-        "errors: p": p_number(score.p_value),
-        "errors: verdict": score.verdict,
-        "error rate: mean": score.error,
-        "error rate: low": error[0],
-        "error rate: high": error[1],
-        "AMLP: mean": score.amlp,
-        "AMLP: low": amlp[0],
-        "AMLP: high": amlp[1],
+        "found": recommended >= 0 and score.log_loss < base.log_loss,
+        "recommended": record.scores[recommended].name if recommended >= 0 else BASE,
+        "exported": recommended < 0 or peer is None or peer.exported,
+        "nested": record.choice is not None,
+        "n_predictions": len(score.wrong),
+        "commonest": record.class_words(int(counts.argmax())),
+        "share": counts.max() / counts.sum(),
+        "rare": score.rare,
+        "classes": [record.class_words(g) for g in range(record.n_classes)],
+        "log_loss": score.log_loss,
+        "log_loss_interval": score.log_loss_interval,
+        "base_log_loss": base.log_loss,
+        "error": score.error,
+        "error_interval": (low, high),
+        "predicted_error": score.expected,
+        "predicted_errors": float(score.risk.sum()),
+        "errors": int(score.wrong.sum()),
+        "auc": score.auc_interval,
+        "p": score.p_value,
+        "verdict": score.verdict,
     }
 
 
-def _recommended(record: Record, best: Score) -> str:
-    """Say which method predicts new cases, if any does better than the class frequencies."""
-    if record.recommended(range(len(record.scores))) < 0:
-        return (
-            "No model is recommended, because none is clearly better than the class frequencies; "
-            "`thesiskit predict` uses these."
-        )
-    arm = record.arms[record.scores.index(best)]
-    peer = PEERS.get(arm.engine if record.logistic else arm.method)
-    use = ", and is the one to predict by" if peer is None or peer.exported else ""
-    n_arms = len(record.predicting)
-    return f"Of {n_arms} arms, {best.name} has the lowest AMLP{use}." if n_arms > 1 else ""
+class RealScore(NamedTuple):
+    """How good predictions of real responses are: errors in their units, and missed intervals."""
+
+    name: str
+    error: float
+    interval: tuple[float, float]
+    missed: int  # -1 of a method without intervals
+    p: float
+    log_density: float  # of the responses, the mean
 
 
-def _chosen(record: Record, chosen_rows: np.ndarray | None) -> str:
-    """Say what an arm predicts that is chosen inside the training cases of each fold."""
-    if chosen_rows is None or record.choice is None:
-        if not record.config["own"] or len(record.scores) == 1:
-            return ""
-        return (
-            "It was chosen on these cases, so it will predict others a little worse; "
-            "`evaluation.choose: true` says how much."
-        )
-    names = [score.name for score in record.scores] + ["the frequencies of the classes"]
-    rows, counts = np.unique(chosen_rows, return_counts=True)
-    by_count = sorted(zip(counts.tolist(), rows.tolist(), strict=True), reverse=True)
-    of = len(chosen_rows)
-    return (
-        "The best of several arms on some cases is less good on others. So an arm was also chosen "
-        "inside the training cases of each fold, without the cases that it then predicted: the "
-        "first row is what to expect of new cases. What was chosen is "
-        + ", ".join(f"{names[row]} in {count:,} of {of:,} folds" for count, row in by_count)
-        + "."
-    )
-
-
-def _auc_words(score: Score) -> str:
-    area, low, high = score.auc_interval
-    interval = f" (95 % interval {low:.2f} to {high:.2f})" if low == low else ""
-    return f"an AUC of {area:.2f}{interval}"
-
-
-def _gain_words(score: Score, base: Score) -> str:
-    """Say by how much AMLP is lower than that of the frequencies, with an interval of cases."""
-    difference, error = score.less(base)
-    return (
-        f"Its AMLP is {score.amlp:.3f}, which is {abs(difference):.3f} "
-        f"{'lower' if difference < 0 else 'higher'} than that of the frequencies of the classes "
-        f"(95 % interval of the paired gain {-difference - 1.96 * error:.3f} to "
-        f"{-difference + 1.96 * error:.3f})"
-    )
-
-
-def _calibration(score: Score) -> str:
-    """Compare the errors that an arm expects with those observed."""
-    verdict, meaning = {
-        SURE: ("it is over-confident", " Take its probabilities as less certain than they look."),
-        CAREFUL: ("it is under-confident", " It knows more than its probabilities say."),
-        WELL: ("nothing speaks against its calibration", ""),
-    }[score.verdict]
-    observed = int(score.wrong.sum())
-    return (
-        f"Its probabilities expect {score.risk.sum():.1f} errors, and {observed:,} were "
-        f"observed: {verdict} ({p_words(score.p_value)}).{meaning}"
-    )
-
-
-def p_words(p: float) -> str:
-    """Return a p-value as a sentence has it."""
-    return f"p {p_number(p)}" if p < 1e-4 else f"p = {p_number(p)}"
-
-
-def p_number(p: float) -> str:
-    """Return a p-value as a table has it."""
-    return "< 0.0001" if p < 1e-4 else f"{p:.{4 if p < 0.01 else 3 if p < 0.1 else 2}f}"
-
-
-def _explained(record: Record) -> str:
-    """Return what the intervals and p-values are of."""
-    tested = record.tested
-    text = (
-        "p is the probability that the errors of a calibrated arm are by so much or more off by "
-        f"chance. An arm is called calibrated unless p is below {BORDER:g}. Intervals are of 95 % "
-        "(Wilson's for error rates, normal ones for AMLP)."
-    )
-    if tested.repetition.max() > 0:
-        text += " Cases are tested several times, so p is twice the median of the repetitions."
-    if tested.group is not None:
-        text += (
-            f" Intervals take the {pluralise(tested.n_independent, 'group')} of data.case_groups "
-            "as independent, p takes cases so."
-        )
-    if "fold" in tested.division:
-        text += " The cases of a cross-validation share training cases, so p is approximate."
-    return text + tested.about_intervals + manner_words(record)
-
-
-# ---- real responses ----
-
-
-def _of_real_responses(record: Record) -> PageTable:
-    y, predictions = record.tested.response, record.predictions
-    rows: list[dict] = []
-    outside, error = {}, "root mean squared error"
-    for arm in record.arms:
-        name = record.name(arm)
-        median, low, high = (predictions[end][arm.row] for end in ("median", "low", "high"))
+def real_scores(record: Record) -> list[RealScore]:
+    """Return the scores of all methods of real responses, and of the mean, in their order."""
+    y, tested, predictions = record.tested.response, record.tested, record.prediction_arrays
+    medians = [predictions["median"][method.row] for method in record.methods]
+    names, scores = [record.name(method) for method in record.methods], []
+    for row, (name, median) in enumerate(
+        zip([*names, "Mean"], [*medians, tested.base[:, 0]], strict=True)
+    ):
         square = (y - median) ** 2
-        error_of_mean = metrics.standard_error(record.tested.independent(square))
-        half = 1.96 * record.tested.wider_of_skew * error_of_mean
-        row = {
-            "arm": name,
-            f"{error}: mean": float(np.sqrt(square.mean())),
-            f"{error}: low": float(np.sqrt(max(0, square.mean() - half))),
-            f"{error}: high": float(np.sqrt(square.mean() + half)),
+        error = metrics.standard_error(tested.independent(square))
+        half = 1.96 * tested.wider_of_skew * error
+        ends = np.sqrt(np.maximum(0, [square.mean() - half, square.mean() + half]))
+        missed, p, log_density = -1, float("nan"), float("nan")
+        if row < len(names) and np.isfinite(predictions["low"][record.methods[row].row]).all():
+            low, high = (predictions[end][record.methods[row].row] for end in ("low", "high"))
+            missed = int(((y < low) | (y > high)).sum())
+            p = metrics.errors_p_value(np.full(len(y), MISSED), missed)
+            log_density = float(predictions["log_density"][record.methods[row].row].mean())
+        root, interval = float(np.sqrt(square.mean())), (float(ends[0]), float(ends[1]))
+        scores.append(RealScore(name, root, interval, missed, p, log_density))
+    return scores
+
+
+def best_real(record: Record) -> RealScore:
+    """Return the score of our method with the smallest error."""
+    scores = [score for score in real_scores(record) if score.missed >= 0]
+    return min(scores, key=lambda score: score.error)
+
+
+def _real_facts(record: Record) -> dict[str, object]:
+    best, (*_, mean) = best_real(record), real_scores(record)
+    n = len(record.response)
+    verdict = WELL
+    if best.p < BORDER:
+        verdict = SURE if best.missed > MISSED * n else CAREFUL
+    return {
+        "recommended": best.name,
+        "error": best.error,
+        "error_interval": best.interval,
+        "mean_error": mean.error,
+        "missed": best.missed,
+        "to_miss": MISSED * n,
+        "coverage": 1 - best.missed / n,
+        "n_predictions": n,
+        "p": best.p,
+        "verdict": verdict,
+    }
+
+
+# ---- two pictures ----
+
+
+def summary(record: Record) -> list[Figure]:
+    """A forest plot of the scores of methods, and predictions by true class or response."""
+    if record.continuous:
+        return [_real_forest(record), _real_scatter(record)]
+    if not record.tests:
+        return []
+    return [_forest_of_losses(record), _strip(record)]
+
+
+def _forest_of_losses(record: Record) -> Figure:
+    scores = shown_scores(record)
+    best, extra = scores[0], [record.choice[0]] if record.choice else []
+    scores = sorted([*extra, *scores[:MOST_DRAWN], base_score(record)], key=lambda s: s.log_loss)
+    rows = [(score.name, score.log_loss, score.log_loss_interval) for score in scores]
+    caption = prose("forest", left=len(record.predicting) - MOST_DRAWN)
+    recommended = record.recommended(range(len(record.scores)))
+    return _forest(rows, best.name if recommended >= 0 else BASE, BASE, "log loss", caption)
+
+
+def _forest(rows: list, best: str, base: str, words: str, caption: str) -> Figure:
+    """Return a forest plot of rows (name, value, interval), the best of which comes first."""
+    figure, axes = canvas(width=PANEL, height=0.34 * len(rows) + 0.9)
+    axis, edge = axes[0, 0], 3 * next(value for name, value, _ in rows if name == base)
+    for place, (name, value, (low, high)) in enumerate(rows):
+        colour = ACCENT if name == best else INK
+        axis.plot([low, min(high, edge)], [place, place], color=colour, linewidth=1.4)
+        marker = ">" if value > edge else "D" if name == base else "o"
+        face = "white" if name == base else colour
+        look = {"color": colour, "markerfacecolor": face, "markersize": 6}
+        axis.plot(min(value, edge), place, marker, **look)
+        if name == base:
+            axis.axvline(value, color=GREY, linewidth=1, linestyle="--", zorder=0)
+    names = [fill(drawn_words(name, 60), 24) for name, *_ in rows]
+    axis.set_yticks(range(len(rows)), names, fontsize=LETTERS)
+    for label, (name, *_) in zip(axis.get_yticklabels(), rows, strict=True):
+        label.set(color=ACCENT if name == best else INK, weight="bold" if name == best else None)
+    axis.invert_yaxis()
+    axis.tick_params(axis="x", labelsize=LETTERS)
+    axis.set_xlabel(f"{words} (lower is better)", fontsize=LETTERS)
+    axis.set_xlim(left=0)
+    return Figure("forest", f"{words[:1].upper()}{words[1:]} of each method", figure, caption, True)
+
+
+def _strip(record: Record) -> Figure:
+    """Return out-of-fold probabilities by true class, with the wrong predictions named."""
+    score, tested, two = merit(record), record.tested, record.n_classes == 2
+    y = tested.by_sample(tested.response).astype(int)
+    first = np.unique(tested.unit, return_index=True)[1]
+    p = tested.by_sample(score.probability[:, 1])
+    if not two:
+        p = tested.by_sample(score.probability[np.arange(len(tested.response)), tested.response])
+    figure, axes = canvas(width=PANEL, height=3.6)
+    axis, spread, place = axes[0, 0], 0.22, np.zeros(len(y))
+    for g in range(record.n_classes):
+        of_class = y == g
+        x = g + spread * (2 * np.argsort(np.argsort(_mixed(p[of_class]))) / of_class.sum() - 1)
+        for wrong, colour in ((False, GREY), (True, ACCENT)):
+            part = score.wrong_samples[of_class] == wrong
+            look = {"color": colour, "markersize": 4, "rasterized": len(y) > 500}
+            axis.plot(x[part], p[of_class][part], "o" if wrong else ".", **look)
+        place[of_class] = x
+    missed = np.flatnonzero(score.wrong_samples)
+    truth = p[missed] if not two else np.where(y[missed] == 1, p[missed], 1 - p[missed])
+    worst = missed[np.argsort(truth)][:MOST_LABELS]
+    for g in np.unique(y[worst]):
+        named = worst[y[worst] == g]
+        named = named[np.lexsort((-place[named], p[named]))]  # lines do not cross
+        for i, height in zip(named, apart(p[named], 0.06), strict=True):
+            words = drawn_words(str(tested.ids[first[i]]), 12)
+            ends = [place[i], g + spread + 0.02], [p[i], height]
+            axis.plot(*ends, color=ACCENT, linewidth=0.4)
+            look = {"fontsize": LETTERS, "va": "center", "color": ACCENT}
+            axis.text(g + spread + 0.04, height, words, **look)
+    if two:
+        axis.axhline(0.5, color=GREY, linewidth=1, linestyle="--", zorder=0)
+    counts = np.bincount(y, minlength=record.n_classes)
+    names = [
+        f"{fill(drawn_words(record.class_words(g), 24), 12)}\n({n:,})" for g, n in enumerate(counts)
+    ]
+    axis.set_xticks(range(record.n_classes), names, fontsize=LETTERS)
+    axis.set(xlim=(-0.4, record.n_classes - 0.4), ylim=(-0.03, 1.03))
+    axis.tick_params(axis="y", labelsize=LETTERS)
+    of = drawn_words(record.class_words(1), 24) if two else "the true class"
+    axis.set_ylabel(f"probability of {of}", fontsize=LETTERS)
+    divided = record.config["scheme"] not in ("test-set", "holdout")
+    title = f"{'Out-of-fold p' if divided else 'P'}robabilities by true class"
+    caption = prose("strip", named=MOST_LABELS)
+    return Figure("strip", title, figure, caption, True)
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Return numbers whose ranks spread equal or neighbouring values, without chance."""
+    ranks = np.argsort(np.argsort(values))
+    return ranks * 0.618033988749895 % 1
+
+
+def apart(heights: np.ndarray, gap: float) -> np.ndarray:
+    """Return ascending heights that are at least a gap apart, and within 0 and 1."""
+    moved = heights.copy()
+    for i in range(1, len(moved)):
+        moved[i] = max(moved[i], moved[i - 1] + gap)
+    for i in range(len(moved) - 1, -1, -1):
+        moved[i] = min(moved[i], 1 - gap * (len(moved) - 1 - i))
+    return moved
+
+
+def _real_forest(record: Record) -> Figure:
+    scores = sorted(real_scores(record), key=lambda score: score.error)
+    rows = [(score.name, score.error, score.interval) for score in scores]
+    caption = prose("real_forest")
+    return _forest(rows, best_real(record).name, "Mean", "root mean squared error", caption)
+
+
+def _real_scatter(record: Record) -> Figure:
+    name, y = best_real(record).name, record.tested.response
+    row = next(method.row for method in record.methods if record.name(method) == name)
+    median, low, high = (record.prediction_arrays[end][row] for end in ("median", "low", "high"))
+    missed = (y < low) | (y > high)
+    figure, axes = canvas(width=PANEL, height=3.6)
+    axis = axes[0, 0]
+    for part, colour in ((~missed, GREY), (missed, ACCENT)):
+        look = {"color": colour, "rasterized": len(y) > 500}
+        axis.vlines(y[part], low[part], high[part], linewidth=0.7, **look)
+        axis.plot(y[part], median[part], "o", markersize=3, **look)
+    ends = [y.min(), y.max()]
+    axis.plot(ends, ends, color=INK, linewidth=0.8, linestyle="--")
+    axis.tick_params(labelsize=LETTERS)
+    axis.set_xlabel("observed response", fontsize=LETTERS)
+    axis.set_ylabel("predicted response", fontsize=LETTERS)
+    return Figure("strip", "Predicted and observed responses", figure, prose("scatter"), True)
+
+
+# ---- one table of methods ----
+
+VISIBLE = ("method", "log loss", "error", "predicted error", "AUC", "calibration slope", "RMSE",
+           "outside 90%: observed", "outside 90%: predicted", "folds")  # fmt: skip
+DIFFERENCE = "log loss minus the lowest"
+
+
+def methods(record: Record) -> list[PageTable]:
+    """One row for each method: log loss, error, AUC, calibration, difference from the best."""
+    if record.continuous:
+        n = len(record.response)
+        rows = [
+            {"method": score.name, "RMSE": score.error}
+            | _ends("RMSE interval", score.interval)
+            | {"outside 90%: observed": score.missed if score.missed >= 0 else np.nan}
+            | {"outside 90%: predicted": MISSED * n if score.missed >= 0 else np.nan}
+            | {"minus log density": -score.log_density}
+            for score in real_scores(record)
+        ]
+        return [_table_of_methods(rows, prose("real_methods", tested=record.tested))]
+    if not record.tests:
+        return predicted_table(record)
+    own, best = record.config["own"], best_score(record)
+    scores = record.predicting
+    scores = sorted(scores, key=lambda score: score.log_loss) if own else scores
+    first = [record.choice[0]] if record.choice else []
+    every = [*first, *scores, base_score(record)]
+    rows = [_method_row(record, score, best) for score in every]
+    shown = {id(score) for score in (*first, *shown_scores(record), every[-1])}
+    places = tuple(i for i, score in enumerate(every) if id(score) in shown or not own)
+    caption = prose("methods", tested=record.tested, best=best.name)
+    tables = [_table_of_methods(rows, caption, places)]
+    if record.n_classes > 2:
+        of_page = {merit(record).name} if own else {score.name for score in scores}
+        tables.append(_confusion([*first, *scores], of_page))
+    return tables
+
+
+def _table_of_methods(rows: list[Row], caption: str, shown: tuple | None = None) -> PageTable:
+    frame = pd.DataFrame(rows)
+    more = [name for name in frame if name not in VISIBLE and not name.startswith(DIFFERENCE)]
+    return PageTable("methods", "Methods", frame, caption, shown=shown, more=tuple(more))
+
+
+def _method_row(record: Record, score: Score, best: Score) -> Row:
+    """Return the row of a method; the columns that the page shows come first."""
+    tested, two = score.tested, record.n_classes == 2
+    difference = metrics.student(tested.independent(score.loss - best.loss), score.less(best)[1])
+    wrong = score.wrong_samples, best.wrong_samples
+    slope, *intercepts = score.recalibration.tolist()
+    area = score.auc_interval
+    if score.name == BASE:  # what folds leave out alone makes these differ from 0.5 and none
+        slope, intercepts, area = [np.nan] * 3, [[np.nan] * 3], (np.nan,) * 3
+    row: Row = {
+        "method": score.name,
+        "log loss": score.log_loss,
+        "error": score.error,
+        "predicted error": score.expected,
+        "AUC": area[0],
+        "calibration slope": slope[0],
+    }
+    row |= _ends(DIFFERENCE, difference) | _of_folds(record, score)
+    row |= {f"setting: {name}": value for name, value in score.keys.items()}
+    intervals = {"log loss": score.log_loss_interval, "error": score.error_interval}
+    intervals |= {"AUC": area[1:], "calibration slope": slope[1:]}
+    for name, ends in intervals.items():
+        row |= _ends(f"{name} interval", ends)
+    row |= _ends("calibration intercept", intercepts[0]) if two else {}
+    row["Brier"] = metrics.squared_error(score.probability, tested.response)
+    for name, g in (("sensitivity", 1), ("specificity", 0)) if two else ():
+        row |= _ends(name, score.right_of(g))
+    row["p of calibration"] = score.p_value
+    row["wrong: only this method"] = (wrong[0] & ~wrong[1]).sum()
+    row["wrong: only the best"] = (wrong[1] & ~wrong[0]).sum()
+    return row | {"wrong: p": metrics.mcnemar(*wrong, tested.group_id, tested.wider)}
+
+
+def _of_folds(record: Record, score: Score) -> Row:
+    """Return how often nested cross-validation selected a method, and its gains inside folds."""
+    if record.choice is None:
+        return {}
+    name, gain = "folds", "lower than class frequencies: "
+    inner, row = np.nan, -1 if score.name == BASE else None
+    if score in record.scores:
+        row = record.scores.index(score)
+        inner = -float(np.nanmean(record.prediction_arrays["inner_losses"][:, row, 0]))
+    count = np.nan if row is None else int((record.choice[1] == row).sum())
+    outer = base_score(record).log_loss - score.log_loss
+    return {name: count, f"{gain}inner folds": inner, f"{gain}outer folds": outer}
+
+
+def _ends(name: str, ends: Sequence[float]) -> Row:
+    """Return the columns of an interval, before them that of the number where there are three."""
+    parts = ("value", "low", "high")[-len(ends) :]
+    return {f"{name}: {part}": end for part, end in zip(parts, ends, strict=True)}
+
+
+def _confusion(scores: list[Score], of_page: set[str]) -> PageTable:
+    """Return how many samples of each class every method predicts to be of each class."""
+    rows = [
+        {"method": score.name, "true class": name}
+        | {f"predicted: {of}": n for of, n in zip(score.tested.classes, counts, strict=True)}
+        for score in scores
+        for name, counts in zip(score.tested.classes, score.confusion, strict=True)
+    ]
+    shown = tuple(i for i, row in enumerate(rows) if row["method"] in of_page)
+    frame = pd.DataFrame(rows)
+    return PageTable("confusion", "Confusion matrix", frame, prose("confusion"), shown=shown)
+
+
+# ---- wrongly predicted samples, then all ----
+
+
+def predictions(record: Record) -> list[PageTable]:
+    """Wrongly predicted samples of the recommended method; a row for each sample and method."""
+    whole, tested = prediction_table(record), record.tested
+    about: dict[str, object] = {"id": tested.ids, **tested.division}
+    if record.continuous:
+        name = best_real(record).name
+        row = next(method.row for method in record.methods if record.name(method) == name)
+        median, low, high = (
+            record.prediction_arrays[end][row] for end in ("median", "low", "high")
+        )
+        y = tested.response
+        about |= {"response": y, "median": median, "5%": low, "95%": high}
+        missed, size = (y < low) | (y > high), np.maximum(low - y, y - high)
+        title, keys = "Responses outside their 90% interval", record.keys(record.methods[row])
+    else:
+        score, classes = merit(record), np.array(tested.classes)
+        about |= {
+            "true class": classes[tested.response],
+            "predicted class": classes[score.predicted],
         }
-        if np.isfinite(low).all():
-            out = int(((y < low) | (y > high)).sum())
-            p = metrics.errors_p_value(np.full(len(y), OUTSIDE), out)
-            row |= {"outside 90 %: observed": out, "outside 90 %: expected": OUTSIDE * len(y)}
-            outside[name] = (out, p)
-        rows.append(row)
-    best = min(
-        (row for row in rows if row["arm"] in outside), key=lambda row: row[f"{error}: mean"]
-    )
-    out, p = outside[best["arm"]]
-    spread = float(np.sqrt(np.mean((y - record.tested.base[:, 0]) ** 2)))
-    verdict = "nothing speaks against its intervals"
-    if p < BORDER:
-        verdict = SURE if out > OUTSIDE * len(y) else CAREFUL
-    mean, low, high = (best[f"{error}: {end}"] for end in ("mean", "low", "high"))
-    lead = (
-        question(record),
-        f"Of our arms, {best['arm']} has the smallest error: its {error} is {mean:.4g} "
-        f"(95 % interval {low:.4g} to {high:.4g}). Always predicting the mean of the "
-        f"training cases gives {spread:.4g}" + (", which is better." if spread <= mean else "."),
-        f"Its intervals of 90 % are expected to miss {OUTSIDE * len(y):.1f} of {len(y):,} "
-        f"responses, and missed {out:,}: {verdict} ({p_words(p)}).",
-    )
-    caption = (
-        "Errors are those of the predictive median, in the units of the response; their intervals "
-        f"are normal ones over {record.tested.unit_name}.{record.tested.about_intervals} "
-        "One response in ten is expected outside its predictive interval of 90 %: of an "
-        "over-confident arm more are, of an under-confident one fewer."
-    )
-    return PageTable("summary", "Summary", pd.DataFrame(rows), caption, lead=lead)
+        probabilities = zip(tested.classes, score.probability.T, strict=True)
+        about |= {f"probability: {of}": p for of, p in probabilities}
+        missed, size, keys = score.wrong, score.loss, best_score(record).keys
+        title = "Wrongly predicted samples"
+    order = np.argsort(-size, kind="stable")
+    frame = pd.DataFrame(about).iloc[order[missed[order]]]
+    shown = tuple(range(min(MOST_WRONG, len(frame))))
+    caption = prose("wrong", n=len(frame), of=len(missed), real=record.continuous)
+    first = PageTable("wrong-predictions", title, frame, caption, shown=shown)
+    of_best = np.all([whole.frame[name] == value for name, value in keys.items()], axis=0)
+    places = tuple(np.flatnonzero(of_best)[:MOST_PREDICTED].tolist())
+    return [first, replace(whole, shown=places)]
+
+
+# ---- checks of the table, and what goes into a paper ----
+
+
+def checks(record: Record) -> list[PageTable]:
+    """Checks of the table for problems that bias predictions, with their results."""
+    rows = [
+        {"check": code, "about": CHECKS[code][0], "result": status, "finding": line}
+        for code, status, line in record.simulated.get("checks", np.empty((0, 3))).tolist()
+    ]
+    if not rows:  # results of before
+        return []
+    quiet = [i for i, row in enumerate(rows) if row["result"] in ("passed", "not applicable")]
+    table = PageTable("checks", "Checks of the table", pd.DataFrame(rows), prose("checks"))
+    explained = [(row["check"], *CHECKS[row["check"]]) for row in rows]
+    return [replace(table, quiet=tuple(quiet), folded=tuple(explained))]
+
+
+def paper_facts(record: Record) -> dict[str, object]:
+    """Return what the methods paragraph and the reporting items need."""
+    config, provenance = record.config, record.results.provenance()
+    facts = {"kind": "", "date": f"{date.today():%Y-%m-%d}", "opening": opening_facts(record)}
+    names = [score.name for score in shown_scores(record)] if record.scores else []
+    return facts | {
+        "title": config["title"],
+        "card": dict(card(record)),
+        "config": config,
+        "methods": names or list(dict.fromkeys(map(record.name, record.methods))),
+        "model": config.get("model_words", ""),
+        "version": provenance["code"]["version"],
+        "packages": provenance["packages"] | {"Python": provenance["python"]},
+        "seed": provenance["seed"],
+        "nested": record.choice is not None if record.scores else False,
+        "grouped": record.tests and record.tested.group is not None,
+    }
+
+
+def checklist(record: Record) -> list[PageTable]:
+    """A methods paragraph to paste, and the TRIPOD+AI items that the run can fill."""
+    facts = paper_facts(record)
+    rows = prose_rows("tripod", x=facts)
+    quiet = tuple(i for i, row in enumerate(rows) if row[2] == "for the authors")
+    lead, caption = (prose("methods_paragraph", x=facts),), prose("tripod_caption")
+    title = "Methods paragraph and reporting checklist"
+    frame = pd.DataFrame(rows, columns=["item", "topic", "report"])
+    return [PageTable("checklist", title, frame, caption, long=True, lead=lead, quiet=quiet)]
+
+
+def numbers(record: Record) -> str:
+    """Return the numbers of the page as JSON: the opening, the data, a row for each method."""
+    facts = paper_facts(record)
+    table = methods(record)[0].frame
+    facts["methods"] = json.loads(table.to_json(orient="records"))
+    facts = {name: value for name, value in facts.items() if name not in ("config", "kind")}
+    text = json.dumps(facts, default=np.generic.item)  # a number of NumPy as one of Python
+    without_nan = json.loads(text, parse_constant=lambda _: None)
+    return json.dumps(without_nan, indent=2, ensure_ascii=False) + "\n"

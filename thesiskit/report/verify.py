@@ -1,7 +1,7 @@
 """Every number that the thesis prints, compared with replicates of its experiments.
 
 A number from the one data set of the thesis is compared with R data sets of ours.  If it comes
-from the same distribution, all R + 1 ranks are equally likely.  It is outside 99 % if fewer than
+from the same distribution, all R + 1 ranks are equally likely.  It is outside 99% if fewer than
 k = floor((R + 1) / 200) of ours are at most as large, or at least as large.  With fewer than 199
 replicates k is 0; then the row only says whether the number is beyond all replicates.
 
@@ -26,10 +26,11 @@ from thesiskit.errors import UserError
 from thesiskit.files import Results
 from thesiskit.models.peers import Method
 from thesiskit.report import claims, metrics
-from thesiskit.report.divisions import divisions
+from thesiskit.report.divisions import division_numbers, divisions
 from thesiskit.report.layout import (
     Outputs,
     PageTable,
+    caption,
     csv_text,
     read_yaml,
     template,
@@ -39,8 +40,8 @@ from thesiskit.report.record import THESIS, Record, thesis_numbers
 from thesiskit.report.reduction import sweeps
 from thesiskit.report.scores import variant_words
 
-TAIL = 200  # 1 / 0.005: half of what 99 % leaves out
-PRINTED, INSIDE, OUTSIDE = "as printed", "inside 99 %", "outside 99 %"
+TAIL = 200  # 1 / 0.005: half of what 99% leaves out
+PRINTED, INSIDE, OUTSIDE = "as printed", "inside 99%", "outside 99%"
 BEYOND, DIFFERS, NOT_COMPARABLE = "beyond all", "differs", "not comparable"
 VERDICTS = (PRINTED, INSIDE, OUTSIDE, DIFFERS, BEYOND, NOT_COMPARABLE)
 UNKNOWN = "no reason known"
@@ -59,7 +60,7 @@ GIBBS = {"alpha": 1, "labels": 5, "theta": 20}
 
 # What is known of a number: the columns of verify.csv.  thesis is as printed, here what is found
 # where that is no distribution.  Of replicates, mean, sd, low and high are the mean, the standard
-# deviation, and the 0.5 and 99.5 % quantiles (the least and the most where there are fewer than
+# deviation, and the 0.5 and 99.5% quantiles (the least and the most where there are fewer than
 # 199); percentile is that of the printed number among them, in %, where equal ones count half.
 # `by` is the rule or sampler of these; the other way is another one of the config.  HIDDEN are not
 # in the file: chance, the most that a number of the same distribution is outside with, of, the part
@@ -214,11 +215,11 @@ def _derived(source: Record, of: str, numbers: Tree) -> Tree:
     if of == LATTICE:
         return {"cases": sum(source.config["lattice"]["class_counts"])}
     if of == "colon":
-        _, first = np.unique(source.predictions["case"], return_index=True)
+        samples = source.predictions.drop_duplicates("sample")
         groups = source.config["evaluation"]["groups"]
         return {
-            "cases": np.bincount(source.response[first], minlength=2).tolist(),
-            "genes": int(source.selection["n_features"][:groups].sum()),
+            "cases": np.bincount(samples["response"], minlength=2).tolist(),
+            "genes": int(source.selections["n_features"][:groups].sum()),
         }
     if of == "logistic_sampling":
         return _of_samplers(model, [p for p, _ in numbers["sigma1_quantiles"]])
@@ -272,25 +273,29 @@ def _of_samplers(model: Tree, p: list[float]) -> Tree:
 
 def simulation_rows(record: Record, of: str, numbers: Tree) -> Iterator[Row]:
     """Yield the rows of gammas, of the calibration table, and of seconds."""
-    gammas = dict(record.by_size("gamma"))
+    gammas = record.by_size("gamma")
     for size, printed in numbers["gamma"].items():
-        key, title = f"{of}.gamma.{size}", f"gamma, {size} feature{'s' if size > 1 else ''} kept"
+        key, title = (
+            f"{of}.gamma.{size}",
+            f"gamma, {size} feature{'s' if size > 1 else ''} selected",
+        )
         if str(size) in gammas:
-            yield replicated(key, title, printed, gammas[str(size)], 2)
+            yield replicated(key, title, printed, gammas[str(size)].to_numpy(), 2)
         else:
             yield row(key, title, "replicated", printed, UNSELECTED)
     yield from calibration_rows(record, of)
     n = int(record.predictions["replicate"].max()) + 1
     trained_only = of == "mixture_simulation"
-    seconds = {
-        (arm["features"], arm["method"]): arm["fit" if trained_only else "fit and predict"] / n
-        for arm in reversed(record.timings())  # of several ways, the first counts
-    }
+    seconds = record.timings.drop_duplicates(["features", "method"])  # the first variant counts
+    seconds = seconds.set_index(["features", "method"])[
+        "fit" if trained_only else "fit and predict"
+    ]
     title = "seconds to train" if trained_only else "seconds to fit and predict"
-    for method, column in numbers["seconds"].items():
+    for estimator, column in numbers["seconds"].items():
         for size, printed in column.items():
-            value = seconds.get((str(size), method if size != "all" else "complete"), "")
-            key, row_title = f"{of}.seconds.{method}.{size}", f"{title}, {size}, {method}"
+            value = seconds.get((str(size), estimator if size != "all" else "complete"), np.nan) / n
+            value = "" if np.isnan(value) else value
+            key, row_title = f"{of}.seconds.{estimator}.{size}", f"{title}, {size}, {estimator}"
             yield row(key, row_title, "seconds", printed, value)
 
 
@@ -300,14 +305,16 @@ def calibration_rows(record: Record, of: str) -> Iterator[Row]:
     assert table is not None
     first = OWN_WAY[of] if OWN_WAY[of] in record.variants else record.variants[0]
     second = next((variant for variant in record.variants if variant != first), "")
-    for (label, method), cells in table.groupby(["features_selected", "method"], sort=False):
-        fitted = "corrected" if method == "complete" else method  # complete data need no correction
-        arms = [record.find(label, fitted, variant) for variant in (first, second) if variant]
-        calibrations = [calibration(record, arm) for arm in arms if arm]
+    for (label, estimator), cells in table.groupby(["features_selected", "method"], sort=False):
+        fitted = (
+            "corrected" if estimator == "complete" else estimator
+        )  # complete data need no correction
+        methods = [record.find(label, fitted, variant) for variant in (first, second) if variant]
+        calibrations = [calibration(record, method) for method in methods if method]
         for cell, name in product(cells.itertuples(), COLUMNS):
             printed = getattr(cell, name)
-            key = f"{of}.calibration.{label}.{method}.{cell.category}.{name}"
-            title = f"{label}, {method}, C = {cell.category}: {WORDS[name]}"
+            key = f"{of}.calibration.{label}.{estimator}.{cell.category}.{name}"
+            title = f"{label}, {estimator}, C = {cell.category}: {WORDS[name]}"
             numbers = [by_category[name][:, cell.category] for by_category in calibrations]
             places = [spread(printed, values, COLUMNS[name]) for values in numbers]
             if pd.isna(printed):
@@ -323,16 +330,16 @@ def calibration_rows(record: Record, of: str) -> Iterator[Row]:
             yield row(key, title, "calibration", printed, note, **places[0], **ways)
 
 
-def calibration(record: Record, arm: Method) -> dict[str, np.ndarray]:
-    """Calibration by first decimal in every replicate, (R, 10); NaN where there is no case."""
-    p, replicate = record.probability(arm), record.predictions["replicate"]
+def calibration(record: Record, method: Method) -> dict[str, np.ndarray]:
+    """Calibration by first decimal in every replicate, (R, 10); NaN where there is no sample."""
+    p, replicate = record.probability(method), record.predictions["replicate"].to_numpy()
     n = int(replicate.max()) + 1
     cell = 10 * replicate + metrics.categories(p)
-    cases = np.bincount(cell, minlength=10 * n).reshape(n, 10)
+    samples = np.bincount(cell, minlength=10 * n).reshape(n, 10)
     sums = {"mean_predicted": p, "fraction_actual": record.response}
     with np.errstate(invalid="ignore"):
-        return {"cases": cases} | {
-            name: np.bincount(cell, weights, 10 * n).reshape(n, 10) / cases
+        return {"cases": samples} | {
+            name: np.bincount(cell, weights, 10 * n).reshape(n, 10) / samples
             for name, weights in sums.items()
         }
 
@@ -340,7 +347,7 @@ def calibration(record: Record, arm: Method) -> dict[str, np.ndarray]:
 def colon_rows(record: Record, of: str, numbers: Tree) -> Iterator[Row]:
     """Yield the rows of counts and t tests over groups of genes, in every division."""
     frame = divisions(record)
-    for key, (column, decimals, words) in read_yaml(THESIS / "settings.yaml")["divisions"].items():
+    for key, (column, decimals, words) in division_numbers().items():
         values = frame[column].to_numpy()
         yield replicated(f"{of}.{key}", words, numbers[key], values, decimals)
 
@@ -351,15 +358,14 @@ def colon_rows(record: Record, of: str, numbers: Tree) -> Iterator[Row]:
 def logistic_rows(record: Record, of: str, numbers: Tree) -> Iterator[Row]:
     """Yield the row of the ratio of groups to patterns, where the thesis prints it."""
     name = "compressed_over_original_at_order_20"
-    if name in numbers:
-        key, title = f"{of}.{name}", "groups over patterns at order 20"
-        if 20 in record.orders:
-            place = list(record.compression["order"]).index(20)
-            counts = [record.results.load("compress", i) for i in range(record.n_blocks)]
-            ratios = [block["groups"][place] / block["patterns"][place] for block in counts]
-            yield replicated(key, title, numbers[name], np.array(ratios), 3)
-        else:
-            yield row(key, title, "replicated", numbers[name], "needs order 20 in model.orders")
+    key, title = f"{of}.{name}", "groups over patterns at order 20"
+    if name in numbers and 20 in record.orders:
+        place = list(record.compression["order"]).index(20)
+        counts = [record.results.load("compress", i) for i in range(record.n_blocks)]
+        ratios = [block["groups"][place] / block["patterns"][place] for block in counts]
+        yield replicated(key, title, numbers[name], np.array(ratios), 3)
+    elif name in numbers:
+        yield row(key, title, "replicated", numbers[name], "needs order 20 in model.orders")
 
 
 # ---- all numbers of experiments ----
@@ -427,10 +433,12 @@ def _by_section(sources: list[Record]) -> dict[str, Record]:
         of = LATTICE if source.config["lattice"] else source.config["report"].get("thesis")
         name = source.config["experiment"]
         if of in (None, "logistic_sampling"):
-            raise UserError(f"{name} is not compared with the thesis (report.thesis); leave it out")
+            raise UserError(
+                f"{name} is not compared with the thesis (report.thesis). Fix: remove it"
+            )
         previous = by_section.get(of, source)
         if previous is not source and previous.config["experiment"] == name:
-            raise UserError(f"{name} is given twice. Fix: give it once")
+            raise UserError(f"{name} is given twice. Fix: name it once")
         # numbers are compared with the most data sets; claims are tested on all experiments
         by_section[of] = max(previous, source, key=lambda record: record.config["replicates"])
     return by_section
@@ -445,7 +453,7 @@ def explain(row: Row, changed: str = "") -> Row:
         return row
     explanation = reason(row["key"], row["by"]) or UNKNOWN
     if row["kind"] == "setting" and not row["key"].endswith(ORDERS):
-        explanation = "the config given says so"
+        explanation = "set by the config given"
     elif changed and row["kind"] != "setting":
         explanation = f"other settings: {changed}"
     return row | {"reason": explanation}
@@ -463,7 +471,7 @@ def reason(key: str, way: str) -> str:
 
 
 def outside(cells: np.ndarray) -> np.ndarray:
-    """Count the cells of each data set that are outside 99 %, or beyond all, of the others, (D,).
+    """Count the cells of each data set that are outside 99%, or beyond all, of the others, (D,).
 
     cells : (C, D), NaN where a data set has no number.
     """
@@ -514,7 +522,7 @@ def summary(numbers: pd.DataFrame) -> str:
     """Return a line that says how many numbers have which verdict."""
     count = Counter(numbers["verdict"])
     n_explained = ((numbers["verdict"] == OUTSIDE) & (numbers["reason"] != UNKNOWN)).sum()
-    notes = {OUTSIDE: f" ({n_explained} with a reason)", BEYOND: " replicates, too few for 99 %"}
+    notes = {OUTSIDE: f" ({n_explained} with a reason)", BEYOND: " replicates, too few for 99%"}
     parts = [f"{count[word]} {word}{notes.get(word, '')}" for word in VERDICTS if count[word]]
     return f"{len(numbers)} numbers: " + ", ".join(parts)
 
@@ -522,7 +530,7 @@ def summary(numbers: pd.DataFrame) -> str:
 # ---- the page, and the same as CSV ----
 
 MANY = 12  # rows of a table that need not be seen at once
-NUMERIC = ("thesis", "here", "sd", "0.5 %", "99.5 %", "percentile", "replicates")
+NUMERIC = ("thesis", "here", "sd", "0.5%", "99.5%", "percentile", "replicates")
 
 
 def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
@@ -554,64 +562,48 @@ def verify(sources: list[Record], root: Path) -> tuple[Path, str]:
         item["words"] = [word and not n for word, n in zip(item["words"], numeric, strict=True)]
         item["rows"] = [[cell.replace(" %", "\u00a0%") for cell in row] for row in item["rows"]]
     page = template("verify.html.j2").render(
-        summary=line, small=small, about=about(numbers), items=items
+        summary=line, small=small, items=items, **_page_counts(numbers)
     )
     outputs.write("verify.html", page)
     outputs.finish("verify")
     return results.folder / "verify.html", "\n".join([line, *omnibus_words(tests)])
 
 
-def about(numbers: pd.DataFrame) -> list[str]:
-    """Return the paragraphs that explain the page."""
+def _page_counts(numbers: pd.DataFrame) -> Row:
+    """Return what the introduction of the page counts, and the sections that are not given."""
     placed = numbers[numbers["replicates"] > 0]
     enough, uncertain = placed[placed["chance"] > 0], placed[placed["chance"] == 0]
-    paragraphs = [
-        "The thesis shows one data set for each experiment. Here each of its numbers is compared "
-        "with the same number in many replicates, which are new data sets from the same model. If "
-        "the number of the thesis comes from the same distribution, then its percentile among the "
-        "replicates is uniform. Our numbers are rounded to as many digits as the thesis prints, "
-        "and equal numbers count half. 'Inside 99 %' means between the 0.5 % and the 99.5 % "
-        "quantile of the replicates.",
-        f"{len(placed):,} numbers differ from data set to data set. {len(enough):,} of them have "
-        "enough replicates for this comparison, and "
-        f"{(enough['verdict'] == OUTSIDE).sum()} of these are outside. By chance "
-        f"alone, at most {sum(enough['chance']):.1f} would be outside on average. "
-        "The cells of a table come from one data set, so they are often outside together; the "
-        "tests of all numbers of a table allow for this.",
-    ]
-    if len(uncertain):
-        most = uncertain["replicates"].max()
-        paragraphs.append(
-            f"{len(uncertain):,} numbers have too few replicates (at most {most:,}): the limits of "
-            "99 % need 199 replicates. For these numbers the page only says "
-            "whether they are beyond all R replicates, which happens by chance with a "
-            "probability of at most 2 / (R + 1)."
-        )
     given = {*numbers["of"], "introduction"}  # which prints no number of an experiment
-    if missing := [section.short for of, section in SECTIONS.items() if of not in given]:
-        words = ", ".join(missing)
-        paragraphs.append(f"These are left out, because their configs were not given: {words}.")
-    return paragraphs
+    return {
+        "n_placed": len(placed),
+        "n_enough": len(enough),
+        "n_outside": (enough["verdict"] == OUTSIDE).sum(),
+        "by_chance": sum(enough["chance"]),
+        "n_uncertain": len(uncertain),
+        "most": uncertain["replicates"].max(),
+        "missing": [section.short for of, section in SECTIONS.items() if of not in given],
+    }
 
 
 def _shown(numbers: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of the page's tables."""
-    placed = numbers["mean"].notna()
-    thesis, results = (
-        [", ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in numbers[name]]
-        for name in ("thesis", "here")
+    placed, words = (
+        numbers["mean"].notna(),
+        numbers[["thesis", "here"]].map(
+            lambda cell: ", ".join(map(str, cell)) if isinstance(cell, list) else cell
+        ),
     )
     columns = {
         "section": [SECTIONS[of].short for of in numbers["of"]],
         "exhibit": numbers["exhibit"],
         "number": numbers["number"],
-        "thesis": thesis,
-        "here": np.where(placed, numbers["mean"].astype(object), np.array(results, dtype=object)),
+        "thesis": words["thesis"],
+        "here": np.where(placed, numbers["mean"].astype(object), words["here"]),
         "sd": numbers["sd"],
-        "0.5 %": numbers["low"],
-        "99.5 %": numbers["high"],
-        "percentile": ["" if place != place else f"{place:.1f}" for place in numbers["percentile"]],
-        "replicates": [n or "" for n in numbers["replicates"]],
+        "0.5%": numbers["low"],
+        "99.5%": numbers["high"],
+        "percentile": numbers["percentile"].map("{:.1f}".format).replace("nan", ""),
+        "replicates": numbers["replicates"].astype(object).replace(0, ""),
         "": numbers["verdict"],
         "reason": numbers["reason"],
     }
@@ -619,46 +611,32 @@ def _shown(numbers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(numbers: pd.DataFrame, *without: str) -> pd.DataFrame:
-    """Return a frame without some columns, and without those in which nothing is said."""
+    """Return the page's columns without some, and without those that are empty."""
     frame = _shown(numbers)
-    empty = [
-        name
-        for name in frame
-        if all(value in ("", None) or value != value for value in frame[name])
-    ]
-    return frame.drop(columns={*empty, *without})
+    filled = (frame.notna() & (frame != "")).any()
+    return frame.loc[:, filled & ~frame.columns.isin(without)]
 
 
 def _overview(numbers: pd.DataFrame) -> PageTable:
     count = pd.crosstab(numbers["section"], numbers["verdict"])
     count = count.reindex(index=numbers["section"].unique(), columns=VERDICTS, fill_value=0)
     count.insert(0, "numbers", count.sum(axis=1))
-    caption = (
-        "'As printed' counts settings that are equal to those of the thesis, and numbers that "
-        "follow from them. 'Not comparable' counts seconds, and selections that are not made here."
-    )
-    return PageTable("overview", "Overview", count.rename_axis("section").reset_index(), caption)
+    frame = count.rename_axis("section").reset_index()
+    return PageTable("overview", "Overview", frame, caption("overview"))
 
 
 def _together(tests: pd.DataFrame) -> list[PageTable]:
     """Return the tests of all numbers of a table or section."""
-    caption = (
-        "Numbers outside 99%, or beyond all data sets where these are fewer than 199. Each of our "
-        "data sets in turn was compared with all others in the same way as the thesis's: 'by "
-        "chance' is the mean of their counts. p is the fraction of data sets, with the thesis's, "
-        "that have as many numbers outside as the thesis or more, so that it allows for numbers "
-        f"that depend on each other. 'Not compatible' means p of at most {LEVEL}; this needs "
-        f"{round(1 / LEVEL) - 1} data sets."
-    )
+    about = caption("together", level=LEVEL, sets=round(1 / LEVEL) - 1)
     title = "All numbers of a table together"
-    return [PageTable("together", title, tests, caption)] if len(tests) else []
+    return [PageTable("together", title, tests, about)] if len(tests) else []
 
 
 def _differing(numbers: pd.DataFrame) -> Iterator[PageTable]:
     """Yield the tables of numbers that differ here; those without a known reason come first."""
     titles = {
-        OUTSIDE: ("outside", "Outside 99 %"),
-        BEYOND: ("beyond", "Beyond all replicates, which are too few for 99 %"),
+        OUTSIDE: ("outside", "Outside 99%"),
+        BEYOND: ("beyond", "Beyond all replicates, which are too few for 99%"),
         DIFFERS: ("differs", "Different here"),
     }
     for verdict, (name, title) in titles.items():
@@ -671,22 +649,17 @@ def _differing(numbers: pd.DataFrame) -> Iterator[PageTable]:
 def _trusted(numbers: pd.DataFrame) -> list[PageTable]:
     """Return what becomes of calibration by another rule or sampler."""
     cells = []
-    twice = numbers[numbers["other verdict"].notna()]
-    for of, rows in twice.groupby("of", sort=False):
+    both = numbers[numbers["other verdict"].notna()]
+    for of, rows in both.groupby("of", sort=False):
         for way, verdict in (("by", "verdict"), ("other way", "other verdict")):
-            variant, count = rows[way].iloc[0], Counter(rows[verdict])
-            outside = rows["key"][rows[verdict] == OUTSIDE]
+            variant, outside = rows[way].iloc[0], rows["key"][rows[verdict] == OUTSIDE]
             cells.append(
                 {"section": SECTIONS[of].short, "by": variant_words(variant), "numbers": len(rows)}
-                | {word: count[word] for word in (INSIDE, OUTSIDE, BEYOND)}
-                | {"reason": "; ".join({reason(key, variant): "" for key in outside})}
+                | {word: (rows[verdict] == word).sum() for word in (INSIDE, OUTSIDE, BEYOND)}
+                | {"reason": "; ".join(dict.fromkeys(reason(key, variant) for key in outside))}
             )
-    caption = (
-        "Calibration by exact integrals, and by the sampler that leaves the adjustment factor out "
-        "of its label update; then by another rule and another sampler."
-    )
-    table = PageTable("ways", "By another rule or sampler", pd.DataFrame(cells), caption)
-    return [table] if cells else []
+    title, frame = "By another rule or sampler", pd.DataFrame(cells)
+    return [PageTable("ways", title, frame, caption("ways"))] if cells else []
 
 
 def _by_section_tables(numbers: pd.DataFrame) -> Iterator[PageTable]:
@@ -702,49 +675,35 @@ def _by_section_tables(numbers: pd.DataFrame) -> Iterator[PageTable]:
 
 def _calibration_table(of: str, title: str, cells: pd.DataFrame) -> PageTable:
     """Return where the cells of a calibration table lie."""
-    marks = {OUTSIDE: " ✗", BEYOND: " ✗?"}
-    places: dict[tuple[int, str, str], Row] = {}
-    for key, percentile, verdict in zip(
-        cells["key"], cells["percentile"], cells["verdict"], strict=True
-    ):
-        *_, label, method, category, column = key.split(".")
-        line = places.setdefault(
-            (list(COLUMNS).index(column), label, method),
-            {"percentile of": WORDS[column], "features": label, "method": method}
-            | {str(c): "" for c in range(10)},
-        )
-        if percentile == percentile:
-            line[category] = f"{percentile:.0f}{marks.get(verdict, '')}"
-    variant = cells["by"].iloc[0]
-    return PageTable(
-        f"{of}-calibration",
-        f"{title}: calibration ({cells['exhibit'].iloc[0]})",
-        pd.DataFrame([places[place] for place in sorted(places, key=lambda place: place[0])]),
-        "The percentile, among the replicates, of each cell of the thesis's table: the number of "
-        "cases, their mean prediction and the fraction in class 1, by the first decimal of the "
-        "prediction; of means and fractions, among those with a case there. ✗ marks a number "
-        "outside 99 %." + (f" By {variant_words(variant)}." if variant else ""),
+    names = ["features", "method", "category", "column"]
+    frame = cells["key"].str.rsplit(".", n=4, expand=True).iloc[:, 1:].set_axis(names, axis=1)
+    marks = cells["verdict"].map({OUTSIDE: " ✗", BEYOND: " ✗?"}).fillna("")
+    text = cells["percentile"].map("{:.0f}".format) + marks
+    frame["place"] = text.where(cells["percentile"].notna(), "")
+    frame["column"] = pd.Categorical(frame["column"].map(WORDS), [*WORDS.values()])
+    rows = ["column", "features", "method"]
+    frame = frame.pivot(index=rows, columns="category", values="place")
+    frame = frame.reindex(columns=map(str, range(10))).fillna("")
+    frame = (
+        frame.rename_axis(columns=None).reset_index().rename(columns={"column": "percentile of"})
     )
+    variant = cells["by"].iloc[0]
+    about = caption("table-cells", by=variant and f", by {variant_words(variant)}")
+    title = f"{title}: calibration ({cells['exhibit'].iloc[0]})"
+    return PageTable(f"{of}-calibration", title, frame, about)
 
 
 def _others(numbers: pd.DataFrame) -> Iterator[PageTable]:
     """Yield settings and what follows from them, and seconds beside ours."""
     table, kind = _shown(numbers), numbers["kind"]
-    settings = table.loc[
-        kind.isin(["setting", "exact"]),
-        ["section", "exhibit", "number", "thesis", "here", ""],
-    ]
-    caption = "Of our configs; and numbers that follow from them, compared to the digits printed."
-    yield PageTable("settings", "Settings", settings.infer_objects(), caption, long=True)
-    seconds = table.loc[kind == "seconds", ["section", "exhibit", "number", "thesis", "here"]]
+    names = ["section", "exhibit", "number", "thesis", "here"]
+    settings = table.loc[kind.isin(["setting", "exact"]), [*names, ""]].infer_objects()
+    yield PageTable("settings", "Settings", settings, caption("settings"), long=True)
+    seconds = table.loc[kind == "seconds", names]
     if len(seconds):
         seconds["here"] = pd.to_numeric(seconds["here"])
-        caption = (
-            "Seconds get no verdict. The thesis used a 1.2 GHz UltraSPARC III for naive Bayes and "
-            "a 2.2 GHz Opteron, with R, for mixtures. Ours are means over replicates on the "
-            "machines below."
-        )
-        yield PageTable("seconds", "Seconds", seconds.infer_objects(), caption, long=True)
+        about = caption("verify-seconds")
+        yield PageTable("seconds", "Seconds", seconds.infer_objects(), about, long=True)
 
 
 def _compared(sources: list[Record]) -> PageTable:

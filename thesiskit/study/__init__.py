@@ -1,1 +1,1 @@
-"""The experiments: what is done with cases, models and results."""
+"""The experiments: what is done with samples, models and results."""

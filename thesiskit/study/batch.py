@@ -2,8 +2,9 @@
 
 Nobody has to stay alive between `submit` and `collect`; both read the folder of results.  Jobs do
 not communicate.  A job makes those cells of its share that are not done, and the cells that they
-need.  When all chains of an arm are done, the job that made the last one also compares the chains,
-predicts, and joins the block.  If two jobs do so at the same time, they write the same bytes.
+need.  When all chains of a method are done, the job that made the last one also compares the
+chains, predicts, and joins the block.  If two jobs do so at the same time, they write the same
+bytes.
 """
 
 import math
@@ -22,15 +23,7 @@ from thesiskit.files import write_text
 from thesiskit.report.metrics import aligned
 from thesiskit.study.cells import HOST, Cell, Graph, digest
 from thesiskit.study.experiment import Experiment
-from thesiskit.study.slurm import (
-    Job,
-    array_script,
-    log_end,
-    most_tasks,
-    on_a_line,
-    queue,
-    sbatch,
-)
+from thesiskit.study.slurm import Job, array_script, log_end, most_tasks, on_a_line, queue, sbatch
 from thesiskit.study.workers import Workers
 
 JOBS = Path("batch") / "jobs"  # in an experiment's folder: scripts, the configs they read, and logs
@@ -49,8 +42,8 @@ class Batch:
         on_a_line("--results", str(self.folder))
         if "%" in str(self.folder):
             raise UserError(
-                f"{experiment.results.folder}: Slurm accepts no path with %. Fix: choose another "
-                "folder with --results"
+                f"{experiment.results.folder}: Slurm does not accept a path with %. Fix: choose "
+                "another folder with --results"
             )
 
     # ---- submitting ----
@@ -67,8 +60,8 @@ class Batch:
             if jobs:
                 arrays = " ".join(sorted({job.id.partition("_")[0] for job in jobs}))
                 raise UserError(
-                    f"{len(jobs)} jobs of {self.name} wait or run. Fix: see `thesiskit batch "
-                    f"status CONFIG`, or end them with `scancel {arrays}`"
+                    f"{len(jobs)} jobs of {self.name} are pending or running. Fix: see `thesiskit "
+                    f"batch status CONFIG`, or cancel them with `scancel {arrays}`"
                 )
             cells = first_cells(self.graph)
             shares = self._shares(len(cells), limit)
@@ -77,7 +70,7 @@ class Batch:
                 i for i, share in enumerate(parts, 1) if force or unfinished(self.graph, share)
             ]
             if not tasks:
-                return "nothing to submit: all cells are done; `thesiskit batch collect CONFIG`"
+                return "nothing to submit: all tasks are done. Next: thesiskit batch collect CONFIG"
             script = self._write(shares, tasks)
             if force:
                 sbatch(self.block, script, "--test-only")
@@ -85,7 +78,7 @@ class Batch:
                     for stage in experiment.stages:
                         self.graph.block(number).delete_outputs(stage)
             array = sbatch(self.block, script)
-        size = pluralise(math.ceil(len(cells) / shares), "chain or arm", "chains or arms")
+        size = pluralise(math.ceil(len(cells) / shares), "chain or method", "chains or methods")
         return (
             f"{pluralise(len(tasks), 'job')} of at most {size} each (job array {array}); "
             "`thesiskit batch status CONFIG`"
@@ -137,7 +130,7 @@ class Batch:
                 waiting = queue()
                 job_ids, jobs = {job.id for job in waiting}, self.jobs(waiting)
             except ThesiskitError as error:  # cells can be seen all the same
-                self.experiment.notes.append(f"jobs are not known: {error}")
+                self.experiment.notes.append(f"the state of jobs is unknown: {error}")
         rows = board(self.experiment, job_ids)
         lines = table(rows)
         if jobs:
@@ -150,7 +143,7 @@ class Batch:
         if ended and counts["to do"] and not logs:
             logs = sorted(self.folder.glob("*.log"), key=os.path.getmtime)[-1:]
         for path in logs[:FEW]:
-            lines += ["", f"the job of {path} ended before its cells were done:"]
+            lines += ["", f"the job of {path} stopped before its tasks were done:"]
             lines += [f"    {line}" for line in log_end(path)]
         return ended or counts["done"] == len(rows), lines
 
@@ -161,7 +154,7 @@ class Batch:
         match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
         i, n = map(int, match.groups()) if match else (0, 0)
         if not 1 <= i <= n:
-            raise UserError(f"--share {shorten(text)}: write it as 3/100, the third of a hundred")
+            raise UserError(f"--share {shorten(text)}: not a share. Fix: write it as 3/100")
         return part(first_cells(self.graph), i, n)
 
     def collect(self) -> int:
@@ -187,17 +180,17 @@ class Batch:
 def first_cells(graph: Graph) -> list[Cell]:
     """Return the cells that are shared among jobs, of which all others follow.
 
-    They are the chains of arms that have chains, and else the last cell of an arm, or of a block;
-    chains of a block lie side by side.
+    They are the chains of methods that have chains, and else the last cell of a method, or of a
+    block; chains of a block lie side by side.
     """
     first = []
     for number in graph.blocks:
-        arms: dict[str, list[Cell]] = {}
+        methods: dict[str, list[Cell]] = {}
         for cell in graph.block(number).cells():
-            arms.setdefault(cell.arm, []).append(cell)
-        if len(arms) > 1:
-            del arms[""]  # what all arms need is made on the way
-        for cells in arms.values():
+            methods.setdefault(cell.method, []).append(cell)
+        if len(methods) > 1:
+            del methods[""]  # what all methods need is made on the way
+        for cells in methods.values():
             first += [cell for cell in cells if cell.chain is not None] or cells[-1:]
     return first
 
@@ -206,22 +199,22 @@ def part(cells: Sequence[Cell], i: int, n: int) -> Sequence[Cell]:
     """Return the i-th of n equal parts of cells, from 1."""
     chosen = cells[len(cells) * (i - 1) // n : len(cells) * i // n]
     if not chosen:
-        raise UserError(f"{len(cells)} cells have no share {i} of {n}; use fewer shares")
+        raise UserError(f"{len(cells)} tasks have no share {i} of {n}. Fix: use fewer shares")
     return chosen
 
 
 def unfinished(graph: Graph, cells: Sequence[Cell]) -> list[Cell]:
     """Return what is not done of a share: its cells, what they need, and what follows from them.
 
-    What needs undone cells of other shares, such as chains of an arm, is left to them.
+    What needs undone cells of other shares, such as chains of a method, is left to them.
     """
     share, undone = set(cells), dict[Cell, None]()
-    arms = {cell.block: {""} for cell in cells}
+    methods = {cell.block: {""} for cell in cells}
     for cell in cells:
-        arms[cell.block].add(cell.arm)
-    for number, names in arms.items():
+        methods[cell.block].add(cell.method)
+    for number, names in methods.items():
         for cell in graph.block(number).cells():
-            if cell.arm not in names or graph.done(cell):
+            if cell.method not in names or graph.done(cell):
                 continue
             of_other_share = cell.chain is not None and cell not in share
             if not of_other_share and all(
@@ -278,8 +271,8 @@ def board(experiment: Experiment, jobs: Collection[str] | None = None) -> list[R
         for stage in experiment.stages:
             stage_is_done = graph.done(block.cell(stage))  # then it needs its cells no more
             for cell in block.cells(stage):
-                arm = cell if cell.chain is None else block.cell(stage, cell.arm)
-                has_file = not cell.arm or {cell.id, arm.id} & results
+                method = cell if cell.chain is None else block.cell(stage, cell.method)
+                has_file = not cell.method or {cell.id, method.id} & results
                 if stage_is_done or (has_file and graph.done(cell)):
                     rows.append(Row(cell, "done", files.record(cell, "json") or {}))
                 elif cell.id in present["running"]:
@@ -316,7 +309,7 @@ def table(rows: list[Row]) -> list[str]:
     """Return lines for a terminal: sums by stage, and the cells that were begun and not done."""
     finished = [row for row in rows if row.state == "done"]
     spent = sum(row.about.get("seconds", 0.0) for row in finished)
-    lines = [f"{len(finished):,} of {len(rows):,} cells done; {spent:,.1f} s of work", ""]
+    lines = [f"{len(finished):,} of {len(rows):,} tasks done; {spent:,.1f} s of work", ""]
     sums = []
     for stage in dict.fromkeys(row.cell.stage for row in rows):
         states = Counter(row.state for row in rows if row.cell.stage == stage)
@@ -328,7 +321,7 @@ def table(rows: list[Row]) -> list[str]:
     lines += aligned(["stage", *STATES, "seconds", "most memory"], sums)
     begun = [row for row in rows if row.state not in ("done", "to do")]
     if begun:
-        head = ["cell", "stage", "block", "arm", "chain", "state", "host"]
+        head = ["cell", "stage", "block", "method", "chain", "state", "host"]
         lines += ["", *aligned(head, [_fields(row) for row in begun[:MANY]])]
         if len(begun) > MANY:
             lines.append(f"... and {len(begun) - MANY:,} others")
@@ -344,4 +337,4 @@ def _fields(row: Row) -> list[str]:
     cell = row.cell
     chain = "–" if cell.chain is None else str(cell.chain + 1)
     host = row.about.get("host", "–")
-    return [cell.id, cell.stage, str(cell.block), cell.arm or "–", chain, row.state, host]
+    return [cell.id, cell.stage, str(cell.block), cell.method or "–", chain, row.state, host]

@@ -1,14 +1,14 @@
 """Cells, the smallest pieces of an experiment: how they depend on each other, and are made.
 
-A cell is one stage of one block of replicates, or one arm of it, or one chain of an arm.  A stage
-is put together from its arms, and an arm from its chains.  The key of a cell is a digest of
-everything that leads to it: settings, data and code.  A cell is done when its file of results is
+A cell is one stage of one block of replicates, or one method of it, or one chain of a method.  A
+stage is put together from its methods, and a method from its chains.  The key of a cell is a digest
+of everything that leads to it: settings, data and code.  A cell is done when its file of results is
 complete.  There is no other list of what is done, so cells can be made in any order, and by several
 processes or machines.
 
-What the stages and arms are, and what a cell computes, is for the `Work` of each kind of experiment
-to say.  It knows its config and the folder of the config file.  When it makes something it is given
-a `Block`, by which it reads what the stages before wrote.
+What the stages and methods are, and what a cell computes, is for the `Work` of each kind of
+experiment to say.  It knows its config and the folder of the config file.  When it makes something
+it is given a `Block`, by which it reads what the stages before wrote.
 """
 
 import hashlib
@@ -53,6 +53,7 @@ from thesiskit.registry import fit_command
 HOST = socket.gethostname()
 TAIL = 20  # lines of a failed cell's log that are kept
 TELL_SECONDS = 30  # between lines that say how far a screening is
+PROGRESS_SECONDS = 0.5  # between two folds that a child process reports
 # what needs more is only begun with --yes: far above what is shipped
 MOST_CELLS = 5_000_000
 MOST_FITS = 50_000_000
@@ -65,13 +66,13 @@ CELLS_IN_MEMORY = 100_000_000  # whose names fit; more are refused with --yes, t
 # ---- generators of random numbers: each purpose has its own, so that none depends on another ----
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """Return a stable digest of anything JSON can hold."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def generator(seed: int, *purpose: Any) -> np.random.Generator:
+def generator(seed: int, *purpose: object) -> np.random.Generator:
     """Return the generator of one purpose."""
     code = bytes.fromhex(digest(purpose))
     spawn_key = np.frombuffer(code[:16], dtype=np.uint32).tolist()
@@ -87,14 +88,14 @@ def generator(seed: int, *purpose: Any) -> np.random.Generator:
 class Cell:
     """One unit of an experiment.
 
-    arm : its name; empty of a whole block.
+    method : its name; empty of a whole block.
     chain : counted from 0; None where there are none, or of the comparison of all.
     """
 
     key: str
     stage: str
     block: int
-    arm: str = ""
+    method: str = ""
     chain: int | None = None
 
     @property
@@ -103,7 +104,7 @@ class Cell:
         return self.key[:16]
 
     def __str__(self) -> str:
-        parts = [self.stage, f"block {self.block}", self.arm]
+        parts = [self.stage, f"block {self.block}", self.method]
         if self.chain is not None:
             parts.append(f"chain {self.chain + 1}")
         return ", ".join(part for part in parts if part)
@@ -112,7 +113,7 @@ class Cell:
 class CellFiles:
     """The files of the cells of one results folder.
 
-    The result of a stage of a block is STAGE/0000.npz, that of an arm or of a chain is
+    The result of a stage of a block is STAGE/0000.npz, that of a method or of a chain is
     cells/ab/ID.npz; a file .json beside it has seconds, memory and host.  Also of each cell:
 
     cells/ab/ID.running   who is at work on it
@@ -125,7 +126,7 @@ class CellFiles:
 
     def path(self, cell: Cell, kind: str = "npz") -> Path:
         """Return a file of a cell."""
-        if not cell.arm and kind in ("npz", "json"):
+        if not cell.method and kind in ("npz", "json"):
             return self.results.path(cell.stage, cell.block).with_suffix(f".{kind}")
         return self.folder / cell.id[:2] / f"{cell.id}.{kind}"
 
@@ -242,22 +243,22 @@ class Unfinished:
 
     def watch(self, done: int, total: int, state: Callable[[], Arrays]) -> None:
         """Save the state of a screening, and say how far it is, once a while; stop if asked to."""
-        stopped = bool(chains.stopping)
-        if stopped or time.monotonic() - self.written > chains.SAVE_SECONDS:
-            self.save(state())
         if time.monotonic() - self.told > TELL_SECONDS:
             self.told = time.monotonic()
-            print(f"{done / total:.0%} of all patterns are screened", file=sys.stderr, flush=True)
-        if stopped:
-            raise chains.Stopped
+            print(f"{done / total:.0%} of all patterns are scored", file=sys.stderr, flush=True)
+        self._save_sometimes(lambda: self.save(state()))
 
     def finish(self, fit: Arrays) -> None:
         """Keep the fit, which is finished; write once a while."""
         self.fits[self.place] = fit
         self.running = {}
+        self._save_sometimes(self.write)
+
+    def _save_sometimes(self, save: Callable[[], None]) -> None:
+        """Save if the last time is long ago, or if this process is asked to stop; then stop."""
         stopped = bool(chains.stopping)
         if stopped or time.monotonic() - self.written > chains.SAVE_SECONDS:
-            self.write()
+            save()
         if stopped:
             raise chains.Stopped
 
@@ -280,11 +281,11 @@ class Unfinished:
 class Needs:
     """What an experiment needs, known before it starts; how long it takes is not known.
 
-    cells : of each stage its arms and their chains, times the blocks.
-    fits : arms times training sets.
+    cells : of each stage its methods and their chains, times the blocks.
+    fits : methods times training sets.
     iterations : of all chains, those of hot replicas and further updates of sigma included; where
         chains run until they agree, as many as the limit allows.
-    disk : bytes of cases, predictions, quantiles of posteriors, and draws before compression.
+    disk : bytes of samples, predictions, quantiles of posteriors, and draws before compression.
     memory : bytes of one process.
     screening : seconds of one processor to screen patterns, measured on a part.
 
@@ -309,10 +310,11 @@ class Needs:
         """Raise UserError where an experiment needs much and the user did not say --yes."""
         if self.cells > CELLS_IN_MEMORY:
             raise UserError(
-                f"{name} needs {self.cells:,} cells; at most {CELLS_IN_MEMORY:,} can be made"
+                f"{name} needs {self.cells:,} tasks, more than {CELLS_IN_MEMORY:,}. Fix: lower "
+                f"replicates"
             )
         if self.problem and not yes:
-            raise UserError(f"{name} needs {self.problem}: say --yes if that is meant")
+            raise UserError(f"{name} needs {self.problem}. Fix: use --yes to proceed anyway")
 
     @property
     def problem(self) -> str | None:
@@ -320,11 +322,11 @@ class Needs:
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         hours = self.screening / 3600
         much = {
-            f"{self.cells:,} cells": self.cells > MOST_CELLS,
+            f"{self.cells:,} tasks": self.cells > MOST_CELLS,
             f"{self.fits:,} fits": self.fits > MOST_FITS,
             f"{self.iterations:,} iterations": self.iterations > MOST_ITERATIONS,
             f"about {memory_text(self.memory)} of memory": self.memory > machine,
-            f"about {hours:.2g} hours of a processor to screen patterns": hours > MOST_HOURS,
+            f"about {hours:.2g} hours of a processor to score patterns": hours > MOST_HOURS,
             f"about {memory_text(self.disk)} on disk": self.disk > MOST_DISK,
         }
         return " and ".join(text for text, is_much in much.items() if is_much) or None
@@ -362,20 +364,28 @@ class Work(ABC):
 
     @property
     def notes(self) -> list[str]:
-        """What the user should know, but for what is kept about the data, a line each."""
+        """What the user should know, except notes that are stored about the data, a line each."""
         return []
+
+    @property
+    def notes_of_reading(self) -> list[str]:
+        """The notes that `init` and `check` print, about how the user's tables were read."""
+        data = self.config.data
+        tables = self.design.stored if data is not None and data.own else []  # type: ignore[attr-defined]
+        return [note for table in tables for note in table.notes]
 
     @property
     def described(self) -> dict[str, Any]:
         """The config as reports and records keep it, with what it leaves to the data."""
         dumped, data = self.config.model_dump(mode="json", exclude={"cluster"}), self.config.data
+        dumped |= {"quick": True} if self.config.quick else {}
         if data is None:
             return dumped | {"scheme": None}
         return dumped | {"scheme": self.config.scheme, "drawn": data.drawn, "own": data.own}
 
     @abstractmethod
-    def settings_of(self, stage: str, arm: str = "") -> Any:
-        """Return the part of the config that matters to a stage, or to an arm of it."""
+    def settings_of(self, stage: str, method: str = "") -> object:
+        """Return the part of the config that matters to a stage, or to a method of it."""
 
     def check(self) -> None:  # noqa: B027
         """Raise ConfigError or DataError for what only the data show to be wrong."""
@@ -384,23 +394,23 @@ class Work(ABC):
     def needs(self, replicates: int) -> Needs:
         """Return what a block of so many replicates needs, but for the number of cells."""
 
-    def arms(self, stage: str) -> dict[str, int]:
-        """Return the arms of a stage and how many chains each has; no arms: it is one cell."""
+    def methods(self, stage: str) -> dict[str, int]:
+        """Return a stage's methods and their numbers of chains; it is one cell without any."""
         return {}
 
-    def draws_name(self, stage: str, arm: str) -> str | None:
-        """Return the name of the file of draws that an arm writes, None if it writes none."""
+    def draws_name(self, stage: str, method: str) -> str | None:
+        """Return the name of the file of draws that a method writes, None if it writes none."""
         return None
 
     @abstractmethod
     def make(self, cell: Cell, block: "CellBlock", unfinished: Unfinished) -> Arrays:
-        """Return the arrays of a stage without arms, of an arm, or of one of its chains.
+        """Return the arrays of a stage without methods, of a method, or of one of its chains.
 
-        An arm that has chains is made from them, after all of them, with `chain` None.
+        A method that has chains is made from them, after all of them, with `chain` None.
         """
 
     def join(self, stage: str, made: list[Arrays], block: "CellBlock") -> Arrays:
-        """Return the arrays of a stage from those of its arms."""
+        """Return the arrays of a stage from those of its methods."""
         raise NotImplementedError(stage)
 
 
@@ -419,28 +429,28 @@ class CellBlock:
         self.code, self.work, self.results = graph.code, graph.work, graph.results
         self._loaded: dict[str, Arrays] = {}
 
-    def key(self, stage: str, arm: str = "", chain: int | None = None) -> str:
+    def key(self, stage: str, method: str = "", chain: int | None = None) -> str:
         """Return the key that a file must have: a digest of all that leads to it."""
         start, stop = self.replicates.start, self.replicates.stop
-        return digest([self.graph.inputs_digest(stage, arm), start, stop, chain])
+        return digest([self.graph.inputs_digest(stage, method), start, stop, chain])
 
-    def cell(self, stage: str, arm: str = "", chain: int | None = None) -> Cell:
-        """Return a cell; without an arm, that of a stage which is one cell."""
-        return Cell(self.key(stage, arm, chain), stage, self.number, arm, chain)
+    def cell(self, stage: str, method: str = "", chain: int | None = None) -> Cell:
+        """Return a cell; without a method, that of a stage which is one cell."""
+        return Cell(self.key(stage, method, chain), stage, self.number, method, chain)
 
     def cells(self, *stages: str) -> list[Cell]:
-        """Return cells of stages, or of all: chains, then their arm; after all arms, the stage."""
+        """Return cells of some or all stages: chains, then their method, at last the stage."""
         cells = []
         for stage in stages or self.work.stages:
-            for arm, n_chains in self.work.arms(stage).items():
-                cells += [self.cell(stage, arm, chain) for chain in (*range(n_chains), None)]
+            for method, n_chains in self.work.methods(stage).items():
+                cells += [self.cell(stage, method, chain) for chain in (*range(n_chains), None)]
             cells.append(self.cell(stage))
         return cells
 
-    def draws(self, stage: str, arm: str) -> Path:
-        """Return the file of an arm's draws."""
-        name = self.work.draws_name(stage, arm)
-        assert name is not None, f"{arm} has no draws"
+    def draws(self, stage: str, method: str) -> Path:
+        """Return the file of a method's draws."""
+        name = self.work.draws_name(stage, method)
+        assert name is not None, f"{method} has no draws"
         return self.results.draws(stage, self.number, name)
 
     # what was written
@@ -458,9 +468,9 @@ class CellBlock:
         arrays = self._loaded[stage]
         return arrays if names is None else {name: arrays[name] for name in names}
 
-    def read(self, stage: str, arm: str, chain: int | None = None) -> Arrays:
-        """Return the arrays of an arm, or of one of its chains."""
-        return self._read(self.cell(stage, arm, chain))
+    def read(self, stage: str, method: str, chain: int | None = None) -> Arrays:
+        """Return the arrays of a method, or of one of its chains."""
+        return self._read(self.cell(stage, method, chain))
 
     def _read(self, cell: Cell, names: Sequence[str] | None = None) -> Arrays:
         self.require(cell)
@@ -478,22 +488,22 @@ class CellBlock:
         stored = result_key(path)
         if stored == cell.key:
             return cell.key
-        state = "was made with other settings, data or code"
+        state = "was computed with other settings, data or code"
         if stored is None:
-            state = "is damaged" if path.exists() else "is not there"
+            state = "is damaged" if path.exists() else "is missing"
         raise UserError(
-            f"{path} {state}; run `thesiskit {self.work.command(cell.stage)} CONFIG` first, "
+            f"{path} {state}. Fix: run `thesiskit {self.work.command(cell.stage)} CONFIG` first, "
             "or all stages with `thesiskit run CONFIG`"
         )
 
     # files of a whole stage
 
-    def draws_are_current(self, stage: str, arms: Iterable[str]) -> bool:
-        """Whether each of the arms has no draws, or a file of draws with its key."""
+    def draws_are_current(self, stage: str, methods: Iterable[str]) -> bool:
+        """Whether each of the methods has no draws, or a file of draws with its key."""
         return all(
-            sealed(self.draws(stage, arm), self.key(stage, arm))
-            for arm in arms
-            if self.work.draws_name(stage, arm)
+            sealed(self.draws(stage, method), self.key(stage, method))
+            for method in methods
+            if self.work.draws_name(stage, method)
         )
 
     def remove_damaged(self, stage: str) -> list[Path]:
@@ -532,8 +542,10 @@ class CellBlock:
             remove_draws(draws)
 
     def _files_of_draws(self, stage: str) -> list[Path]:
-        arms = self.work.arms(stage)
-        return [self.draws(stage, arm) for arm in arms if self.work.draws_name(stage, arm)]
+        methods = self.work.methods(stage)
+        return [
+            self.draws(stage, method) for method in methods if self.work.draws_name(stage, method)
+        ]
 
 
 class Graph:
@@ -542,9 +554,14 @@ class Graph:
     divisions : of the data, in all blocks; of a logistic model each fold counts.
     blocks : the numbers of all blocks.
     size : replicates of a block; the last one may have fewer.
+    at_work : the cells that are computed now, with the fold that each has reached, in words.
+    send : passes these words on, in a child process.
     """
 
     def __init__(self, work: Work, results: Results):
+        self.at_work: dict[Cell, str] = {}
+        self.send: Callable[[str], object] = str
+        self._sent = 0.0
         self.work, self.results, config = work, results, work.config
         self.files = CellFiles(results)
         alone = config.data is None and config.reduction is None
@@ -564,11 +581,11 @@ class Graph:
         """A digest of the code that this kind of experiment imports."""
         return code_digest(self.work.modules)
 
-    def _inputs_digest(self, stage: str, arm: str) -> str:
-        """Return a digest of the settings and the code that lead to an arm of a stage."""
+    def _inputs_digest(self, stage: str, method: str) -> str:
+        """Return a digest of the settings and the code that lead to a method of a stage."""
         before = self.work.stages[: self.work.stages.index(stage) + 1]
-        settings = [self.work.settings_of(name, arm) for name in before]
-        return digest([stage, arm, self.code, settings])
+        settings = [self.work.settings_of(name, method) for name in before]
+        return digest([stage, method, self.code, settings])
 
     def all_cells(self) -> Iterator[Cell]:
         """Yield every cell of the experiment, block by block."""
@@ -576,30 +593,38 @@ class Graph:
             yield from self.block(number).cells()
 
     def parts(self, cell: Cell) -> list[Cell]:
-        """Return the cells that a cell is put together from: chains of an arm, arms of a stage."""
-        arms, block = self.work.arms(cell.stage), self.block(cell.block)
-        if not cell.arm:
-            return [block.cell(cell.stage, arm) for arm in arms]
-        chains = range(arms[cell.arm] if cell.chain is None else 0)
-        return [block.cell(cell.stage, cell.arm, chain) for chain in chains]
+        """Return the cells that a cell is made of: chains of a method, methods of a stage."""
+        methods, block = self.work.methods(cell.stage), self.block(cell.block)
+        if not cell.method:
+            return [block.cell(cell.stage, method) for method in methods]
+        chains = range(methods[cell.method] if cell.chain is None else 0)
+        return [block.cell(cell.stage, cell.method, chain) for chain in chains]
 
     def needs(self, cell: Cell) -> list[Cell]:
         """Return the cells that must be done before: one of each stage before, and its parts."""
         cells, block, stages = [], self.block(cell.block), self.work.stages
         for stage in stages[: stages.index(cell.stage)]:
-            arms = self.work.arms(stage)
-            if not arms or cell.arm in arms:
-                cells.append(block.cell(stage, cell.arm if arms else ""))
+            methods = self.work.methods(stage)
+            if not methods or cell.method in methods:
+                cells.append(block.cell(stage, cell.method if methods else ""))
         return cells + self.parts(cell)
+
+    def progress(self, number: int, total: int, unit: str = "fold") -> None:
+        """Report which of how many folds the cell is in that this process computes."""
+        text = f"{unit} {number + 1:,} of {total:,}" if total > 1 else ""
+        self.at_work.update(dict.fromkeys(self.at_work, text))
+        if text and time.monotonic() - self._sent > PROGRESS_SECONDS:
+            self._sent = time.monotonic()
+            self.send(text)
 
     def done(self, cell: Cell) -> bool:
         """Whether the file of a cell is complete, or the file of what was made from it."""
         block, complete = self.block(cell.block), self.files.complete(cell)
         if cell.chain is None:
-            arms = [cell.arm] if cell.arm else self.work.arms(cell.stage)
-            return complete and block.draws_are_current(cell.stage, arms)
+            methods = [cell.method] if cell.method else self.work.methods(cell.stage)
+            return complete and block.draws_are_current(cell.stage, methods)
         # or that of the cell that is made from a chain and others
-        return complete or self.done(block.cell(cell.stage, cell.arm))
+        return complete or self.done(block.cell(cell.stage, cell.method))
 
     def missing(self, targets: Iterable[Cell]) -> list[Cell]:
         """Return what has to be made for cells to be done, each after the cells that it needs."""
@@ -621,19 +646,20 @@ class Graph:
     def make(self, cell: Cell) -> None:
         """Make a cell from those that it needs, and write its file, unless that is done."""
         block, files = self.block(cell.block), self.files
-        if block.cell(cell.stage, cell.arm, cell.chain) != cell:
-            raise UserError("code or data have changed since this was begun; begin again")
+        if block.cell(cell.stage, cell.method, cell.chain) != cell:
+            raise UserError("code or data changed during the run. Fix: run the command again")
         if self.done(cell):  # by another job
             return
         files.write(cell, "running", process=os.getpid(), started=now())
         unfinished = Unfinished(files.unfinished(cell), cell.key)
+        self.at_work = {cell: ""}
         try:
             with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
                 file.write("5")  # the peak of memory starts from here
             parts = self.parts(cell)
-            if parts and not cell.arm:
-                arms = [block.read(part.stage, part.arm) for part in parts]
-                arrays = self.work.join(cell.stage, arms, block)
+            if parts and not cell.method:
+                methods = [block.read(part.stage, part.method) for part in parts]
+                arrays = self.work.join(cell.stage, methods, block)
             else:
                 arrays = self.work.make(cell, block, unfinished)
             seconds, memory = round(unfinished.spent, 4), peak_memory()
@@ -645,5 +671,5 @@ class Graph:
             remove(files.path(cell, "running"))
         remove(unfinished.path)
         remove(files.path(cell, "failed"))
-        for chain in parts if cell.arm else ():  # their draws are in the file of draws now
+        for chain in parts if cell.method else ():  # their draws are in the file of draws now
             remove(files.path(chain))

@@ -1,6 +1,6 @@
 """The data of an experiment of chapter 2, and their division into splits.
 
-A *split* is one training set with its test cases: one per replicate for simulated data, one per
+A *split* is one training set with its test samples: one per replicate for simulated data, one per
 fold and group of features for a table.  Features are packed, read or drawn when they are asked for:
 a model of real features needs no bits, and one of binary features no real numbers.
 """
@@ -24,7 +24,7 @@ from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.defaults import NO_TRANSFORM, RESIDUAL
 from thesiskit.errors import DataError, pluralise, quoted, shorten
 from thesiskit.models.base import OWN
-from thesiskit.models.folds import independent_cases, numbered, together
+from thesiskit.models.folds import independent_samples, numbered, together
 from thesiskit.models.packed import (
     PackedFeatures,
     Transform,
@@ -48,21 +48,21 @@ from thesiskit.study.cells import generator
 
 KEY = "selection.screened"
 MANY_MORE = 2  # times the features of the table that luck alone would give it
-NOBODY = -2  # a fold of no cases
-HOLDOUT = 0.3  # of the cases of each class
-PARTS = 5  # of the folds, to choose arms; and pairs of them
+NOBODY = -2  # a fold of no samples
+HOLDOUT = 0.3  # of the samples of each class
+PARTS = 5  # of the folds, to choose methods; and pairs of them
 PAIRS = PARTS * (PARTS - 1) // 2
 
 
 @dataclass(frozen=True)
 class Split:
-    """One training set with its test cases.
+    """One training set with its test samples.
 
-    `response` (n,) holds the classes of all cases, from 0; `train` and `test` are row numbers.
-    `width` counts the features.  `case_groups` (n,) are numbers of groups of cases that folds keep
-    together, None where each case is alone.
+    `response` (n,) holds the classes of all samples, from 0; `train` and `test` are row numbers.
+    `width` counts the features.  `sample_groups` (n,) are numbers of groups of samples that folds
+    keep together, None where each sample is alone.
 
-    bits : returns the binary features of all cases; real ones are cut at their medians.
+    bits : returns the binary features of all samples; real ones are cut at their medians.
     reals : returns the features as they were read or drawn, tables (., p) one below the other, or
         memory-mapped.
     transform : what is done to them before a model sees them: `features`.
@@ -77,7 +77,7 @@ class Split:
     width: int
     bits: Callable[[], PackedFeatures]
     reals: Callable[[], tuple[np.ndarray, ...]]
-    case_groups: np.ndarray | None = None
+    sample_groups: np.ndarray | None = None
     transform: str = NO_TRANSFORM
     _forms: dict[str, Split] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -93,20 +93,20 @@ class Split:
 
     @property
     def class_counts(self) -> np.ndarray:
-        """How many training cases of each class there are, (G,)."""
+        """How many training samples of each class there are, (G,)."""
         return np.bincount(self.response[self.train], minlength=self.classes)
 
-    def groups_of(self, cases: np.ndarray) -> np.ndarray | None:
-        """Return the groups of some cases, numbered from 0."""
-        if self.case_groups is None:
+    def groups_of(self, samples: np.ndarray) -> np.ndarray | None:
+        """Return the groups of some samples, numbered from 0."""
+        if self.sample_groups is None:
             return None
-        return np.unique(self.case_groups[cases], return_inverse=True)[1]
+        return np.unique(self.sample_groups[samples], return_inverse=True)[1]
 
-    def values(self, columns: np.ndarray, cases: np.ndarray, takes: str) -> np.ndarray:
-        """Return some features of some cases, (cases, columns), as "bits" or "reals"."""
+    def values(self, columns: np.ndarray, samples: np.ndarray, takes: str) -> np.ndarray:
+        """Return some features of some samples, (samples, columns), as "bits" or "reals"."""
         if takes == "bits":
-            return self.bits().unpack(columns, cases)
-        return np.concatenate([read_columns(table, columns) for table in self.features])[cases]
+            return self.bits().unpack(columns, samples)
+        return np.concatenate([read_columns(table, columns) for table in self.features])[samples]
 
     def transformed(self, kind: str) -> Split:
         """Return the split with another transform of its real features, the same at each call."""
@@ -141,15 +141,6 @@ class Split:
             **changes,
         )
 
-    def training_rows(self) -> np.ndarray:
-        """Return real features, of which the first rows are all cases up to the last that trains.
-
-        That is the first table, which is not copied, unless some of them are in the next.
-        """
-        first = self.features[0]
-        inside = self.train.max(initial=0) < len(first)
-        return first if inside else np.concatenate(self.features)
-
     def selector(self, config: Config, method: Method, **options: Any) -> Selector:
         """Return what selects the features of a method, with the options of any selector."""
         return Selector(**options)
@@ -160,7 +151,9 @@ class Split:
         """Select "bits" or "reals" by the training samples; memory-mapped tables are not copied."""
         if takes == "bits":
             return selector.select_bits(self.bits(), self.response, rng, self.train)
-        table = self.training_rows()
+        table = self.features[0]  # not copied, unless some training samples are in the next one
+        if self.train.max(initial=0) >= len(table):
+            table = np.concatenate(self.features)
         return selector.select_reals(table, self.response[: len(table)], rng, self.train)
 
     def task(self, method: str, k: int) -> Task:
@@ -168,41 +161,36 @@ class Split:
         return Task(REALS if REALS in PEERS[method].takes else BITS, self.classes, k)
 
     def table(self, task: Task) -> np.ndarray:
-        """Return the features of all cases that a task is about."""
+        """Return the features of all samples that a task is about."""
         if task.kind == BITS:
             return self.bits().unpack(np.arange(len(self.bits())))
         tables = self.features
         return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
     def adjusted(self, p: np.ndarray) -> np.ndarray:
-        """Return probabilities of the test cases, given what else is known of them."""
+        """Return probabilities of the test samples, given what else is known of them."""
         return p
 
 
-def pack_drawn(data: Drawn) -> PackedFeatures:
-    """Return the features of drawn data as bits."""
-    return PackedFeatures.pack(data.train.features, data.test.features)
-
-
 def folds_of(fold: np.ndarray) -> np.ndarray:
-    """Return the folds that are tested; where all cases only train, one that no case is in."""
+    """Return the folds that are tested; where all samples only train, one that no sample is in."""
     tested = np.unique(fold[fold >= 0])
     return tested if len(tested) else np.array([NOBODY], dtype=fold.dtype)
 
 
-Divided = Iterator[tuple[int, np.ndarray]]  # numbers of splits, and their test cases
+Divided = Iterator[tuple[int, np.ndarray]]  # numbers of splits, and their test samples
 
 
 def each_fold(fold: np.ndarray, _response: np.ndarray) -> Divided:
-    """Yield each fold that is tested, with its cases."""
+    """Yield each fold that is tested, with its samples."""
     for f in folds_of(fold).tolist():
         yield f, np.flatnonzero(fold == f)
 
 
 def parts_of(fold: np.ndarray, response: np.ndarray) -> np.ndarray:
-    """Return the part of each case, (n,), of PARTS that folds are joined to; -1 if none tests it.
+    """Return the part of each sample, (n,), of PARTS that folds are joined to; -1 if none tests it.
 
-    Folds of one case are spread by their classes.
+    Folds of one sample are spread by their classes.
     """
     tested = folds_of(fold)
     classes = [np.bincount(response[fold == f]).argmax() for f in tested]
@@ -213,9 +201,9 @@ def parts_of(fold: np.ndarray, response: np.ndarray) -> np.ndarray:
 
 
 def each_pair(fold: np.ndarray, response: np.ndarray) -> Divided:
-    """Yield the cases of each pair of parts, with a number that no fold has.
+    """Yield the samples of each pair of parts, with a number that no fold has.
 
-    A model of all other cases serves both parts: cases of one part judge it for the other.
+    A model of all other samples serves both parts: samples of one part judge it for the other.
     """
     part = parts_of(fold, response)
     for a, b in combinations(range(int(part.max()) + 1), 2):
@@ -271,14 +259,14 @@ class Design:
 
     @cached_property
     def folds(self) -> int:
-        """How many parts of the cases are tested, one after the other; ConfigError for below two.
+        """How many parts of the samples are tested, one after the other; ConfigError for below two.
 
-        They are at most as many as the largest class has cases, because each class is divided by
+        They are at most as many as the largest class has samples, because each class is divided by
         itself, and others would be empty.
         """
         if not self.tables or self.config.scheme in ("test-set", "holdout", "none"):
             return 1
-        response, groups = self._response, self.case_groups
+        response, groups = self._response, self.sample_groups
         if self.config.scheme == "leave-one-out":
             return len(response) if groups is None else int(groups.max()) + 1
         most = int(np.bincount(response).max())
@@ -286,13 +274,13 @@ class Design:
             most = min(most, int(groups.max()) + 1)
         if most < 2:
             raise self.config.wrong(
-                "evaluation.folds", f"cannot divide {len(response)} cases; more are needed"
+                "evaluation.folds", f"cannot divide {len(response)} samples. Fix: add samples"
             )
         return min(self.config.evaluation.folds, most)
 
     @cached_property
-    def case_groups(self) -> np.ndarray | None:
-        """Numbers from 0 of groups of the cases of the tables, (n,), None where each is alone."""
+    def sample_groups(self) -> np.ndarray | None:
+        """Numbers from 0 of groups of the samples of the tables, (n,), None where each is alone."""
         if not any(table.groups for table in self.tables):
             return None
         names = [table.groups or [""] * len(table.response) for table in self.tables]
@@ -307,16 +295,17 @@ class Design:
     # ---- drawing and dividing ----
 
     def draw(self, replicates: range) -> dict[str, np.ndarray]:
-        """Return the arrays of the simulate stage: data, and how cases and features are divided.
+        """Return the arrays of the simulate stage: data, and how samples and features are divided.
 
-        response (B, n) and fold (B, n): a case is tested in its fold and trains all others; fold
-        -1 only trains, and where no case is tested there is one split all the same.  group (B, p):
-        the group of each feature.  For simulated data also alpha (B,), and words (B, p, W) where
-        the model takes bits.
+        response (B, n) and fold (B, n): a sample is tested in its fold and trains all others; fold
+        -1 only trains, and where no sample is tested there is one split all the same.  group (B,
+        p): the group of each feature.  For simulated data also alpha (B,), and words (B, p, W)
+        where the model takes bits.
 
         Of tables that are read also what reports say about them: names (p,), or none where features
-        have none; ids (n,) of all cases; class_names (classes,); notes; columns (5,), as
-        `count_columns` returns them of all cases together.
+        have none; ids (n,) of all samples; class_names (classes,); notes; checks (k, 3), code,
+        status and a line of each, or (0,) of tables that are not the user's; columns (5,), as
+        `count_columns` returns them of all samples together.
         """
         if self.data.drawn:
             return self._simulate(replicates)
@@ -327,10 +316,12 @@ class Design:
         for table in self.tables:
             ids += table.ids or [str(row + 1) for row in range(len(table.response))]
         first = self.tables[0]
-        said = {"names": first.names, "ids": ids, "class_names": first.classes, "notes": self.notes}
-        texts = {name: np.array(values, dtype=str) for name, values in said.items()}
-        if self.case_groups is not None:
-            texts["case_groups"] = self.case_groups
+        lists: dict[str, Any] = {"names": first.names, "ids": ids, "class_names": first.classes}
+        checks = self.config.check_tables(self.stored if self.data.own else [])
+        lists |= {"notes": self.notes, "checks": checks}
+        texts = {name: np.array(values, dtype=str) for name, values in lists.items()}
+        if self.sample_groups is not None:
+            texts["case_groups"] = self.sample_groups
         return texts | {"columns": self.count_columns()} | arrays
 
     def count_columns(self) -> np.ndarray:
@@ -354,17 +345,17 @@ class Design:
 
     @cached_property
     def _response(self) -> np.ndarray:
-        """The classes of all cases of the tables."""
+        """The classes of all samples of the tables."""
         return np.concatenate([table.response for table in self.tables]).astype(np.uint8)
 
     def _divide(self, replicate: int) -> np.ndarray:
-        """Return the fold of each case of the tables, -1 where it only trains.
+        """Return the fold of each sample of the tables, -1 where it only trains.
 
         Raises DataError where a training set lacks a class.
         """
         scheme, response, names = self.config.scheme, self._response, self.tables[0].classes
         rng = generator(self.config.seed, "folds", scheme, replicate)
-        fold, groups = np.full(len(response), -1, dtype=np.int32), self.case_groups
+        fold, groups = np.full(len(response), -1, dtype=np.int32), self.sample_groups
         if scheme == "test-set":
             fold[len(self.tables[0].response) :] = 0
         elif groups is not None and scheme in ("k-fold", "leave-one-out"):
@@ -384,28 +375,30 @@ class Design:
         elif scheme != "none":
             # within each class, so that every training set has all of them
             for y in range(int(response.max()) + 1):
-                cases = rng.permutation(np.flatnonzero(response == y))
+                samples = rng.permutation(np.flatnonzero(response == y))
                 if scheme == "k-fold":
-                    fold[cases] = np.arange(len(cases)) % self.folds
+                    fold[samples] = np.arange(len(samples)) % self.folds
                 else:
-                    tested = round(HOLDOUT * len(cases))
-                    fold[cases[: max(1, tested)]] = 0
+                    tested = round(HOLDOUT * len(samples))
+                    fold[samples[: max(1, tested)]] = 0
         for number in folds_of(fold):
             counts = np.bincount(response[fold != number], minlength=len(names))
             present = np.flatnonzero(counts)
             if len(present) == len(names):
                 continue
             lacking = int(counts.argmin())
-            content = f"no case of class {shorten(names[lacking])}"
+            content = f"no sample of class {shorten(names[lacking])}"
             if len(present) < 2:
-                content = f"class {shorten(names[present[0]])} only" if len(present) else "no cases"
-            hint = "more cases of each class, or a smaller test set, are needed"
+                content = (
+                    f"class {shorten(names[present[0]])} only" if len(present) else "no samples"
+                )
+            hint = "add samples of each class, or test fewer"
             if groups is not None and len({*groups[response == lacking]}) == 1:
-                hint = "all its cases are one group of data.case_groups, which is in one fold"
+                hint = "add groups: its samples are one group of data.sample_groups"
             elif (response == lacking).sum() == 1:
-                hint = "it has one case in all; add cases of it, or leave it out"
+                hint = "it has one sample in all. Fix: add samples of the class, or drop it"
             raise DataError(
-                f"with evaluation.scheme: {scheme} a training set has {content}; {hint}"
+                f"with evaluation.scheme: {scheme} a training set has {content}. Fix: {hint}"
             )
         return fold
 
@@ -426,7 +419,10 @@ class Design:
             fold = np.where(np.arange(len(response)) < n, -1, 0).astype(np.int32)
             group = self._groups(data.train.features.shape[1], replicate)
             row = {"response": response, "fold": fold, "group": group, "alpha": data.alpha}
-            rows.append({"words": pack_drawn(data).words} | row if self.stores_bits else row)
+            if self.stores_bits:
+                packed = PackedFeatures.pack(data.train.features, data.test.features)
+                row = {"words": packed.words} | row
+            rows.append(row)
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def drawn(self, replicate: int) -> Drawn:
@@ -465,7 +461,7 @@ class Design:
                 cut_there = cache(partial(bits, train))
                 split = Split(
                     replicate, 0, f, response, train, test, len(group), cut_there, reals,
-                    case_groups=self.case_groups,
+                    sample_groups=self.sample_groups,
                 )  # fmt: skip
                 split = self.split(split)
                 for g in range(groups):
@@ -482,19 +478,20 @@ class Design:
     def _bits(
         self, replicate: int, n: int, words: np.ndarray | None, train: np.ndarray
     ) -> PackedFeatures:
-        """Return the features of all n cases as bits; those that train say where to cut them."""
+        """Return the features of all n samples as bits; those that train say where to cut them."""
         if words is not None:
             return PackedFeatures(words, n)
         if self.data.drawn:
-            return pack_drawn(self.drawn(replicate))
+            data = self.drawn(replicate)
+            return PackedFeatures.pack(data.train.features, data.test.features)
         if self._packed is None:
-            return PackedFeatures.pack(*self._features, cases=train)
+            return PackedFeatures.pack(*self._features, samples=train)
         return self._packed
 
     def _reals(
         self, replicate: int, bits: Callable[[np.ndarray], PackedFeatures]
     ) -> tuple[np.ndarray, ...]:
-        """Return the features of all cases as they were read or drawn."""
+        """Return the features of all samples as they were read or drawn."""
         if not self.data.drawn:  # truth values become numbers without a copy
             tables = self._features
             return tuple(table.view(np.uint8) if table.dtype == bool else table for table in tables)
@@ -510,18 +507,18 @@ class Design:
 
     @cached_property
     def _packed(self) -> PackedFeatures | None:
-        """The features cut at the medians of all cases; None where those that train say where."""
+        """The features cut at the medians of all samples; None where those that train say where."""
         within = getattr(self.data, "binarise", "") == "training-medians"
         cut_in_training = within and not all(map(is_binary, self._features))
         return None if cut_in_training else PackedFeatures.pack(*self._features)
 
     def thresholds(self, columns: np.ndarray) -> np.ndarray:
-        """Return above what some features of the tables become 1, if all cases train."""
+        """Return above what some features of the tables become 1, if all samples train."""
         block = np.concatenate([read_columns(table, columns) for table in self._features])
         return median_thresholds(block.view(np.uint8) if block.dtype == bool else block)
 
     def tested(self, replicates: range, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return what the test cases of all splits are, in their order: (N,) each."""
+        """Return what the test samples of all splits are, in their order: (N,) each."""
         rows = []
         divided = zip(replicates, arrays["response"], arrays["fold"], strict=True)
         for replicate, response, fold in divided:
@@ -540,25 +537,24 @@ class Design:
         if not self.tables:
             return []
         n_folds = self.config.evaluation.folds
-        notes = self.config.check_tables(self.stored) if self.data.own else []
-        notes = [*notes, *(note for table in self.tables for note in table.notes)]
+        notes = [note for table in self.tables for note in table.notes]
         if self.config.scheme == "k-fold" and self.folds < n_folds:
             notes.append(
-                f"evaluation.folds: {self.folds:,} folds are made, not {n_folds:,}, because no "
-                f"class has more {'cases' if self.case_groups is None else 'groups of cases'}"
+                f"evaluation.folds: {self.folds:,} folds, not {n_folds:,}, because no "
+                f"class has more {'samples' if self.sample_groups is None else 'groups of samples'}"
             )
-        if len(self.tables) == 2 and self.case_groups is not None:
-            train, test = np.split(self.case_groups, [len(self.tables[0].response)])
+        if len(self.tables) == 2 and self.sample_groups is not None:
+            train, test = np.split(self.sample_groups, [len(self.tables[0].response)])
             if n_common := len(np.intersect1d(train, test)):
                 notes.append(
-                    f"data.case_groups: {pluralise(n_common, 'group has', 'groups have')} training "
-                    "and test cases, so these do not say how cases of new groups are predicted"
+                    f"data.sample_groups: {pluralise(n_common, 'group has', 'groups have')} "
+                    "training and test samples, so tests are not of new groups"
                 )
         notes += self._notes_of_screening()
-        if RESIDUAL in self.config.model.temperatures and self.case_groups is None:
+        if RESIDUAL in self.config.model.temperatures and self.sample_groups is None:
             why = next(filter(None, map(too_few, self._training_counts())), "")
             if why:
-                notes.append(f"model.temperature: a training set has none, because {why}")
+                notes.append(f"model.temperature: not estimated, because {why}")
         return notes + (self.notes_of_missing() if any(t.missing for t in self.tables) else [])
 
     def notes_of_missing(self) -> list[str]:
@@ -599,12 +595,12 @@ class Design:
         raise self.config.wrong(
             f"{KEY}.{key}",
             f"is {value:g}, but the feature {name} has {statistic} of {smallest:.4f} in the "
-            f"training cases, {value - smallest:.4f} less; both cannot be true. Give a smaller "
-            "threshold, or none if the best features were kept",
+            f"training samples, {value - smallest:.4f} less, which is a contradiction. Fix: set a "
+            "smaller threshold, or none if the best features were selected",
         )
 
     def _training_counts(self) -> np.ndarray:
-        """Return how many cases of each class training sets have, (., G).
+        """Return how many samples of each class training sets have, (., G).
 
         Of drawn data the first data set is looked at.  Where there are groups, these are counted.
         """
@@ -615,8 +611,8 @@ class Design:
             training = [fold != number for number in folds_of(fold)]
         counts = []
         for rows in training:
-            groups = None if self.case_groups is None else self.case_groups[rows]
-            counts.append(independent_cases(response[rows], groups, self.n_classes))
+            groups = None if self.sample_groups is None else self.sample_groups[rows]
+            counts.append(independent_samples(response[rows], groups, self.n_classes))
         return np.array(counts)
 
     def _weakest(self, split: Split) -> tuple[Fraction | float, np.ndarray]:
@@ -639,13 +635,13 @@ class Design:
         notes = []
         if config.scheme == "none":
             notes.append(
-                f"{KEY}: all {len(tables[0].response):,} cases took part in the screening, so none "
-                "can be tested; data.test_path may name cases that it did not see"
+                f"{KEY}: all {len(tables[0].response):,} samples were used in the filtering, so "
+                "none can be tested. Fix: set data.test_path to other samples"
             )
             peers = [method for method in config.model.methods if method not in OWN]
-            if peers and not config.for_new_cases:
+            if peers and not config.for_new_samples:
                 names = ", ".join(peers)
-                notes.append(f"model.methods: {names}: left out, because no case is tested")
+                notes.append(f"model.methods: {names}: dropped, because no sample is tested")
         split = self.first_split
         columns = split.width
         # how probable it is that luck gives a useless feature such a correlation
@@ -662,19 +658,18 @@ class Design:
         lucky = [of for of in screened.of if of * chance > MANY_MORE * columns][:1]
         # then it has not the best of so many, and the correction is for another table
         notes += [
-            f"{KEY}: by luck alone about {float(f'{of * chance:.2g}'):,.0f} of {of:,} useless "
-            f"features would have an absolute correlation of {gamma:.2f} or more, but the "
-            f"table has {columns:,}; so it was screened in another way, or from fewer, and "
-            "what the corrected models say may be wrong"
+            f"{KEY}: by chance alone about {float(f'{of * chance:.2g}'):,.0f} of {of:,} useless "
+            f"features would have an absolute correlation of {gamma:.2f} or more, but the table "
+            f"has {columns:,}; the filtering was different, and corrected predictions may be wrong"
             for of in lucky
         ]
         if not self.config.takes_reals and not all(map(is_binary, self._features)):
             notes.append(
-                f"{KEY}: the features are real numbers, cut at their medians here; the correction "
-                "is exact if the screening looked at the same binary features"
+                f"{KEY}: continuous features are cut at their medians; the correction is exact "
+                "only if the filtering used the same binary features"
             )
         if any(table.missing for table in tables):
             notes.append(
-                f"{KEY}: features that are not in the table count as missing like those in it"
+                f"{KEY}: filtered features are assumed to be missing as often as those in the table"
             )
         return notes

@@ -33,7 +33,7 @@ _PLACES = [place for kind in all_candidates() for place in kind.parts.values()]
 _REPORTS = dict.fromkeys(place.partition(":")[0] for place in _PLACES)
 PAGE = ("thesiskit.report.page", *_REPORTS), ("report/templates", "report/thesis")
 ROWS = {"select": "selected-features.csv", "predict": "predictions.csv"}  # beside the stages
-Watch = Callable[[Iterable, int, str], Iterable]
+Watch = Callable[..., Iterable]  # of items, their number, a label, and what is at work
 
 
 class Experiment:
@@ -61,11 +61,11 @@ class Experiment:
             kind = self.config.model.kind
             has = "no data" if self.config.data is None else f"model.kind: {kind}, and nothing"
             raise UserError(
-                f"{self.config.experiment} has {has} to {stage}; use `thesiskit run CONFIG`"
+                f"{self.config.experiment} has {has} to {stage}. Fix: use `thesiskit run CONFIG`"
             )
         if name and name != self._work.command(stage):
             raise UserError(
-                f"{self.config.experiment} has model.kind: {self.config.model.kind}; "
+                f"{self.config.experiment} has model.kind: {self.config.model.kind}. Fix: "
                 f"use `thesiskit {self._work.command(stage)} CONFIG`"
             )
 
@@ -94,14 +94,15 @@ class Experiment:
         """Return what the experiment needs, whatever of it is done."""
         work, graph = self._work, self.graph
         # counted, not listed: there may be too many
-        cells = sum(1 + sum(1 + n for n in work.arms(stage).values()) for stage in self.stages)
+        cells = sum(1 + sum(1 + n for n in work.methods(stage).values()) for stage in self.stages)
         needs = work.needs(graph.size)
         return needs.of_all(cells * graph.blocks.stop, graph.divisions, graph.size)
 
     def check_needs(self, *, yes: bool) -> None:
         """Raise UserError where the experiment needs much and the user did not say --yes.
 
-        Errors of the report, and of sizes that cannot be (more folds than cases, say), come first.
+        Errors of the report, and of sizes that cannot be (more folds than samples, say), come
+        first.
         """
         self.check_report()  # takes no time, and reads no data
         self.needs().check(self.config.experiment, yes=yes)
@@ -113,16 +114,16 @@ class Experiment:
         todo = Counter(cell.stage for cell in (cells if force else self._missing(*self.stages)))
         for stage, every in Counter(cell.stage for cell in cells).items():
             n_cells = todo[stage]
-            state = f"{n_cells:,} of {every:,} cells to make" if n_cells else "done"
+            state = f"{n_cells:,} of {every:,} tasks to compute" if n_cells else "done"
             lines.append(f"{stage}: {state}")
         needed = self.needs()
         if needed.iterations:
             until = getattr(config.model, "until", None) is not None
-            less = ", less if chains agree before the limit" if until else ""
+            less = ", fewer if chains converge early" if until else ""
             lines.append(f"{needed.iterations:,} iterations of all chains together{less}")
         if config.minutes is not None:
             lines.append(
-                f"about {config.minutes:g} min on two cores in its full form, says the config"
+                f"estimated time for the default settings: {config.minutes:g} min on two cores"
             )
         many = f"{jobs} processes" if jobs > 1 else "1 process"
         memory, disk = memory_text(needed.memory), memory_text(needed.disk)
@@ -139,7 +140,7 @@ class Experiment:
         blocks = [self.graph.block(number) for number in self.graph.blocks]
         for block in () if force else blocks:
             for path in block.remove_damaged(stage):
-                self.notes.append(f"{path} was damaged; it is made again")
+                self.notes.append(f"{path} was damaged and is computed again")
         cells = self._missing(stage)
         if not cells and not force:
             self.write_rows(stage, again=False)
@@ -157,11 +158,11 @@ class Experiment:
             self._make(stage, cells, watch)
             self.write_rows(stage, again=True)
             if stage == self.stages[0]:
-                self.notes += [*notes(self.record(), fitted=False), *self._work.notes]
+                self.notes += [*self._notes_of_data(), *self._work.notes]
                 left_out = ", ".join(parts_without_tests(self._work.described))
                 if left_out and self.reports:
                     self.notes.append(
-                        f"report.parts: {left_out}: left out, because no case is tested"
+                        f"report.parts: {left_out}: dropped, because no sample is tested"
                     )
             with suppress(OSError):  # unless a job is at work there
                 (self.results.folder / "unfinished").rmdir()
@@ -169,6 +170,20 @@ class Experiment:
         entry = {"finished": now(), "cells_made": len(cells), "seconds": seconds}
         self.record_run(stages={stage: entry})
         return len(cells)
+
+    def _notes_of_data(self) -> list[str]:
+        """Return the notes of the first stage; what `init` prints of a table is summarised."""
+        lines, of_reading = notes(self.record(), fitted=False), self._work.notes_of_reading
+        if self.config.data is None or not self.config.data.own or not self.reports:
+            return lines
+        checks = self.graph.block(0).load(self.stages[0], ("checks",))["checks"].tolist()
+        codes = [code for code, status, _ in checks if status == "warning"]
+        counts = [f"checks with warnings: {', '.join(codes)}"] if codes else []
+        counts += [f"notes on the table: {len(of_reading)}"] if of_reading else []
+        if counts:
+            where = "the report, or `thesiskit check CONFIG`"
+            lines.insert(0, f"{'; '.join(counts)}. Details: {where}")
+        return [line for line in lines if line not in of_reading]
 
     def _missing(self, *stages: str) -> list[Cell]:
         """Return the cells to make for stages, each after those that it needs."""
@@ -187,14 +202,13 @@ class Experiment:
 
     def _make(self, stage: str, cells: list[Cell], watch: Watch) -> None:
         """Make cells; raise ResultsError where some of them failed."""
-        results = watch(self._make_all(cells), len(cells), stage)
+        results = watch(self._make_all(cells), len(cells), stage, self._at_work)
         failed = [f"{cell} ({reason})" for cell, reason in results if reason]
         if failed:
             more = f" and {len(failed) - 3} others" if len(failed) > 3 else ""
             raise ResultsError(
-                f"{len(failed)} of {len(cells)} cells failed: {'; '.join(failed[:3])}{more}\n"
-                "All others are kept; the same command makes these again, "
-                "`thesiskit batch status CONFIG` shows what they said"
+                f"{len(failed)} of {len(cells)} tasks failed: {'; '.join(failed[:3])}{more}\n"
+                "Fix: run the command again; `thesiskit batch status CONFIG` shows their errors"
             )
 
     def _make_all(self, cells: list[Cell]) -> Iterator[tuple[Cell, str]]:
@@ -211,6 +225,12 @@ class Experiment:
             for cell in cells:
                 self.graph.make(cell)
                 yield cell, ""
+
+    def _at_work(self) -> str:
+        """Return what is computed now, such as "fold 7 of 10, pool"; of several cells the first."""
+        for cell, place in list(self.graph.at_work.items())[:1]:
+            return ", ".join(filter(None, (place, cell.method)))
+        return ""
 
     def close(self) -> None:
         """End the child processes."""
@@ -230,8 +250,8 @@ class Experiment:
         """Return lines about the largest groups of patterns, and about the group of a pattern."""
         if not hasattr(self._work, "list_groups"):
             raise UserError(
-                f"{self.config.experiment} has no groups of patterns to list; leave out --list and "
-                "--pattern"
+                f"{self.config.experiment} has no groups of patterns to list. Fix: remove --list "
+                "and --pattern"
             )
         return self._work.list_groups(self.graph.block(0), order, most, pattern)
 
@@ -261,7 +281,7 @@ class Experiment:
         others = None if force else changed(self.results, key)
         if others == []:
             return page, False
-        self.notes += [f"{page.parent / name} was damaged or changed; it is written again"
+        self.notes += [f"{page.parent / name} was damaged or changed and is written again"
                        for name in others or ()]  # fmt: skip
         self.record_run()
         write_report(self.record(), key, watch=watch)

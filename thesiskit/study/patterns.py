@@ -1,12 +1,12 @@
 """The experiments of chapter 3: simulate, compress, fit, predict.
 
-An *arm* is a model with its settings, or a third-party method with its order.  A *division* is a
+An *method* is a model with its settings, or a third-party method with its order.  A *division* is a
 drawing of the data, or a fold of them; of data with a test set that are read all are the same.  A
 block has one division.
 
-Patterns are grouped for each order once.  One file for each arm holds draws, traces and the state
-of its chains.  Chains of a file that was made with the same settings but fewer iterations go on
-from there.
+Patterns are grouped for each order once.  One file for each method holds draws, traces and the
+state of its chains.  Chains of a file that was made with the same settings but fewer iterations go
+on from there.
 """
 
 import json
@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from thesiskit.models.logistic import Logistic, Posterior
 
 ALL = -1  # in place of an order
-PARTS = 3  # of training cases, to choose arms
-# of each arm a number or a name, in fits
+PARTS = 3  # of training samples, to choose methods
+# of each method a number or a name, in fits
 OF_FITS = ("seconds", "reliable", "evaluations", "log_likelihood", "separated", *REACHED)
 
 
 @dataclass(frozen=True)
-class DividedCases:
-    """Training and test cases of one division, with what their codes mean."""
+class DividedSamples:
+    """Training and test samples of one division, with what their codes mean."""
 
     patterns: Patterns
     train: np.ndarray  # (n, L) states, or (n, p) features
@@ -52,18 +52,18 @@ class DividedCases:
     test: np.ndarray
     test_response: np.ndarray
     classes: list[str]  # none where responses are real
-    ids: list[str] = field(default_factory=list)  # of training and test cases that are read
+    ids: list[str] = field(default_factory=list)  # of training and test samples that are read
     notes: list[str] = field(default_factory=list)
-    groups: np.ndarray | None = None  # numbers of groups of training and test cases
+    groups: np.ndarray | None = None  # numbers of groups of training and test samples
 
     def arrays(self) -> Arrays:
-        """Return what the simulate stage keeps: codes (n, .) of all cases, training cases first."""
+        """Return what the simulate stage stores: codes (n, .), training samples first."""
         patterns = self.patterns
         return {
             "response": np.concatenate([self.train_response, self.test_response]),
             "train_cases": np.array(len(self.train_response)),
             "classes": np.array(self.classes),
-            "ids": np.array(self.ids, dtype=str),  # none of cases that are drawn
+            "ids": np.array(self.ids, dtype=str),  # none of samples that are drawn
             "notes": np.array(self.notes, dtype=str),
             **patterns.arrays(),
             **({} if self.groups is None else {"case_groups": self.groups}),
@@ -89,8 +89,8 @@ class DividedCases:
         return Task(kind, classes, values=[len(symbols) for symbols in codes], groups=groups)
 
     @classmethod
-    def restore(cls, arrays: Arrays) -> "DividedCases":
-        """Return the cases that `arrays` described, without their names and notes."""
+    def restore(cls, arrays: Arrays) -> "DividedSamples":
+        """Return the samples that `arrays` described, without their names and notes."""
         kind = next(patterns for patterns in PATTERNS.values() if patterns.coded in arrays)
         n, response = int(arrays["train_cases"]), arrays["response"]
         codes = arrays[kind.coded].astype(kind.dtype, copy=False)
@@ -107,30 +107,24 @@ def method_of(model: "Logistic") -> Method:
     )  # fmt: skip
 
 
-def third_party(engine: str, order: int) -> Method:
-    """Return a third-party method; order : the states that it sees, ALL of one of features."""
-    name = engine if order == ALL else f"{order}-{engine}"
-    return Method(order=order, prior=NONE, engine=engine, scale=NONE, joint=0, name=name)
-
-
-# ---- the cases of a config ----
+# ---- the samples of a config ----
 
 
 class PatternDesign:
-    """The training and test cases of each division of a config's data.
+    """The training and test samples of each division of a config's data.
 
-    cases : returns those of a division; the last ones are kept.
+    samples : returns those of a division; the last ones are kept.
     """
 
     def __init__(self, config: Config, folder: Path):
         assert config.data is not None
         self.config, self.folder, self.model, self.data = config, folder, config.model, config.data
-        self.cases = lru_cache(maxsize=1)(self._cases)
+        self.samples = lru_cache(maxsize=1)(self._samples)
         self._drawn = lru_cache(maxsize=1)(self._draw)  # kept for its folds
 
     @cached_property
     def stored(self) -> list[Any]:
-        """Sequences or FeatureTables that are read: all cases, or training and test cases."""
+        """Sequences or FeatureTables that are read: all samples, or training and test samples."""
         if self.data.drawn:
             return []
         with self.config.wrong_data():
@@ -138,17 +132,12 @@ class PatternDesign:
 
     @cached_property
     def sizes(self) -> Sizes:
-        """Numbers of cases, states and so on; data are read to know them, but not drawn.
+        """Numbers of samples, states and so on; data are read to know them, but not drawn.
 
         Where features are selected, at most so many are kept.
         """
-        sizes, selection = self._sizes_of_data, self._selection
+        sizes, selection = self._sizes_of_data, cast(Any, self.config.selection)
         return replace(sizes, width=selection.most_columns(sizes.width)) if selection else sizes
-
-    @property
-    def _selection(self) -> Any:
-        """The block of a selection whose features the model takes; None where it takes all."""
-        return self.config.selection
 
     @property
     def _sizes_of_data(self) -> Sizes:
@@ -165,18 +154,17 @@ class PatternDesign:
 
     @cached_property
     def notes(self) -> list[str]:
-        """What the user should know about cases that are read, a line each."""
-        notes = self.config.check_tables(self.stored) if self.data.own else []
-        notes = [*notes, *(note for table in self.stored for note in table.notes)]
+        """What the user should know about samples that are read, a line each."""
+        notes = [note for table in self.stored for note in table.notes]
         if self.config.scheme == "none" and self.stored:
             unseen = int((self.stored[-1].inputs[:, :] == UNSEEN).sum())
-            what = "values that only the test table has count as missing where all cases train"
+            what = "values that only the test table has count as missing where all samples train"
             notes += [f"{unseen:,} {what}"] if unseen else []
         return notes
 
     @property
     def drawn_with(self) -> dict[str, object]:
-        """What cases depend on besides the settings of `data`."""
+        """What samples depend on besides the settings of `data`."""
         if self.data.family != "features" and self.config.scheme != "k-fold":
             return {}
         return {
@@ -199,7 +187,7 @@ class PatternDesign:
         if self.config.scheme == "k-fold" and folds > sizes.train:
             raise wrong(
                 "evaluation.folds",
-                f"cannot make {folds:,} folds of {sizes.train:,} cases; use at most as many",
+                f"cannot form {folds:,} folds of {sizes.train:,} samples. Fix: use at most as many",
             )
 
     def check(self) -> None:
@@ -207,26 +195,26 @@ class PatternDesign:
         wrong, model, divided = self.config.wrong, self.model, self.data.divided_at
         self.check_sizes()
         if self.stored and divided is not None and self.config.scheme != "none":
-            cases = len(self.stored[0].response)
-            if divided[0] >= cases:
+            samples = len(self.stored[0].response)
+            if divided[0] >= samples:
                 raise wrong(
-                    "data.train",
-                    f"there are {cases} cases; at most {cases - 1} can be trained with",
+                    "data.train", f"there are {samples} samples. Fix: use at most {samples - 1}"
                 )
         if self.data.family == "features":
-            cases = len(self.cases(0).train)
-            if model.min_cases > cases:
+            samples = len(self.samples(0).train)
+            if model.min_samples > samples:
                 raise wrong(
-                    "model.min_cases", f"there are {cases} training cases; use at most as many"
+                    "model.min_samples",
+                    f"there are {samples} training samples. Fix: use at most as many",
                 )
         order = self.config.report.order
         if order is not None and order not in self.numbers(model.orders):
-            raise wrong("report.order", f"{order} is not one of model.orders")
+            raise wrong("report.order", f"{order} is not one of model.orders. Fix: choose one")
 
     # ---- drawing and dividing ----
 
-    def _cases(self, division: int) -> DividedCases:
-        """Draw or divide the cases, or say why nothing can be learnt from them."""
+    def _samples(self, division: int) -> DividedSamples:
+        """Draw or divide the samples, or say why nothing can be learnt from them."""
         config, data = self.config, self.data
         train: Any = slice(None)
         test: Any = slice(None)
@@ -249,43 +237,43 @@ class PatternDesign:
             X = np.concatenate([X, np.where(new == UNSEEN, MISSING, new)])
             y, ids = np.concatenate([y, response]), ids + more_ids
         if y.min() == y.max() or not np.std(y) > 0:
-            classes = first.classes
-            problem = (
-                f"are of class {classes[y[0]]!r}" if classes else f"have the response {y[0]:g}"
-            )
+            problem = f"have the response {y[0]:g}"
+            if first.classes:
+                problem = f"are of class {first.classes[y[0]]!r}"
             raise DataError(
-                f"all {len(y):,} training cases {problem}; there is nothing to predict, "
-                "choose other cases"
+                f"all {len(y):,} training samples {problem}. Fix: choose another response, "
+                "choose other samples"
             )
         test_X, test_y, test_ids = _rows(last, test)
         patterns: Any = PATTERNS[data.family].like(last)
-        if self._selection is not None:
+        if config.selection is not None:
             features = self._selected(X, y, division)
             patterns, X, test_X = patterns.take(features), X[:, features], test_X[:, features]
         groups = None
         if first.groups:  # those of other tables do not matter
             numbers = numbered(first.groups)
-            single = numbers.max() + 1 + np.arange(len(y) + len(test_y))  # cases without a group
+            single = numbers.max() + 1 + np.arange(len(y) + len(test_y))  # samples without a group
             test_groups = numbers[test] if first is last else single[len(y) :]
             groups = np.concatenate([numbers[train], single])[: len(y)]
             groups = np.concatenate([groups, test_groups[: len(test_y)]])
         ids, notes = (ids + test_ids, self.notes) if self.stored else ([], first.notes)
-        return DividedCases(patterns, X, y, test_X, test_y, first.classes, ids, notes, groups)
+        return DividedSamples(patterns, X, y, test_X, test_y, first.classes, ids, notes, groups)
 
     def _selected(self, X: np.ndarray, y: np.ndarray, division: int) -> np.ndarray:
-        """Return the features of the patterns that are selected in training cases."""
-        features = self._selection.columns(X, y, generator(self.config.seed, "ties", division))
+        """Return the features of the patterns that are selected in training samples."""
+        selection, rng = self.config.selection, generator(self.config.seed, "ties", division)
+        features = cast(Any, selection).columns(X, y, rng)
         order = max(self.model.orders)
         if len(features) < order:
             raise self.config.wrong(
                 "selection.features",
-                f"the patterns that are kept have {pluralise(len(features), 'feature')}, fewer "
-                f"than model.orders ({order}); keep more patterns",
+                f"the selected patterns have {pluralise(len(features), 'feature')}, fewer "
+                f"than model.orders ({order}). Fix: select more patterns",
             )
         return features
 
     def _folds(self, table: Any, replicate: int) -> np.ndarray:
-        """Return the fold of each case of a replicate."""
+        """Return the fold of each sample of a replicate."""
         number = self.config.evaluation.folds
         rng = generator(self.config.seed, "folds", number, replicate)
         try:
@@ -302,7 +290,7 @@ class PatternDesign:
 
 
 def _rows(table: Any, rows: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Return codes, responses and names of some cases of Sequences or a FeatureTable."""
+    """Return codes, responses and names of some samples of Sequences or a FeatureTable."""
     places = np.arange(len(table.response))[rows].tolist()
     ids = [table.ids[i] for i in places] if table.ids else [str(i + 1) for i in places]
     return table.inputs[rows], table.response[rows], ids
@@ -315,10 +303,10 @@ def folds(
     rng: np.random.Generator,
     groups: Sequence[str] = (),
 ) -> np.ndarray:
-    """Return the fold of each case, (n,) from 0 to k - 1, for k-fold cross-validation.
+    """Return the fold of each sample, (n,) from 0 to k - 1, for k-fold cross-validation.
 
-    Equal rows of X are in one fold, or, where there are groups, the cases of a group.  Each class
-    is spread as evenly as this allows: evenly to one case if no rows are equal, and so are the
+    Equal rows of X are in one fold, or, where there are groups, the samples of a group.  Each class
+    is spread as evenly as this allows: evenly to one sample if no rows are equal, and so are the
     sizes.  Real responses are one class.
 
     Raises
@@ -326,15 +314,17 @@ def folds(
     DataError: k below 2, or above the number of distinct rows.
     """
     if groups:
-        row, what, problem = numbered(groups), "groups of cases", "are of one group"
+        row, what, problem = numbered(groups), "groups of samples", "are of one group"
     else:
         row = np.unique(X[:, :], axis=0, return_inverse=True)[1].reshape(-1)
-        what, problem = "distinct rows", "have the same features, and equal cases share a fold"
+        what, problem = "distinct rows", "have the same features, and equal samples share a fold"
     distinct = row.max() + 1
     if distinct < 2:
-        raise DataError(f"all {len(X):,} cases {problem}; there is nothing to divide")
+        raise DataError(f"all {len(X):,} samples {problem}; the samples cannot be divided")
     if not 2 <= k <= distinct:
-        raise DataError(f"cannot make {k} folds of {distinct} {what}; choose from 2 to {distinct}")
+        raise DataError(
+            f"cannot form {k} folds of {distinct} {what}. Fix: choose from 2 to {distinct}"
+        )
     if response.dtype.kind == "f":
         response = np.zeros(len(response), dtype=np.int64)
     return together(row, response, k, rng)
@@ -344,10 +334,10 @@ def folds(
 
 
 class PatternWork(Work):
-    """Patterns are grouped, coefficients of groups sampled, and test cases predicted.
+    """Patterns are grouped, coefficients of groups sampled, and test samples predicted.
 
-    cases, groups, read : of a block the cases, of a block, an order and compressed or not the
-        groups of the compress stage, of an arm and a block its draws; the last ones are kept.
+    samples, groups, read : of a block the samples, of a block, an order and compressed or not the
+        groups of the compress stage, of a method and a block its draws; the last ones are kept.
     """
 
     stages: tuple[str, ...] = ("simulate", "compress", "fit", "predict")
@@ -358,8 +348,13 @@ class PatternWork(Work):
         if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
         last = lru_cache(maxsize=1)
-        self.cases = last(lambda block: DividedCases.restore(block.load("simulate")))
-        self.groups, self.read = last(self._stored_groups), last(self._read)
+        self.samples = last(lambda block: DividedSamples.restore(block.load("simulate")))
+        self.groups = last(self._stored_groups)
+        self.read = last(
+            lambda method, block: read_draws(
+                block.draws("fit", method.name), block.key("fit", method.name)
+            )
+        )
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -381,9 +376,9 @@ class PatternWork(Work):
         names = self.config.report.traced
         if not names:
             return
-        cases, order = self.design.cases(0), self.config.report.order or max(self.orders)
-        patterns = cases.patterns
-        groups = patterns.groups(cases.train, order, min_cases=self.model.min_cases)
+        samples, order = self.design.samples(0), self.config.report.order or max(self.orders)
+        patterns = samples.patterns
+        groups = patterns.groups(samples.train, order, min_samples=self.model.min_samples)
         for name in names:
             pattern, colon, response = name.rpartition(":")
             try:
@@ -391,17 +386,17 @@ class PatternWork(Work):
                     pattern = name
                 elif not colon:
                     raise UserError("write a pattern, a colon and a response, such as CC:V")
-                elif response not in cases.classes:
+                elif response not in samples.classes:
                     raise UserError(f"there is no class {response!r}")
                 group = groups.pattern(groups.find(pattern, *patterns.names), *patterns.names)
                 # a report knows groups of features by name
                 first, second = ({*map(str.strip, p.split(","))} for p in (group, pattern))
                 if patterns.kind == "features" and first != second:
-                    raise UserError(f"its group goes by the name {group}")
+                    raise UserError(f"its group is named {group}")
             except UserError as error:
                 raise self.config.wrong("report.traced", f"{name}: {error}") from None
 
-    # ---- arms ----
+    # ---- methods ----
 
     @cached_property
     def orders(self) -> list[int]:
@@ -409,46 +404,50 @@ class PatternWork(Work):
         return self.design.numbers(self.model.orders)
 
     @cached_property
-    def own_arms(self) -> "dict[str, Logistic]":
+    def own_methods(self) -> "dict[str, Logistic]":
         """Our models by name."""
-        models = MODELS[self.model.kind].arms(self.model, self.orders)
+        models = MODELS[self.model.kind].methods(self.model, self.orders)
         return {model.name: model for model in models}
 
     @cached_property
-    def third_party_arms(self) -> dict[str, Method]:
-        """Third-party methods by name."""
-        orders = self.orders if self.design.data.family == "sequences" else [ALL]
-        methods = [third_party(peer, order) for peer in self.model.peers for order in orders]
-        return {method.name: method for method in methods}
+    def third_party_methods(self) -> dict[str, Method]:
+        """Third-party methods by name; of sequences each with the last states of every order."""
+        whole = {peer: (peer, ALL) for peer in self.model.peers}
+        if self.design.data.family == "sequences":
+            whole = {f"{o}-{peer}": (peer, o) for peer in whole for o in self.orders}
+        return {
+            name: Method(order=order, prior=NONE, engine=peer, scale=NONE, joint=0, name=name)
+            for name, (peer, order) in whole.items()
+        }
 
     @property
-    def all_arms(self) -> dict[str, Any]:
-        """All arms by name: our models first, then third-party methods."""
-        return {**self.own_arms, **self.third_party_arms}
+    def all_methods(self) -> dict[str, Any]:
+        """All methods by name: our models first, then third-party methods."""
+        return {**self.own_methods, **self.third_party_methods}
 
     @property
-    def fitted_arms(self) -> dict[str, Any]:
-        """The arms of the stage `fit`: ours, and to predict new cases third-party ones, too."""
-        return self.all_arms if self.config.for_new_cases else {**self.own_arms}
+    def fitted_methods(self) -> dict[str, Any]:
+        """The methods of the stage `fit`; third-party ones too, to predict new samples."""
+        return self.all_methods if self.config.for_new_samples else {**self.own_methods}
 
-    def arms(self, stage: str) -> dict[str, int]:
+    def methods(self, stage: str) -> dict[str, int]:
         if stage == "predict":
-            return dict.fromkeys(self.all_arms, 0)
+            return dict.fromkeys(self.all_methods, 0)
         if stage != "fit":
             return {}
         # chains that have to agree run together, in one cell
         chains = self.model.chains if self.model.until is None else 0
-        return {name: chains if name in self.own_arms else 0 for name in self.fitted_arms}
+        return {name: chains if name in self.own_methods else 0 for name in self.fitted_methods}
 
-    def draws_name(self, stage: str, arm: str) -> str | None:
-        return arm if stage == "fit" and arm in self.own_arms else None
+    def draws_name(self, stage: str, method: str) -> str | None:
+        return method if stage == "fit" and method in self.own_methods else None
 
     @property
     def chooses(self) -> bool:
-        """Whether arms are chosen inside the training cases of each division."""
+        """Whether methods are chosen inside the training samples of each division."""
         return self.config.evaluation.choose and self.config.scheme != "none"
 
-    def settings_of(self, stage: str, arm: str = "") -> Any:
+    def settings_of(self, stage: str, name: str = "") -> object:
         model, design = self.model, self.design
         if stage == "simulate":
             data, selection = design.data.model_dump(), self.config.selection
@@ -456,17 +455,17 @@ class PatternWork(Work):
             return settings if selection is None else [*settings, selection.model_dump()]
         if stage == "compress":
             return model.model_dump(
-                include={"min_cases"} if arm else {"orders", "compress", "min_cases"}
+                include={"min_samples"} if name else {"orders", "compress", "min_samples"}
             )
-        if arm and arm not in self.own_arms:
+        if name and name not in self.own_methods:
             return "choose" if stage == "predict" and self.chooses else None
-        # an arm says itself what it is
+        # a method says itself what it is
         keys = {"orders", "priors", "compress", "sigma_scale", "joint_updates"}
-        arms = keys if arm else set()
+        methods = keys if name else set()
         if stage == "fit":
-            peers_too = self.config.for_new_cases and not arm
-            return model.model_dump(exclude=arms if peers_too else {"peers", *arms})
-        return [None if arm else self.model.peers, "choose" if self.chooses else False]
+            peers_too = self.config.for_new_samples and not name
+            return model.model_dump(exclude=methods if peers_too else {"peers", *methods})
+        return [None if name else self.model.peers, "choose" if self.chooses else False]
 
     def needs(self, replicates: int) -> Needs:
         self.design.check_sizes()
@@ -475,9 +474,11 @@ class PatternWork(Work):
         predicted = 8 * sizes.test * (classes or 3)
         codes = (sizes.train + sizes.test) * sizes.width
         fits = 1 + PARTS * self.chooses
-        needed = Needs(fits=fits * len(self.own_arms), disk=codes + len(self.all_arms) * predicted)
+        needed = Needs(
+            fits=fits * len(self.own_methods), disk=codes + len(self.all_methods) * predicted
+        )
         most = 0
-        for model in self.own_arms.values():
+        for model in self.own_methods.values():
             memory, iterations = model.needs(classes, sizes.test)
             needed.iterations += fits * iterations
             most = max(most, memory)
@@ -488,26 +489,30 @@ class PatternWork(Work):
     # ---- making it ----
 
     def make(self, cell: Cell, block: CellBlock, unfinished: Unfinished) -> Arrays:
+        folds = self.config.evaluation.folds if self.config.scheme == "k-fold" else 1
+        block.graph.progress(block.number % folds, folds)
         if cell.stage == "compress":
             return self._compress(block)
-        if not cell.arm:
+        if not cell.method:
             (division,) = block.replicates
-            return self.design.cases(division).arrays()
+            tables = self.design.stored if division == 0 and self.design.data.own else []
+            checks = np.array(self.config.check_tables(tables), dtype=str)
+            return self.design.samples(division).arrays() | {"checks": checks}
         if cell.stage == "predict":
-            return self._predict(cell.arm, block)
-        method = self.third_party_arms.get(cell.arm)
-        if method is not None:
-            return peers.fit(*self._third_party_inputs(method, block, self.cases(block)))
-        arm = self.own_arms[cell.arm]
+            return self._predict(cell.method, block)
+        third_party = self.third_party_methods.get(cell.method)
+        if third_party is not None:
+            return peers.fit(*self._third_party_inputs(third_party, block, self.samples(block)))
+        method = self.own_methods[cell.method]
         if cell.chain is None:
-            return self._finish(arm, block, unfinished)
-        return self._sample(arm, block, cell.chain, unfinished)
+            return self._finish(method, block, unfinished)
+        return self._sample(method, block, cell.chain, unfinished)
 
     def join(self, stage: str, parts: list[Arrays], block: CellBlock) -> Arrays:
         if stage == "predict":
-            cases = self.cases(block)
-            methods = [method_of(model) for model in self.own_arms.values()]
-            methods += self.third_party_arms.values()
+            samples = self.samples(block)
+            methods = [method_of(model) for model in self.own_methods.values()]
+            methods += self.third_party_methods.values()
             predictions = {
                 name: np.stack([arrays[name] for arrays in parts], name == "inner_losses")
                 for name in parts[0]
@@ -516,15 +521,15 @@ class PatternWork(Work):
                 predictions
                 | peers.as_columns(methods, peers.OF_PATTERNS)
                 | {
-                    "response": cases.test_response,
-                    "train_response": cases.train_response,
-                    "classes": np.array(cases.classes),
+                    "response": samples.test_response,
+                    "train_response": samples.train_response,
+                    "classes": np.array(samples.classes),
                 }
             )
         fits = [
             arrays
-            for name, arrays in zip(self.fitted_arms, parts, strict=True)
-            if name in self.own_arms
+            for name, arrays in zip(self.fitted_methods, parts, strict=True)
+            if name in self.own_methods
         ]
         width = max(len(arrays["rhat"]) for arrays in fits)
         for arrays in fits:
@@ -533,47 +538,41 @@ class PatternWork(Work):
                 arrays[name] = np.pad(arrays[name], missing, constant_values=np.nan)
         names = [name for name in (*OF_FITS, "rhat", "ess") if name in fits[0]]
         return {name: np.array([arrays[name] for arrays in fits]) for name in names} | {
-            "arm": np.arange(len(self.own_arms)),
-            "name": np.array(list(self.own_arms)),
-            "draws": np.array([block.key("fit", arm) for arm in self.own_arms]),
+            "arm": np.arange(len(self.own_methods)),
+            "name": np.array(list(self.own_methods)),
+            "draws": np.array([block.key("fit", method) for method in self.own_methods]),
         }
 
     def generator(
-        self, purpose: str, arm: "Logistic | Method", block: CellBlock, chain: int = 0
+        self, purpose: str, method: "Logistic | Method", block: CellBlock, chain: int = 0
     ) -> np.random.Generator:
-        """Return the generator of a chain, or of an arm's predictions."""
+        """Return the generator of a chain, or of a method's predictions."""
         (replicate,) = block.replicates
-        return generator(self.config.seed, purpose, replicate, arm.name, chain)
+        return generator(self.config.seed, purpose, replicate, method.name, chain)
 
     def _third_party_inputs(
-        self, method: Method, block: CellBlock, cases: DividedCases, *test: np.ndarray
+        self, method: Method, block: CellBlock, samples: DividedSamples, *test: np.ndarray
     ) -> tuple[Any, ...]:
-        """Return the arguments of `peers.fit`, or with test cases of `peers.fit_predict`."""
+        """Return the arguments of `peers.fit`, or with test samples of `peers.fit_predict`."""
         rng = self.generator("peer", method, block)
         peers.load()
-        task, seed = cases.task(method), int(rng.integers(2**31))
-        return method.engine, task, cases.train, cases.train_response, *test, seed
+        task, seed = samples.task(method), int(rng.integers(2**31))
+        return method.engine, task, samples.train, samples.train_response, *test, seed
 
     # ---- compress ----
 
     def find_groups(
-        self,
-        block: CellBlock,
-        order: int,
-        *,
-        compress: bool = True,
-        arrays: Arrays | None = None,
+        self, block: CellBlock, order: int, *, compress: bool = True, arrays: Arrays | None = None
     ) -> Any:  # SequenceGroups or FeatureGroups
-        """Return the groups of patterns of the training cases; arrays : those that are stored."""
-        cases = self.cases(block)
-        return cases.patterns.groups(
-            cases.train, order, compress=compress, min_cases=self.model.min_cases, arrays=arrays
-        )
+        """Return the groups of patterns of the training samples; arrays : those that are stored."""
+        samples = self.samples(block)
+        keys = {"compress": compress, "min_samples": self.model.min_samples}
+        return samples.patterns.groups(samples.train, order, arrays=arrays, **keys)
 
     def _compress(self, block: CellBlock) -> Arrays:
-        """Return the numbers of groups by order, and the groups of every arm that has some."""
+        """Return the numbers of groups by order, and the groups of every method that has some."""
         stored: Arrays = {}
-        rows, growth, test = [], np.zeros(1, dtype=np.int64), self.cases(block).test
+        rows, growth, test = [], np.zeros(1, dtype=np.int64), self.samples(block).test
         for order in self.orders:
             started = time.process_time()
             groups = self.find_groups(block, order)
@@ -601,100 +600,102 @@ class PatternWork(Work):
         }
 
     def _stored_groups(self, block: CellBlock, order: int, compress: bool) -> Any:
-        names = self.cases(block).patterns.stored
+        names = self.samples(block).patterns.stored
         arrays = _compressed(block, _folder(order, compress), names)
         return self.find_groups(block, order, compress=compress, arrays=arrays)
 
-    def shared(self, arm: "Logistic", block: CellBlock) -> Shared:
-        """Return what the test cases share with the groups of an arm."""
-        folder = f"{_folder(arm.order, arm.compress)}/shared"
+    def shared(self, method: "Logistic", block: CellBlock) -> Shared:
+        """Return what the test samples share with the groups of a method."""
+        folder = f"{_folder(method.order, method.compress)}/shared"
         return Shared(**_compressed(block, folder, [field.name for field in fields(Shared)]))
 
     def list_groups(
         self, block: CellBlock, order: int | None, most: int, pattern: str | None
     ) -> list[str]:
-        """Return lines about the groups that most cases express, and about that of a pattern."""
-        patterns = self.cases(block).patterns
+        """Return lines about the groups that most samples express, and about that of a pattern."""
+        patterns = self.samples(block).patterns
         groups = self.find_groups(block, max(self.orders) if order is None else order)
         sizes = groups.expressed
         largest = list(np.argsort(-sizes, kind="stable")[:most])
         if pattern is not None:
             largest.append(groups.find(pattern, *patterns.names))
         return [
-            f"{patterns.describe(groups, int(g))}, {pluralise(sizes[g], 'training case')}"
+            f"{patterns.describe(groups, int(g))}, {pluralise(sizes[g], 'training sample')}"
             for g in largest
         ]
 
     # ---- fit ----
 
-    def training(self, arm: "Logistic", block: CellBlock) -> PatternTraining:
-        """Return what the model of an arm is fitted to."""
-        cases = self.cases(block)
-        find = partial(self.groups, block, arm.order, arm.compress)
-        training = cases.training(find)
-        if not len(cases.test):
+    def training(self, method: "Logistic", block: CellBlock) -> PatternTraining:
+        """Return what the model of a method is fitted to."""
+        samples = self.samples(block)
+        find = partial(self.groups, block, method.order, method.compress)
+        training = samples.training(find)
+        if not len(samples.test):
             return training
-        return replace(training, tests=cases.test, shared=partial(self.shared, arm, block))
+        return replace(training, tests=samples.test, shared=partial(self.shared, method, block))
 
-    def identity(self, arm: "Logistic", block: CellBlock) -> dict[str, Any]:
+    def identity(self, method: "Logistic", block: CellBlock) -> dict[str, Any]:
         """Return what chains must share to go on from one another."""
-        keys, (replicate,) = asdict(arm), block.replicates
+        keys, (replicate,) = asdict(method), block.replicates
         data = self.design.data.model_dump(mode="json")
         settings = {
             **{name: value for name, value in keys.items() if name != "iterations"},
             **{f"data.{name}": value for name, value in data.items()},
-            "arm": arm.name,
+            "arm": method.name,
             "code": block.code,
             "seed": self.config.seed,
             "replicate": replicate,
-            "simulated cases": block.key("simulate"),
+            "simulated samples": block.key("simulate"),
         }
         return json.loads(json.dumps(settings))
 
     def _sample(
-        self, arm: "Logistic", block: CellBlock, chain: int, unfinished: Unfinished
+        self, method: "Logistic", block: CellBlock, chain: int, unfinished: Unfinished
     ) -> Arrays:
-        """Run a chain of an arm, or go on with the one that is stored."""
-        stored, seconds = self._stored(arm, block)
+        """Run a chain of a method, or go on with the one that is stored."""
+        stored, seconds = self._stored(method, block)
         saved = None if stored is None else _extract_chain(stored, chain, 0)
         running = unfinished.begin(0, saved, seconds / self.model.chains)
-        rngs = [self.generator("chain", arm, block, chain)]
-        draws = arm.sample(self.training(arm, block), rngs, saved=running.saved, save=running.save)
+        rngs = [self.generator("chain", method, block, chain)]
+        draws = method.sample(
+            self.training(method, block), rngs, saved=running.saved, save=running.save
+        )
         return {
             name: values.astype(np.float32) if name == "draws-0-coefficient" else values
             for name, values in draws.saved.items()
         } | {"seconds": running.seconds}
 
-    def _finish(self, arm: "Logistic", block: CellBlock, unfinished: Unfinished) -> Arrays:
-        """Write the draws of all chains of an arm, and return what tables need of them.
+    def _finish(self, method: "Logistic", block: CellBlock, unfinished: Unfinished) -> Arrays:
+        """Write the draws of all chains of a method, and return what tables need of them.
 
         Chains that have to agree are run here; stored ones go on where they stand.
         """
         save, seconds, chains = None, 0.0, range(self.model.chains)
-        if arm.until is not None:
-            running = unfinished.begin(0, *self._stored(arm, block))
+        if method.until is not None:
+            running = unfinished.begin(0, *self._stored(method, block))
             saved, save = running.saved, running.save
         else:  # nothing is left to sample
             saved = {}
             for chain in chains:
-                sampled = block.read("fit", arm.name, chain)
+                sampled = block.read("fit", method.name, chain)
                 seconds += float(sampled.pop("seconds"))
                 saved |= _extract_chain(sampled, 0, chain)
-        rngs = [self.generator("chain", arm, block, chain) for chain in chains]
-        training = self.training(arm, block)
-        draws = arm.sample(training, rngs, saved=saved, save=save)
+        rngs = [self.generator("chain", method, block, chain) for chain in chains]
+        training = self.training(method, block)
+        draws = method.sample(training, rngs, saved=saved, save=save)
         if save is not None:
             seconds = float(running.seconds)
         rhat, ess = draws.compared()
         judgement = draws.judgement
-        reliable = arm.reliable(rhat, ess) if judgement is None else judgement.reliable
+        reliable = method.reliable(rhat, ess) if judgement is None else judgement.reliable
         summary = {
             "rhat": rhat,
             "ess": ess,
             "reliable": np.array(reliable),
             "evaluations": draws.evaluations,
             "log_likelihood": np.array(draws.log_likelihood.mean()),
-            "separated": np.array(arm.separated(training, draws)),
+            "separated": np.array(method.separated(training, draws)),
         }
         if judgement is not None:
             summary |= judgement.arrays(int(draws.state["done"]))
@@ -703,74 +704,70 @@ class PatternWork(Work):
             for name, values in summary.items()
             if name != "log_likelihood"  # of every draw, it is there
         }
-        identity = json.dumps(self.identity(arm, block), sort_keys=True)
+        identity = json.dumps(self.identity(method, block), sort_keys=True)
         more["identity"] = ((), np.array(identity))
-        more |= arm.described(training, draws)
+        more |= method.described(training, draws)
         attributes = {
-            "arm": arm.name,
-            "classes": ", ".join(self.cases(block).classes),
-            "key": block.key("fit", arm.name),
+            "arm": method.name,
+            "classes": ", ".join(self.samples(block).classes),
+            "key": block.key("fit", method.name),
         }
-        write_draws(block.draws("fit", arm.name), *draws.as_arviz(more, attributes))
+        write_draws(block.draws("fit", method.name), *draws.as_arviz(more, attributes))
         return summary | {"seconds": np.array(seconds)}
 
-    def _stored(self, arm: "Logistic", block: CellBlock) -> tuple[Arrays | None, float]:
-        """Return the stored chains of an arm, if they can go on, and the seconds that they took.
+    def _stored(self, method: "Logistic", block: CellBlock) -> tuple[Arrays | None, float]:
+        """Return the stored chains of a method, if they can go on, and the seconds that they took.
 
         Raises UserError where they have done more iterations.
         """
-        iterations, path = self.model.iterations, block.draws("fit", arm.name)
+        iterations, path = self.model.iterations, block.draws("fit", method.name)
         try:
             stored = read_draws(path)
-            if json.loads(str(stored["identity"])) != self.identity(arm, block):
+            if json.loads(str(stored["identity"])) != self.identity(method, block):
                 return None, 0.0
             if int(stored["done"]) <= iterations:
                 seconds = 0.0  # if it is not known
                 with suppress(ResultsError, KeyError, ValueError):
                     fit = block.results.load("fit", block.number)
-                    seconds = float(fit["seconds"][list(fit["name"]).index(arm.name)])
-                return arm.saved_from(stored), seconds
+                    seconds = float(fit["seconds"][list(fit["name"]).index(method.name)])
+                return method.saved_from(stored), seconds
         except (ResultsError, KeyError):
             return None, 0.0
         raise UserError(
-            f"{path}: its chains have done {int(stored['done']):,} iterations; "
-            f"ask for as many with model.iterations, or make shorter ones with --force"
+            f"{path}: its chains have run {int(stored['done']):,} iterations. Fix: set at least as "
+            "many in model.iterations, or add --force"
         )
 
     # ---- predict ----
 
-    def _read(self, arm: "Logistic", block: CellBlock) -> Arrays:
-        path, key = block.draws("fit", arm.name), block.key("fit", arm.name)
-        return read_draws(path, key, command=self.command("fit"))
-
-    def posterior(self, arm: "Logistic", block: CellBlock) -> "Posterior":
-        """Return the draws of an arm as predictions need them."""
-        return arm.posterior(self.training(arm, block), self.read(arm, block))
+    def posterior(self, method: "Logistic", block: CellBlock) -> "Posterior":
+        """Return the draws of a method as predictions need them."""
+        return method.posterior(self.training(method, block), self.read(method, block))
 
     def _predict(self, name: str, block: CellBlock) -> Arrays:
-        """Return what is predicted of the test cases, (T, .) each.
+        """Return what is predicted of the test samples, (T, .) each.
 
         probability (T, K); or of real responses median, low, high and log_density.
         """
-        cases = self.cases(block)
-        method = self.third_party_arms.get(name)
-        if method is not None:
+        samples = self.samples(block)
+        third_party = self.third_party_methods.get(name)
+        if third_party is not None:
             peers.load()  # packages, and below files, before the clock starts
             started = time.process_time()
-            answer = peers.fit_predict(*self._third_party_inputs(method, block, cases, cases.test))
+            inputs = self._third_party_inputs(third_party, block, samples, samples.test)
+            answer = peers.fit_predict(*inputs)
             predicted = {"probability": answer}
-            if not cases.classes:  # such a method gives no distribution
-                unknown = dict.fromkeys(
-                    ("low", "high", "log_density"), np.full(len(answer), np.nan)
-                )
-                predicted = {"median": answer, **unknown}
+            if not samples.classes:  # such a method gives no distribution
+                unknown = np.full(len(answer), np.nan)
+                predicted = dict.fromkeys(("low", "high", "log_density"), unknown)
+                predicted |= {"median": answer}
         else:
-            arm = self.own_arms[name]
-            self.read(arm, block)
+            method = self.own_methods[name]
+            self.read(method, block)
             started = time.process_time()
-            shared, rng = self.shared(arm, block), self.generator("predict", arm, block)
-            posterior = self.posterior(arm, block)
-            predicted = posterior.tested(cases.test, cases.test_response, rng, shared)
+            shared, rng = self.shared(method, block), self.generator("predict", method, block)
+            posterior = self.posterior(method, block)
+            predicted = posterior.tested(samples.test, samples.test_response, rng, shared)
         predicted["seconds"] = np.array(time.process_time() - started)
         if self.chooses:
             predicted["inner_losses"] = self._inner_losses(name, block)
@@ -781,9 +778,9 @@ class PatternWork(Work):
 
         They are left out in PARTS parts; NaN where the samples cannot be divided.
         """
-        cases, n = self.cases(block), len(self.cases(block).train)
-        X, y, losses = cases.train, cases.train_response, []
-        groups = None if cases.groups is None else cases.groups[:n]
+        samples, n = self.samples(block), len(self.samples(block).train)
+        X, y, losses = samples.train, samples.train_response, []
+        groups = None if samples.groups is None else samples.groups[:n]
         rng = generator(self.config.seed, "parts", *block.replicates)
         try:
             part = folds(X, y, PARTS, rng, () if groups is None else [*map(str, groups)])
@@ -791,9 +788,9 @@ class PatternWork(Work):
             return np.array([summarise_losses([])])
         for number in range(PARTS):
             train, test = part != number, part == number
-            counts = np.bincount(y[train], minlength=len(cases.classes))
+            counts = np.bincount(y[train], minlength=len(samples.classes))
             if counts.min() > 1:
-                inner = replace(cases, train=X[train], train_response=y[train], test=X[test])
+                inner = replace(samples, train=X[train], train_response=y[train], test=X[test])
                 test_groups = None
                 if groups is not None:
                     inner, test_groups = replace(inner, groups=groups[train]), groups[test]
@@ -802,19 +799,20 @@ class PatternWork(Work):
         return np.array([summarise_losses(losses)])
 
     def _fit_predict(
-        self, name: str, block: CellBlock, cases: DividedCases, number: int
+        self, name: str, block: CellBlock, samples: DividedSamples, number: int
     ) -> np.ndarray:
-        """Return what an arm predicts of the tests (T, K) after a fit to a part of the cases."""
-        method = self.third_party_arms.get(name)
-        if method is not None:
-            return peers.fit_predict(*self._third_party_inputs(method, block, cases, cases.test))
-        arm = self.own_arms[name]
-        keys = {"compress": arm.compress, "min_cases": arm.min_cases}
-        find = partial(cases.patterns.groups, cases.train, int(arm.order), **keys)
-        training = cases.training(find)
-        *rngs, last = self.generator("within", arm, block, number).spawn(self.model.chains + 1)
-        posterior = arm.sample(training, rngs).posterior(arm, training)
-        return posterior.tested(cases.test, cases.test_response, last)["probability"]
+        """Return a method's predictions of tests (T, K) after a fit to a part of the samples."""
+        third_party = self.third_party_methods.get(name)
+        if third_party is not None:
+            inputs = self._third_party_inputs(third_party, block, samples, samples.test)
+            return peers.fit_predict(*inputs)
+        method = self.own_methods[name]
+        keys = {"compress": method.compress, "min_samples": method.min_samples}
+        find = partial(samples.patterns.groups, samples.train, int(method.order), **keys)
+        training = samples.training(find)
+        *rngs, last = self.generator("within", method, block, number).spawn(self.model.chains + 1)
+        posterior = method.sample(training, rngs).posterior(method, training)
+        return posterior.tested(samples.test, samples.test_response, last)["probability"]
 
 
 def _folder(order: int | str, compress: bool) -> str:

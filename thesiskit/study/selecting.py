@@ -1,6 +1,6 @@
 """The experiments of chapter 2: simulate, select, fit, predict.
 
-Features are selected in every split; then each arm is fitted, and predicts.  An *arm* is one
+Features are selected in every split; then each method is fitted, and predicts.  An *method* is one
 analysis: how many features to keep, by which method, with which quadrature or sampler, whether all
 features may be relevant or some, and with a temperature or without.  Which models there are is not
 known here: `MODELS` has them by name, and models/base.py says what each can do.
@@ -24,12 +24,7 @@ import numpy as np
 
 from thesiskit.config import Config, too_many, two_classes
 from thesiskit.datasets.source import Sizes
-from thesiskit.defaults import (
-    LEAST_CHOSEN,
-    NO_TRANSFORM,
-    OLD_SAMPLERS,
-    TEMPERED,
-)
+from thesiskit.defaults import LEAST_CHOSEN, NO_TRANSFORM, OLD_SAMPLERS, TEMPERED
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers
@@ -47,13 +42,7 @@ from thesiskit.models.folds import summarise_losses
 from thesiskit.models.packed import read_columns
 from thesiskit.models.peers import BITS, FEATURES, NONE, PEERS, REALS, Method, Task, as_columns
 from thesiskit.models.pipeline import Fitted
-from thesiskit.models.selection import (
-    FSelection,
-    LeftOut,
-    Screened,
-    Selection,
-    count_features,
-)
+from thesiskit.models.selection import FSelection, LeftOut, Screened, Selection, count_features
 from thesiskit.models.temperature import DRAWS, SEED, Temperature
 from thesiskit.study.cells import Cell, CellBlock, Needs, Unfinished, Work, generator
 from thesiskit.study.design import (
@@ -67,7 +56,7 @@ from thesiskit.study.design import (
 )
 
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
-# peers that take all features as they are: one arm, whatever the sizes
+# peers that take all features as they are: one method, whatever the sizes
 WHOLE_METHODS = tuple(
     name for name in peers.names(BITS, REALS, FEATURES) if not PEERS[name].selects
 )
@@ -84,7 +73,7 @@ MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 
 def selections(config: Config) -> list[Method]:
     """Return a method of each selection that is made in every split; each has another label."""
-    selecting = (method for method in methods(config) if method.method not in WHOLE_METHODS)
+    selecting = (method for method in methods(config) if method.estimator not in WHOLE_METHODS)
     return list({method.label: method for method in selecting}.values())
 
 
@@ -122,7 +111,7 @@ def methods(config: Config) -> list[Method]:
         base = Method(size=size, form=form, transform=transform)
         for name, variant, pairs in analyses:
             corrected = OTHERS.get(name, ("", name))[1] == "corrected"
-            analysis = replace(base, method=name, variant=variant)
+            analysis = replace(base, estimator=name, variant=variant)
             compared += [
                 replace(analysis, label=text, of=of, relevant=relevant, temperature=temperature)
                 for (text, of), (relevant, temperature) in product(
@@ -131,12 +120,12 @@ def methods(config: Config) -> list[Method]:
             ]
     whole = [name for name in model.methods if name in WHOLE_METHODS]
     compared += [
-        Method(label=f"all{suffixes[transform]}", method=name, transform=transform)
+        Method(label=f"all{suffixes[transform]}", estimator=name, transform=transform)
         for transform, name in product(suffixes, whole)
     ]
     unique: dict[Method, None] = {}
     for method in compared:
-        kind = OTHERS.get(method.method, (model.kind, ""))[0]
+        kind = OTHERS.get(method.estimator, (model.kind, ""))[0]
         if MODELS[kind].takes == BITS:  # features cut at medians have no transform
             label = method.label.replace(suffixes[method.transform], "")
             method = replace(method, label=label, transform=NO_TRANSFORM)
@@ -157,9 +146,8 @@ def select(config: Config, splits: Iterable[Split], *, first: bool) -> Arrays:
         _ = split.reals() if config.takes_reals else split.bits()  # before the clock starts
         for method in selectors:
             started = time.process_time()
-            selections_made.append(
-                select_one(config, split.transformed(method.transform), method, takes)
-            )
+            part = split.transformed(method.transform)
+            selections_made.append(select_one(config, part, method, takes))
             seconds.append(time.process_time() - started)
         if first and not arrays and config.scheme == "test-set" and not config.takes_reals:
             arrays = _both_correlations(split)
@@ -176,7 +164,7 @@ def select_one(
     at_most: bool = False,
     **options: Any,
 ) -> Selection | FSelection:
-    """Select features for an arm as a model takes them, "bits" or "reals".
+    """Select features for a method as a model takes them, "bits" or "reals".
 
     options : of the selector of the split.
     at_most : keep all features that vary where they are fewer than asked for, as they may be
@@ -223,7 +211,7 @@ def as_if_new(config: Config, split: Split, X: np.ndarray, y: np.ndarray) -> np.
     """
     if config.screened is None:
         return None
-    method = Method(label="all", of=max(config.screened.of), method="corrected")
+    method = Method(label="all", of=max(config.screened.of), estimator="corrected")
     selection = select_one(config, split, method, "reals")
     table, groups = partial(read_columns, X, selection.selected), split.groups_of(split.train)
     training = Training(selection, y, table, groups=groups)
@@ -235,13 +223,13 @@ def as_if_new(config: Config, split: Split, X: np.ndarray, y: np.ndarray) -> np.
 
 
 def _both_correlations(split: Split) -> Arrays:
-    """|COR| of every feature in training and test cases, for the scatter plot."""
+    """|COR| of every feature in training and test samples, for the scatter plot."""
     features, y = split.bits(), split.response
     if len(features) > MOST_SCATTERED or len(np.unique(y[split.test])) < 2:
         return {}
     return {
-        f"{name}_correlation": np.sqrt(count_features(features, y, cases)[2])
-        for name, cases in (("train", split.train), ("test", split.test))
+        f"{name}_correlation": np.sqrt(count_features(features, y, samples)[2])
+        for name, samples in (("train", split.train), ("test", split.test))
     }
 
 
@@ -309,11 +297,11 @@ def unpack_selections(arrays: Arrays) -> list[Selection | FSelection]:
 
 
 class SelectionWork(Work):
-    """Features are selected in every split, then each arm is fitted and predicts.
+    """Features are selected in every split, then each method is fitted and predicts.
 
     design : of the data.
-    all_arms, own_arms, fitted_arms : by name arms; all, ours, and those of the stage `fit`: ours,
-        and to predict new cases those of others, too.
+    all_methods, own_methods, fitted_methods : by name methods; all, ours, and those of the stage
+        `fit`: ours, and to predict new samples those of others, too.
     """
 
     design_class = Design
@@ -328,13 +316,11 @@ class SelectionWork(Work):
         self.stages = ("simulate", "select", "fit", "predict")
         if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
-        self.all_arms = {method.name: method for method in methods(config)}
-        self.own_arms = {name: arm for name, arm in self.all_arms.items() if arm.own}
-        self.fitted_arms = self.all_arms if config.for_new_cases else self.own_arms
+        self.all_methods = {method.name: method for method in methods(config)}
+        self.own_methods = {name: method for name, method in self.all_methods.items() if method.own}
+        self.fitted_methods = self.all_methods if config.for_new_samples else self.own_methods
         self.model_of = lru_cache(maxsize=None)(self._model_of)
-        self._draws = lru_cache(maxsize=1)(
-            lambda path, key: read_draws(path, key, command=self.command("fit"))
-        )
+        self._draws = lru_cache(maxsize=1)(read_draws)
         self._selected = lru_cache(maxsize=1)(lambda block: unpack_selections(block.load("select")))
 
     @property
@@ -350,40 +336,36 @@ class SelectionWork(Work):
     @property
     def notes(self) -> list[str]:
         """What is left out of the model, or of the evaluation, a line each."""
-        notes, count = [], self.design.n_classes
-        lost = [
-            word for word, model in self.others.items() if count > (model.most_classes or count)
-        ]
+        notes, n = [], self.design.n_classes
+        lost = [word for word, model in self.others.items() if n > (model.most_classes or n)]
         if lost:
-            notes.append(
-                f"model.methods: {', '.join(lost)}: no predictions where there are more than two "
-                "classes"
-            )
+            what = "no predictions with more than two classes"
+            notes.append(f"model.methods: {', '.join(lost)}: {what}")
         if self.config.evaluation.choose and not self.chooses:
             folds, scheme = self.design.folds, self.config.scheme
             notes.append(
-                "evaluation.choose: no arm is chosen, because that needs four folds; there are "
+                "evaluation.choose: no nested cross-validation, which needs four folds; there are "
                 f"{folds} (evaluation.scheme: {scheme})"
             )
         return notes
 
     @cached_property
     def chooses(self) -> bool:
-        """Whether arms are chosen inside folds, which have to be enough."""
+        """Whether methods are chosen inside folds, which have to be enough."""
         return self.config.evaluation.choose and self.design.folds >= LEAST_CHOSEN
 
     @property
     def described(self) -> dict[str, Any]:
         return super().described | {"model_words": self.kind.words, "takes": self.kind.takes}
 
-    # ---- arms ----
+    # ---- methods ----
 
-    def _model_of(self, arm: Method) -> SelectingModel:
-        """Return the model of an arm of ours; a model of another kind has the priors it knows."""
+    def _model_of(self, method: Method) -> SelectingModel:
+        """Return the model of a method of ours; a model of another kind has the priors it knows."""
         with self._named():
-            if arm.method in self.others:
-                return self.others[arm.method].with_priors_of(self.config.first_model)
-            return self.kind.of(self.model, arm.variant, arm.relevant)
+            if method.estimator in self.others:
+                return self.others[method.estimator].with_priors_of(self.config.first_model)
+            return self.kind.of(self.model, method.variant, method.relevant)
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -396,20 +378,22 @@ class SelectionWork(Work):
             text = str(error).removeprefix(f"{name}: ")
             raise self.config.wrong(f"model.{name}" if known else "model", text) from None
 
-    def arms(self, stage: str) -> dict[str, int]:
+    def methods(self, stage: str) -> dict[str, int]:
         if stage == "predict":
-            return dict.fromkeys(self.all_arms, 0)
+            return dict.fromkeys(self.all_methods, 0)
         if stage != "fit":
             return {}
         # chains that have to agree are one cell
-        chains = {name: self.model_of(arm).chains_apart for name, arm in self.own_arms.items()}
-        return {name: chains.get(name, 0) for name in self.fitted_arms}
+        chains = {
+            name: self.model_of(method).chains_apart for name, method in self.own_methods.items()
+        }
+        return {name: chains.get(name, 0) for name in self.fitted_methods}
 
-    def draws_name(self, stage: str, arm: str) -> str | None:
-        one = self.own_arms.get(arm)
+    def draws_name(self, stage: str, method: str) -> str | None:
+        one = self.own_methods.get(method)
         if stage != "fit" or one is None or not self.model_of(one).sampled:
             return None
-        words = [one.label, one.method, one.variant]
+        words = [one.label, one.estimator, one.variant]
         words += [TEMPERED] if one.tempered else []
         name = "-".join(words).lower()
         return re.sub(r"[^0-9a-z.]+", "-", name).strip("-")
@@ -422,8 +406,9 @@ class SelectionWork(Work):
         if missing and not self.kind.takes_missing:
             raise self.config.wrong(
                 "model.kind",
-                f"{missing:,} values are missing, and the {self.kind.kind} model takes none; use "
-                "naive-bayes, which leaves their terms out, or fill them in",
+                f"{missing:,} values are missing, and the {self.kind.kind} model does not accept "
+                "them. Fix: use "
+                "naive-bayes, which omits their terms, or fill them in",
             )
         if not self.kind.selects:
             block = self.config.selection
@@ -431,27 +416,25 @@ class SelectionWork(Work):
             if block.features != ["all"]:
                 raise self.config.wrong(
                     "selection",
-                    f"the {self.kind.kind} model takes all features, and chooses among them inside "
-                    "its folds; give features: [all]",
+                    f"the {self.kind.kind} model uses all features, and selects among them inside "
+                    "its folds. Fix: set features: [all]",
                 )
             if block.screened is not None:
                 raise self.config.wrong(
                     "selection.screened",
-                    f"the {self.kind.kind} model corrects for no screening; leave it out",
+                    f"the {self.kind.kind} model does not correct for filtering. Fix: remove it",
                 )
-        for table in design.tables[:1]:
-            problem = too_many(self.config, table.features.shape[1])
-            if problem:
-                raise self.config.wrong(*problem.split(": ", 1))
-        problem = two_classes(self.config, design.n_classes)
-        if self.kind.most_classes == 2 and problem:
+        problems = [too_many(self.config, t.features.shape[1]) for t in design.tables[:1]]
+        if self.kind.most_classes == 2:
+            problems.append(two_classes(self.config, design.n_classes))
+        for problem in filter(None, problems):
             raise self.config.wrong(*problem.split(": ", 1))
         design.check()
-        for arm in self.own_arms.values():
+        for method in self.own_methods.values():
             with self._named():
-                self.model_of(arm).check(design.n_classes)
+                self.model_of(method).check(design.n_classes)
 
-    def settings_of(self, stage: str, arm: str = "") -> Any:
+    def settings_of(self, stage: str, name: str = "") -> object:
         config = self.config
         assert config.data is not None
         assert config.selection is not None
@@ -462,15 +445,15 @@ class SelectionWork(Work):
             priors = config.first_model.priors_of_draws if config.drawn else None
             data = [config.data.model_dump(exclude={"transform"}), self.data_digest]
             return [config.seed, data, config.scheme, evaluation, priors]
-        if stage == "select":  # an arm says itself which selection it is of
-            selection = config.selection.model_dump(include={"ties", "screened"} if arm else None)
-            return selection if arm else [selection, getattr(config.data, "transform", None)]
+        if stage == "select":  # a method says itself which selection it is of
+            selection = config.selection.model_dump(include={"ties", "screened"} if name else None)
+            return selection if name else [selection, getattr(config.data, "transform", None)]
         if stage == "predict":
             return "choose" if self.chooses else False
-        if not arm:
+        if not name:
             return config.model.model_dump()
-        method = self.all_arms[arm]
-        return {} if method.method in PEERS else self.model_of(method).settings
+        method = self.all_methods[name]
+        return {} if method.estimator in PEERS else self.model_of(method).settings
 
     def needs(self, replicates: int) -> Needs:
         self.check()
@@ -491,24 +474,25 @@ class SelectionWork(Work):
         tested = replicates * groups * (n if every else sizes.test)
         drawn = config.drawn
         bits = replicates * 8 * p * math.ceil(n / 64) * drawn
-        needed = Needs(fits=splits * len(self.own_arms))
+        needed = Needs(fits=splits * len(self.own_methods))
         needed.memory = bits + n * p * drawn + 8 * tested
-        forms = {arm.transform for arm in self.all_arms.values()} - {NO_TRANSFORM}
+        forms = {method.transform for method in self.all_methods.values()} - {NO_TRANSFORM}
         needed.memory += 8 * n * p * len(forms)  # each has a table of its own
         needed.disk = bits + replicates * 5 * n + 4 * splits * sum(sizes_selected.values())
-        needed.disk += tested * (8 * len(self.all_arms) + 5)
+        needed.disk += tested * (8 * len(self.all_methods) + 5)
         sizes_of_fits = []
-        for arm in self.own_arms.values():
-            size, iterations = self.model_of(arm).needs(sizes.train, sizes_selected[arm.label])
+        for method in self.own_methods.values():
+            size, iterations = self.model_of(method).needs(
+                sizes.train, sizes_selected[method.label]
+            )
             sizes_of_fits.append(splits * size)
-            if arm.tempered:  # cases are imitated one training set at a time
-                needed.memory += DRAWS * sizes.train * sizes_selected[arm.label] * 8
+            if method.tempered:  # samples are imitated one training set at a time
+                needed.memory += DRAWS * sizes.train * sizes_selected[method.label] * 8
             fits = splits + self.chooses * replicates * groups * PAIRS
             needed.iterations += fits * iterations
         needed.disk += sum(sizes_of_fits)
-        needed.memory += (
-            max(sizes_of_fits, default=0) if self.kind.has_chains else sum(sizes_of_fits)
-        )
+        together = max(sizes_of_fits, default=0) if self.kind.has_chains else sum(sizes_of_fits)
+        needed.memory += together
         return needed
 
     # ---- making it ----
@@ -516,28 +500,25 @@ class SelectionWork(Work):
     def make(self, cell: Cell, block: CellBlock, unfinished: Unfinished) -> Arrays:
         if cell.stage == "simulate":
             return self.design.draw(block.replicates)
-        if not cell.arm:
+        if not cell.method:
             return self.select(block, unfinished)
-        arm = self.all_arms[cell.arm]
+        method = self.all_methods[cell.method]
         if cell.stage == "predict":
-            return self._predict(arm, block)
-        if arm.method in PEERS:
-            return self._fit_peer(arm, block)
-        model = self.model_of(arm)
+            return self._predict(method, block)
+        if method.estimator in PEERS:
+            return self._fit_peer(method, block)
+        model = self.model_of(method)
         if self.kind.has_chains:
-            return self._sample(model, arm, cell.chain, block, unfinished)
-        return self._fit(model, arm, block)
+            return self._sample(model, method, cell.chain, block, unfinished)
+        return self._fit(model, method, block)
 
     def join(self, stage: str, made: list[Arrays], block: CellBlock) -> Arrays:
-        described = as_columns((self.own_arms if stage == "fit" else self.all_arms).values())
+        described = as_columns((self.own_methods if stage == "fit" else self.all_methods).values())
         if stage == "fit":
-            fits = dict(zip(self.fitted_arms, made, strict=True))
-            places = [place for place, name in enumerate(self.all_arms) if name in self.own_arms]
-            return (
-                self.kind.join([fits[name] for name in self.own_arms])
-                | {"arm": np.array(places)}
-                | described
-            )
+            fits = dict(zip(self.fitted_methods, made, strict=True))
+            rows = [row for row, name in enumerate(self.all_methods) if name in self.own_methods]
+            joined = self.kind.join([fits[name] for name in self.own_methods])
+            return joined | {"arm": np.array(rows)} | described
         data = block.load("simulate", ("response", "fold"))
         tested = self.design.tested(block.replicates, data) | described
         for name in ("probability", *OF_SPLITS):
@@ -551,30 +532,32 @@ class SelectionWork(Work):
         return select(self.config, self.splits(block), first=block.number == 0)
 
     def splits(self, block: CellBlock) -> Iterator[Split]:
-        """Yield the splits of a block."""
-        return self.design.splits(block.replicates, block.load("simulate"))
+        """Yield the splits of a block, and report the fold of each."""
+        for split in self.design.splits(block.replicates, block.load("simulate")):
+            block.graph.progress(split.fold, self.design.folds)
+            yield split
 
-    def pairs(self, arm: Method, block: CellBlock) -> Iterator[Pair]:
-        """Return each split of a block with the selection that an arm has there."""
+    def pairs(self, method: Method, block: CellBlock) -> Iterator[Pair]:
+        """Return each split of a block with the selection that a method has there."""
         labels = [method.label for method in selections(self.config)]
         # what takes all features has no selection of its own
-        place = 0 if arm.method in WHOLE_METHODS else labels.index(arm.label)
-        splits = (split.transformed(arm.transform) for split in self.splits(block))
+        place = 0 if method.estimator in WHOLE_METHODS else labels.index(method.label)
+        splits = (split.transformed(method.transform) for split in self.splits(block))
         return zip(splits, self._selected(block)[place :: len(labels)], strict=True)
 
-    def _fit(self, model: SelectingModel, arm: Method, block: CellBlock) -> Arrays:
-        """Return the posteriors of an arm, (splits, ...) each, as `Model.pack` has them.
+    def _fit(self, model: SelectingModel, method: Method, block: CellBlock) -> Arrays:
+        """Return the posteriors of a method, (splits, ...) each, as `Model.pack` has them.
 
         Also the temperatures, and seconds (splits,).  Where some features are relevant,
-        `pack_relevance` says what else; where no case is tested, promised (splits,) is the error
+        `pack_relevance` says what else; where no sample is tested, promised (splits,) is the error
         that the model expects.
         """
         posteriors: list[Any] = []
         seconds, softened, promised = [], [], []
-        for split, selection in self.pairs(arm, block):
+        for split, selection in self.pairs(method, block):
             started = time.process_time()
-            training = self._training(arm, split, selection)
-            fitted = Fitted.of(model, training, tempered=arm.tempered)
+            training = self._training(method, split, selection)
+            fitted = Fitted.of(model, training, tempered=method.tempered)
             posteriors.append(fitted.posterior)
             softened.append(fitted.temperature or Temperature.none(split.classes))
             seconds.append(time.process_time() - started)
@@ -585,7 +568,7 @@ class SelectionWork(Work):
                 soft = softened[-1].expected  # NaN without a temperature
                 promised.append(expected if np.isnan(soft) else soft)
         arrays = model.pack(posteriors)
-        arrays |= self.pack_relevance(posteriors) if arm.relevant == "some" else {}
+        arrays |= self.pack_relevance(posteriors) if method.relevant == "some" else {}
         arrays |= {"promised": np.array(promised)} if promised else {}
         return arrays | _as_arrays(softened) | {"seconds": np.array(seconds)}
 
@@ -596,22 +579,22 @@ class SelectionWork(Work):
     def _sample(
         self,
         model: Any,
-        arm: Method,
+        method: Method,
         chain: int | None,
         block: CellBlock,
         unfinished: Unfinished,
     ) -> Arrays:
-        """Return what a chain leaves in every split, or what all chains of an arm come to.
+        """Return what a chain leaves in every split, or what all chains of a method come to.
 
-        The draws of an arm go to a file of their own.
+        The draws of a method go to a file of their own.
         """
         apart = range(model.chains_apart) if chain is None else ()
-        chains = [block.read("fit", arm.name, number) for number in apart]
-        for s, (split, selection) in enumerate(self.pairs(arm, block)):
+        chains = [block.read("fit", method.name, number) for number in apart]
+        for s, (split, selection) in enumerate(self.pairs(method, block)):
             if s in unfinished.fits:
                 continue
             running = unfinished.begin(s)
-            training = self._training(arm, split, selection)
+            training = self._training(method, split, selection)
             if chain is not None:
                 fit = model.run_chain(training, chain, running)
             else:
@@ -622,62 +605,65 @@ class SelectionWork(Work):
         fits = [fit for _, fit in sorted(unfinished.fits.items())]
         if chain is not None:
             return {f"{s}/{name}": fit[name] for s, fit in enumerate(fits) for name in fit}
-        for fit, (split, _) in zip(fits, self.pairs(arm, block), strict=True):
+        for fit, (split, _) in zip(fits, self.pairs(method, block), strict=True):
             untempered = _as_arrays([Temperature.none(split.classes)])
             fit |= {name: value[0] for name, value in untempered.items()}
         if model.sampled:
-            about = {"method": arm.method, "features_kept": arm.label}
-            draws = model.draw_groups(fits, {"key": block.key("fit", arm.name)} | about)
-            write_draws(block.draws("fit", arm.name), *draws)
+            about = {"method": method.estimator, "features_kept": method.label}
+            draws = model.draw_groups(fits, {"key": block.key("fit", method.name)} | about)
+            write_draws(block.draws("fit", method.name), *draws)
         return model.pack(fits)
 
-    def _fit_peer(self, arm: Method, block: CellBlock) -> Arrays:
-        """Return what a method of others learns of all cases, as `peers.fit` returns it."""
-        ((split, selection),) = self.pairs(arm, block)
-        task, table, seed = self._third_party_inputs(arm.method, split, len(selection.selected))
-        train = split.train
-        learnt = peers.fit(arm.method, task, table[train], split.response[train], seed)
+    def _fit_peer(self, method: Method, block: CellBlock) -> Arrays:
+        """Return what a method of others learns of all samples, as `peers.fit` returns it."""
+        ((split, selection),) = self.pairs(method, block)
+        name, k, train = method.estimator, len(selection.selected), split.train
+        task, table, seed = self._third_party_inputs(name, split, k)
+        learnt = peers.fit(name, task, table[train], split.response[train], seed)
         return learnt | {"task": np.array([task.kind, str(task.classes), str(task.keep)])}
 
     # ---- predictions ----
 
-    def _predict(self, arm: Method, block: CellBlock) -> Arrays:
-        stored = block.read("fit", arm.name) if arm.own else None
+    def _predict(self, method: Method, block: CellBlock) -> Arrays:
+        stored = block.read("fit", method.name) if method.own else None
         probability, seconds, softened = [], [], []
-        for s, (split, selection) in enumerate(self.pairs(arm, block)):
+        for s, (split, selection) in enumerate(self.pairs(method, block)):
             temperature = Temperature.none(split.classes)
             table = split.values(selection.selected, split.test, self.kind.takes)
             started = time.process_time()
             if stored is not None:
-                fitted = self.fitted(stored, s, arm, (split, selection), block)
+                fitted = self.fitted(stored, s, method, (split, selection), block)
                 temperature = fitted.temperature or temperature
                 answer = _predict(fitted, table, split)
-            elif arm.method in OTHERS:
-                answer, temperature = self._select_fit_predict(arm, split)
+            elif method.estimator in OTHERS:
+                answer, temperature = self._select_fit_predict(method, split)
             else:
-                answer = self._predict_third_party(arm.method, split, len(selection.selected))
+                answer = self._predict_third_party(method.estimator, split, len(selection.selected))
             seconds.append(time.process_time() - started)
             probability.append(answer)
             softened.append(temperature)
         arrays = _as_arrays(softened) | {"seconds": np.array(seconds)}
         del arrays["offset"]  # it is that of the fit
         if self.chooses:
-            arrays["inner_losses"] = self._inner_losses(arm, block)
+            arrays["inner_losses"] = self._inner_losses(method, block)
         arrays["probability"] = np.concatenate(probability)
         return arrays
 
-    def fitted(self, stored: Arrays, s: int, arm: Method, pair: Pair, block: CellBlock) -> Fitted:
+    def fitted(
+        self, stored: Arrays, s: int, method: Method, pair: Pair, block: CellBlock
+    ) -> Fitted:
         """Return the model of a method that was fitted in split s, from its stored arrays."""
-        model, (split, selection) = self.model_of(arm), pair
+        model, (split, selection) = self.model_of(method), pair
         if model.sampled:
-            stored = self._draws(block.draws("fit", arm.name), block.key("fit", arm.name)) | stored
-        posterior, temperature = model.unpack(stored, s, self._training(arm, *pair)), None
-        if arm.tempered:
+            path, key = block.draws("fit", method.name), block.key("fit", method.name)
+            stored = self._draws(path, key) | stored
+        posterior, temperature = model.unpack(stored, s, self._training(method, *pair)), None
+        if method.tempered:
             temperature = Temperature(*(stored[name][s] for name in SOFTENED))
         transform = split.fitted_transform and split.fitted_transform.take(selection.selected)
         return Fitted(model, posterior, selection.selected, temperature, transform)
 
-    def _inner_losses(self, arm: Method, block: CellBlock) -> np.ndarray:
+    def _inner_losses(self, method: Method, block: CellBlock) -> np.ndarray:
         """Summarise the excess log losses of a method before each split is tested, (splits, 3).
 
         They are of left-out training samples: see `each_pair`.  Samples for which a class of fewer
@@ -687,11 +673,13 @@ class SelectionWork(Work):
         divisions = zip(block.replicates, data["fold"], data["response"], strict=True)
         parts = {replicate: parts_of(fold, y) for replicate, fold, y in divisions}
         losses: dict[tuple[int, int, int], list[np.ndarray]] = {}
-        for split in self.design.splits(block.replicates, data, each_pair):
+        total = PAIRS * len(block.replicates)
+        for number, split in enumerate(self.design.splits(block.replicates, data, each_pair)):
+            block.graph.progress(number, total, "inner fold")
             if split.class_counts.min() < 2:
                 continue
-            split = split.transformed(arm.transform)
-            p, y = self._select_fit_predict(arm, split)[0], split.response[split.test]
+            split = split.transformed(method.transform)
+            p, y = self._select_fit_predict(method, split)[0], split.response[split.test]
             part, groups = parts[split.replicate][split.test], split.groups_of(split.test)
             a, b = np.unique(part)
             for judged_part, other in ((a, b), (b, a)):
@@ -707,22 +695,22 @@ class SelectionWork(Work):
             summaries.append(summarise_losses(losses.get(place, [])))
         return np.array(summaries)
 
-    def _select_fit_predict(self, arm: Method, split: Split) -> tuple[np.ndarray, Temperature]:
+    def _select_fit_predict(self, method: Method, split: Split) -> tuple[np.ndarray, Temperature]:
         """Return what a method predicts after a selection of its own, and its temperature."""
-        if arm.method in PEERS:
-            k = 0
-            if PEERS[arm.method].selects:
-                k = len(select_one(self.config, split, arm, self.kind.takes, at_most=True).selected)
-            answer = self._predict_third_party(arm.method, split, k)
+        if method.estimator in PEERS:
+            k, takes = 0, self.kind.takes
+            if PEERS[method.estimator].selects:
+                k = len(select_one(self.config, split, method, takes, at_most=True).selected)
+            answer = self._predict_third_party(method.estimator, split, k)
             return answer, Temperature.none(split.classes)
-        model = self.model_of(arm)
+        model = self.model_of(method)
         if split.classes > (model.most_classes or split.classes):
             unknown = Temperature(np.nan, np.zeros(split.classes))
             return np.full((len(split.test), split.classes), np.nan), unknown
-        selection = select_one(self.config, split, arm, model.takes, at_most=True)
-        training = self._training(arm, split, selection, within=True)
+        selection = select_one(self.config, split, method, model.takes, at_most=True)
+        training = self._training(method, split, selection, within=True)
         table = split.values(selection.selected, split.test, model.takes)
-        fitted = Fitted.of(model, training, tempered=arm.tempered)
+        fitted = Fitted.of(model, training, tempered=method.tempered)
         return _predict(fitted, table, split), fitted.temperature or Temperature.none(split.classes)
 
     def _third_party_inputs(
@@ -745,29 +733,28 @@ class SelectionWork(Work):
         return p[:, 1] if split.classes == 2 else p
 
     def _training(
-        self, arm: Method, split: Split, selection: Any, *, within: bool = False
+        self, method: Method, split: Split, selection: Any, *, within: bool = False
     ) -> Training:
-        """Return what the model of an arm is fitted to in a split, or in a part of one."""
-        model, seed = self.model_of(arm), self.config.seed
-        place = (*split.place, arm.label, arm.method, STREAMS.get(arm.variant, arm.variant))
-        if within and model.chains:  # the first test case says which part of a training set it is
+        """Return what the model of a method is fitted to in a split, or in a part of one."""
+        model, seed = self.model_of(method), self.config.seed
+        variant = STREAMS.get(method.variant, method.variant)
+        place = (*split.place, method.label, method.estimator, variant)
+        if within and model.chains:  # the first test sample says which part of a training set it is
             whole = generator(seed, "chains within", *place, int(split.test[0]))
             rngs = whole.spawn(model.chains)
         else:
             rngs = [generator(seed, "chain", *place, chain) for chain in range(model.chains)]
         table = partial(split.values, selection.selected, split.train, model.takes)
-        _, method = OTHERS.get(arm.method, ("", arm.method))
+        _, estimator = OTHERS.get(method.estimator, ("", method.estimator))
         y = split.response[split.train]
         groups = split.groups_of(split.train)
-        return Training(selection, y, table, method != "uncorrected", rngs, groups=groups)
+        return Training(selection, y, table, estimator != "uncorrected", rngs, groups=groups)
 
 
 def _as_arrays(temperatures: list[Temperature]) -> Arrays:
     """Return tau, offset and tau_errors of each temperature."""
-    values = (
-        [temperature.tau, temperature.offset, temperature.errors] for temperature in temperatures
-    )
-    return dict(zip(SOFTENED, map(np.array, zip(*values, strict=True)), strict=True))
+    values = zip(*([t.tau, t.offset, t.errors] for t in temperatures), strict=True)
+    return dict(zip(SOFTENED, map(np.array, values), strict=True))
 
 
 def _predict(fitted: Fitted, values: np.ndarray, split: Split) -> np.ndarray:

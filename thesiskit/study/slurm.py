@@ -30,19 +30,19 @@ PER_MINUTE = 30  # seconds of notice for each minute of the time limit, at most
 DEFAULT_ARRAY = "MaxArraySize = 1001"  # of Slurm
 
 ARRAY_SCRIPT = """\
-# written by `thesiskit batch`; each task of the array makes its share of the cells
+# written by `thesiskit batch`; each task of the array computes its share of the tasks
 {setup}
-# At the time limit: stop, with the state written, and go on in the queue.  (Cancelling sends TERM.)
-# $! is the process that makes the cells; it is known as soon as that runs.
+# At the time limit: stop, with the state written, and queue again.  (Cancelling sends TERM.)
+# $! is the process that computes the tasks.
 at_limit() {{
     kill -TERM "$!"
     wait "$!"
     code=$?
-    case $code in 0|1|2) exit $code ;; esac  # it had ended before the signal
+    case $code in 0|1|2) exit $code ;; esac  # it had stopped before the signal
     if [ "${{SLURM_RESTART_COUNT:-0}}" -lt {requeues} ]; then
         scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"
     else
-        echo "requeued {requeues} times; submit again to go on"
+        echo "requeued {requeues} times; submit again to continue"
     fi
     exit 0
 }}
@@ -80,7 +80,7 @@ def call(*command: str, attempts: int = 1, env: Mapping[str, str] | None = None)
             )
         except (FileNotFoundError, PermissionError):
             raise UserError(
-                f"{command[0]} is not on the path: this is no login node of a Slurm cluster. "
+                f"{command[0]} is not on the path: this is not a login node of a Slurm cluster. "
                 "Fix: compute here with `thesiskit run CONFIG`, or print a script to submit "
                 "elsewhere with `thesiskit batch script CONFIG`"
             ) from None
@@ -163,7 +163,7 @@ def queue() -> list[Job]:
         out = call("squeue", *options, attempts=ATTEMPTS)
     except Refused as error:
         raise ThesiskitError(
-            f"{error}\nSlurm does not answer; its jobs go on. Fix: try again later"
+            f"{error}\nSlurm does not answer; jobs continue. Fix: try again later"
         ) from None
     jobs = []
     for line in out.splitlines():
@@ -191,7 +191,7 @@ def array_script(
     shares : N, the number of shares of the cells.
     name : of the job.
     folder : where the jobs run, and write their logs.
-    tasks : the shares that the array makes, ascending, from 1; all unless given.
+    tasks : the shares that the array makes, ascending, from 1. Default: all.
     """
     array = ranges(range(1, shares + 1) if tasks is None else tasks)
     options: dict[str, str | bool] = block.requests | {
@@ -227,7 +227,7 @@ def on_a_line(what: str, text: str) -> str:
     """Return a text that stays on its line of a script; raise UserError for others."""
     character = control_character(text)
     if character is not None:
-        raise UserError(f"{what}: {quoted(text)} has the character {quoted(character)}; remove it")
+        raise UserError(f"{what}: {quoted(text)} has {quoted(character)}. Fix: remove it")
     return text
 
 

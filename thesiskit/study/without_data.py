@@ -1,4 +1,4 @@
-"""Kinds of experiments that read and draw no cases: correlations of counts, numbers of patterns."""
+"""Experiments without samples: correlations of counts, numbers of patterns."""
 
 import math
 import time
@@ -21,7 +21,7 @@ class LatticeWork(Work):
     stages = ("select",)
     config: Any  # with a lattice
 
-    def settings_of(self, stage: str, arm: str = "") -> Any:
+    def settings_of(self, stage: str, method: str = "") -> object:
         return self.config.lattice.model_dump()
 
     def needs(self, replicates: int) -> Needs:
@@ -46,13 +46,13 @@ class ReductionWork(Work):
     stages = ("compress",)
     config: Any  # with a reduction
 
-    def settings_of(self, stage: str, arm: str = "") -> Any:
+    def settings_of(self, stage: str, method: str = "") -> object:
         return [self.config.seed, self.config.reduction.model_dump()]
 
     def needs(self, replicates: int) -> Needs:
         settings = [one for sweep in self.config.reduction.sweeps for one in sweep.settings]
         widest = max(features for features, _, _ in settings)
-        fits, held = replicates * len(settings), 1.0 * self.config.reduction.cases * widest
+        fits, held = replicates * len(settings), 1.0 * self.config.reduction.samples * widest
         return Needs(fits=fits, disk=8.0 * 9 * fits, memory=held)
 
     def make(self, cell: Cell, block: CellBlock, unfinished: Unfinished) -> Arrays:
@@ -73,10 +73,10 @@ class ReductionWork(Work):
         return dict(zip(names, np.array(settings).T, strict=True)) | arrays
 
     def _compress(self, replicate: int, features: int, values: int, order: int) -> dict[str, float]:
-        cases = self.config.reduction.cases
+        samples = self.config.reduction.samples
         # by what is drawn alone: all orders have the same data
-        rng = generator(self.config.seed, "uniform features", features, values, cases, replicate)
-        X = draw_uniform(rng, features=features, values=values, cases=cases).X
+        rng = generator(self.config.seed, "uniform features", features, values, samples, replicate)
+        X = draw_uniform(rng, features=features, values=values, samples=samples).X
         thesis, thesis_seconds = _timed(X, order, "thesis")
         closed, closed_seconds = _timed(X, order, "closed")
         return {
@@ -104,6 +104,6 @@ def _content(groups: FeatureGroups) -> dict[bytes, bytes]:
     """Return the numbers of patterns by order of each expression."""
     expressions = np.split(groups.indices, groups.indptr[1:-1])
     return {
-        cases.tobytes(): counts.tobytes()
-        for cases, counts in zip(expressions, groups.patterns_per_order, strict=True)
+        samples.tobytes(): counts.tobytes()
+        for samples, counts in zip(expressions, groups.patterns_per_order, strict=True)
     }

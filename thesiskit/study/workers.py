@@ -79,12 +79,15 @@ class Workers:
         order.prepare()
         ready = deque(order.get_ready())
         busy: dict[Any, Cell] = {}
+        at_work = self.graph.at_work
+        at_work.clear()
         try:
             while ready or busy:
                 stopped = bool(stop)
                 while ready and not stopped and len(busy) < self.jobs:
                     pipe = self._idle(busy)
                     busy[pipe] = ready.popleft()
+                    at_work[busy[pipe]] = ""
                     with suppress(OSError):  # it is dead: its end of the pipe says so
                         pipe.send(busy[pipe])
                 if not busy:
@@ -93,8 +96,12 @@ class Workers:
                 if stopped:
                     self._ask_to_stop()
                 for pipe in answered:
-                    cell = busy.pop(pipe)
+                    cell = busy[pipe]
                     state, reason, error = self._result(pipe, cell, stop)
+                    if state == "working":
+                        at_work[cell] = reason
+                        continue
+                    del busy[pipe], at_work[cell]
                     if error is not None and stop is None:
                         raise error
                     if state == "stopped":
@@ -130,7 +137,10 @@ class Workers:
     def _result(
         self, pipe: Any, cell: Cell, stop: list[int] | None
     ) -> tuple[str, str, ThesiskitError | None]:
-        """Return what came of a cell: done, stopped or failed; why it failed; an error of ours."""
+        """Return the state of a cell (working, done, stopped or failed), its reason, its error.
+
+        The reason of a cell that is at work is the fold that it has reached.
+        """
         process = self.children[pipe]
         try:
             state, error, log, last = pipe.recv()
@@ -139,8 +149,8 @@ class Workers:
             state, error, log, last = "dead", _death(process.exitcode or 0), "", True
         if last:
             del self.children[pipe]
-        if state == "done":
-            return state, "", None
+        if state in ("done", "working"):
+            return state, log, None
         # a cancelled job's children hear of it when the job does, or just before
         told = state == "stopped" or process.exitcode == -signal.SIGTERM
         if told and stop is not None:
@@ -149,7 +159,7 @@ class Workers:
                 time.sleep(0.01)
             remove(self.graph.files.path(cell, "running"))
             return "stopped", "", None
-        reason = "its process was told to stop" if state == "stopped" else str(error)
+        reason = "its process was stopped" if state == "stopped" else str(error)
         with suppress(ThesiskitError):  # on a full disk nothing can be written
             remove(self.graph.files.path(cell, "running"))
             self.graph.files.fail(cell, reason, log)
@@ -176,8 +186,8 @@ class Workers:
 def _death(code: int) -> str:
     """Say how a child died, by its exit code."""
     if code >= 0:
-        return f"its process ended with exit code {code}"
-    more = ": perhaps the machine ran out of memory" if -code == signal.SIGKILL else ""
+        return f"its process stopped with exit code {code}"
+    more = ": out of memory?" if -code == signal.SIGKILL else ""
     return f"its process was killed by {signal.Signals(-code).name}{more}"
 
 
@@ -196,6 +206,7 @@ def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
     graph = problem = None
     try:
         graph = Graph(kind(config, folder), results)
+        graph.send = lambda text: pipe.send(("working", None, text, False))
     except Exception as error:
         problem = _failed(error)
     orders: SimpleQueue = SimpleQueue()

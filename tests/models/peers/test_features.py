@@ -96,7 +96,7 @@ def test_logistic_regressions_are_scikit_learns(rng):
     np.testing.assert_allclose(p, twin, rtol=1e-6)
 
 
-def test_ridges_have_the_penalty_that_predicts_left_out_cases_best(rng):
+def test_ridges_have_the_penalty_that_predicts_left_out_samples_best(rng):
     method, design = "ridge", dense_one_hot
     n_values = [2, 3, 3]
     train, test = table(rng, 40, n_values, MISSING), table(rng, 20, n_values, UNSEEN)
@@ -196,7 +196,7 @@ def test_missing_values_are_learnt_from_and_unseen_ones_are_like_them(peer, rng)
     assert answer[0] == answer[1]
 
 
-def test_a_value_without_a_training_case_is_unseen(peer, rng):
+def test_a_value_without_a_training_sample_is_unseen(peer, rng):
     _, answers = peer
     train = table(rng, 100, [2, 3])
     response = np.where(rng.random(100) < 0.8, train[:, 0], 1 - train[:, 0])
@@ -204,7 +204,7 @@ def test_a_value_without_a_training_case_is_unseen(peer, rng):
     np.testing.assert_allclose(answer[1:], answer[[0, 0]], rtol=1e-12)
 
 
-def test_an_answer_does_not_depend_on_the_other_test_cases(peer, rng):
+def test_an_answer_does_not_depend_on_the_other_test_samples(peer, rng):
     _, answers = peer
     n_values = [3, 3, 3]
     train, test = table(rng, 80, n_values), table(rng, 20, n_values, UNSEEN)
@@ -248,13 +248,13 @@ def test_columns_that_are_constant_or_all_missing_say_nothing(peer):
 
 def test_a_feature_may_have_all_the_codes(peer):
     _, answers = peer
-    train = np.tile(np.arange(255), 20)[:, None]  # boosting ignores values of ten cases
+    train = np.tile(np.arange(255), 20)[:, None]  # boosting ignores values of ten samples
     answer = answers(train, train[:, 0] % 2, [[254], [253], [UNSEEN]], [255])
     assert answer[0, -1] < answer[1, -1]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 11])
-def test_few_cases_do_not_fail(peer, n, rng):
+def test_few_samples_do_not_fail(peer, n, rng):
     _, answers = peer
     n_values = [2, 3]
     train, test = table(rng, n, n_values, MISSING), table(rng, 10, n_values, UNSEEN)
@@ -265,13 +265,13 @@ def test_few_cases_do_not_fail(peer, n, rng):
             np.testing.assert_allclose(answer[:, 0], expected, atol=1e-12)
 
 
-def test_a_class_with_one_case_does_not_fail(peer, rng):
+def test_a_class_with_one_sample_does_not_fail(peer, rng):
     _, answers = peer
     train = table(rng, 60, [3, 3])
     response = train[:, 0] % 2
     response[0] = 3
     answer = answers(train, response, train, [3, 3], 5)
-    if answer.shape[1] == 5:  # of the one more case alone
+    if answer.shape[1] == 5:  # of the one more sample alone
         np.testing.assert_allclose(answer[:, [2, 4]], 0.2 / 61)
         assert (answer[0, 3] > answer[train[:, 0] != train[0, 0], 3]).all()
 
@@ -313,7 +313,7 @@ def test_what_cannot_be_asked_is_refused():
         fit_predict("naive-bayes", X[:0], X[:0, 0], X, [1, 1, 1], 2, 1)
 
 
-def test_what_is_learnt_predicts_later_cases_from_a_file(peer, rng, tmp_path):
+def test_what_is_learnt_predicts_later_samples_from_a_file(peer, rng, tmp_path):
     method, _ = peer
     kind = FEATURES if method in METHODS else RESPONSES
     n_values = [2, 3, 3]

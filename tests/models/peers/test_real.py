@@ -19,7 +19,7 @@ def _few_trees(monkeypatch):
     monkeypatch.setattr(peers, "TREES", 40)
 
 
-def cases(rng, n, p, classes=2, tests=9):
+def samples(rng, n, p, classes=2, tests=9):
     y = rng.permutation(np.arange(n + tests) % classes)
     X = rng.normal(size=(n + tests, p)) * rng.uniform(0.1, 10, p) + rng.normal(size=p)
     X[:, :4] += 1.5 * X.std(axis=0)[:4] * rng.normal(size=(4, classes))[:, y].T
@@ -36,7 +36,7 @@ def predict(method, *given, classes=2, k=3, seed=1):
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_learns_and_answers_probabilities(method, classes, rng):
-    train, y, test, actual = cases(rng, 60, 40, classes, tests=80)
+    train, y, test, actual = samples(rng, 60, 40, classes, tests=80)
     found = predict(method, train, y, test, classes=classes, k=4)
     assert found.shape == ((80,) if classes == 2 else (80, classes))
     p = np.column_stack([1 - found, found]) if classes == 2 else found
@@ -49,7 +49,7 @@ def test_each_method_learns_and_answers_probabilities(method, classes, rng):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_says_nothing_is_left_out(method, rng):
-    train, y, test, _ = cases(rng, 40, 12)
+    train, y, test, _ = samples(rng, 40, 12)
     found = predict(method, train, y, test)
     more = np.full((40, 2), 3.0), np.array([[3.0, 7.0]] * 9)
     wide = np.hstack([train, more[0]]), y, np.hstack([test, more[1]])
@@ -61,7 +61,7 @@ def test_what_says_nothing_is_left_out(method, rng):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_missing_value_is_the_mean_of_its_column(method, rng):
-    train, y, test, _ = cases(rng, 40, 8)
+    train, y, test, _ = samples(rng, 40, 8)
     missing = rng.random(train.shape) < 0.1
     holes = np.where(missing, np.nan, train)
     mean = np.nanmean(holes, axis=0)
@@ -74,8 +74,8 @@ def test_a_missing_value_is_the_mean_of_its_column(method, rng):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_class_with_one_case_or_none_is_no_error(method, rng):
-    train, y, test, _ = cases(rng, 30, 6, classes=3)
+def test_a_class_with_one_sample_or_none_is_no_error(method, rng):
+    train, y, test, _ = samples(rng, 30, 6, classes=3)
     rare = np.where(y == 2, 0, y)
     none = predict(method, train, rare, test, classes=3)
     assert none.shape == (9, 3)
@@ -89,7 +89,7 @@ def test_a_class_with_one_case_or_none_is_no_error(method, rng):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_columns_that_are_constant_within_classes_do_not_warn(method, rng):
-    train, y, test, _ = cases(rng, 30, 6)
+    train, y, test, _ = samples(rng, 30, 6)
     train[:, 5] = y
     test[:, 5] = 0.5
     assert np.isfinite(predict(method, train, y, test)).all()
@@ -106,7 +106,7 @@ def best_columns(train, y, many):
 def test_lasso_is_tuned_where_the_features_are_chosen_again(classes, rng, monkeypatch):
     """A slow twin: scikit-learn's classes in a plain loop over penalties and folds."""
     monkeypatch.setattr(lasso, "SCREENED", 12)
-    train, y, test, _ = cases(rng, 45, 60, classes)
+    train, y, test, _ = samples(rng, 45, 60, classes)
 
     def twin(train, y, test, penalty):
         best = best_columns(train, y, 12)
@@ -142,7 +142,7 @@ def test_lasso_is_tuned_where_the_features_are_chosen_again(classes, rng, monkey
 
 
 def test_gaussian_nb_takes_the_features_with_the_largest_f(rng):
-    train, y, test, _ = cases(rng, 40, 30)
+    train, y, test, _ = samples(rng, 40, 30)
     best = best_columns(train, y, 3)
     alone = predict("gaussian-nb", train[:, best], y, test[:, best])
     assert predict("gaussian-nb", train, y, test) == pytest.approx(alone)
@@ -150,11 +150,11 @@ def test_gaussian_nb_takes_the_features_with_the_largest_f(rng):
 
 @pytest.mark.parametrize("method", [m for m in peers.names(REALS) if peers.PEERS[m].exported])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_what_is_learnt_predicts_later_cases_from_a_file(method, classes, rng, tmp_path):
-    train, y, test, _ = cases(rng, 40, 60, classes)
+def test_what_is_learnt_predicts_later_samples_from_a_file(method, classes, rng, tmp_path):
+    train, y, test, _ = samples(rng, 40, 60, classes)
     train[rng.random(train.shape) < 0.05] = np.nan
     test[0, :5], train[:, 7], y[y == 3] = np.nan, 3.0, 0
-    task = Task(REALS, classes + 1, 4)  # of the last class there is no case
+    task = Task(REALS, classes + 1, 4)  # of the last class there is no sample
     np.savez(tmp_path / "fit.npz", **peers.fit(method, task, train, y, 5))
     with np.load(tmp_path / "fit.npz", allow_pickle=False) as stored:
         learnt = dict(stored)
@@ -164,7 +164,7 @@ def test_what_is_learnt_predicts_later_cases_from_a_file(method, classes, rng, t
 
 
 def test_forests_are_scikit_learns_to_the_last_bit(rng):
-    train, y, test, _ = cases(rng, 60, 20, 3)
+    train, y, test, _ = samples(rng, 60, 20, 3)
     forest = RandomForestClassifier(40, random_state=5).fit(train, y)
     expected = (60 * forest.predict_proba(test) + 1 / 3) / 61
     found = peers.fit_predict("random-forest", Task(REALS, 3), train, y, test, 5)

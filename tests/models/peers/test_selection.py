@@ -15,7 +15,7 @@ from thesiskit.models import peers
 from thesiskit.models.peers import BITS, REALS, Task
 
 
-def cases(rng, n, p, tests=7):
+def samples(rng, n, p, tests=7):
     X = rng.normal(size=(n + tests, p)) * rng.uniform(0.1, 10, p) + rng.normal(size=p)
     strength = (X[:, 0] - X[:, 0].mean()) / X[:, 0].std()
     y = (strength + rng.normal(size=n + tests) > 0).astype(int)
@@ -41,16 +41,16 @@ def twin(train, response, test, seed):
     return (len(train) * p + 0.5) / (len(train) + 1)
 
 
-@pytest.mark.parametrize("p", [5, 40, 130])  # fewer columns than cases, as many, and more
+@pytest.mark.parametrize("p", [5, 40, 130])  # fewer columns than samples, as many, and more
 def test_l2_logistic_is_scikit_learns_on_the_whole_table(p, rng):
-    train, response, test = cases(rng, 40, p)
+    train, response, test = samples(rng, 40, p)
     train[:, 2] = test[:, 2] = 3.0  # a constant column says nothing
     found = predict(train, response, test, 5)
     assert found == pytest.approx(twin(train, response, test, 5), abs=2e-3)
 
 
 def test_l2_logistic_knows_wide_tables_quickly(rng):
-    train, response, test = cases(rng, 60, 10_000)
+    train, response, test = samples(rng, 60, 10_000)
     found = predict(train, response, test, 1)
     assert (found > 0).all()
     assert (found < 1).all()
@@ -58,7 +58,7 @@ def test_l2_logistic_knows_wide_tables_quickly(rng):
 
 
 def test_l2_logistic_standardises_in_parts(rng, monkeypatch):
-    train, response, test = cases(rng, 40, 90)
+    train, response, test = samples(rng, 40, 90)
     whole = predict(train, response, test, 3)
     monkeypatch.setattr(peers, "chunks", lambda table: [slice(0, 50), slice(50, 90)])
     assert predict(train, response, test, 3) == pytest.approx(whole, rel=1e-9)

@@ -68,7 +68,7 @@ def test_states_contexts_and_classes_never_seen_do_not_fail(method, rng):
     assert p[0, :2].sum() > 0.8
 
 
-def test_one_training_case_and_one_class_are_enough(method):
+def test_one_training_sample_and_one_class_are_enough(method):
     history = np.array([[0, 1, 0]])
     p = fit_predict(method, 2, history, np.array([1]), history, 2, 2, 1)
     assert proper(p, 1, 2)
@@ -139,7 +139,7 @@ def test_n_gram_of_long_histories_does_not_overflow(rng):
 
 
 @pytest.mark.parametrize("method", ["n-gram", "logistic-regression"])
-def test_a_state_that_no_training_case_has_says_nothing(method, rng):
+def test_a_state_that_no_training_sample_has_says_nothing(method, rng):
     train, response = rng.integers(0, 3, (200, 2)), rng.integers(0, 3, 200)
     task = peers.Task(peers.SEQUENCES, 3, values=3, order=2)
     learnt = peers.fit(method, task, train, response, 1)
@@ -168,7 +168,7 @@ def test_what_cannot_be_asked_is_refused():
 
 
 @pytest.mark.parametrize("order", [0, 2, 5])
-def test_what_is_learnt_predicts_later_cases_from_a_file(method, order, rng, tmp_path):
+def test_what_is_learnt_predicts_later_samples_from_a_file(method, order, rng, tmp_path):
     train, response = sequences(rng, 80)
     test, _ = sequences(rng, 20)
     task = Task(SEQUENCES, 4, values=3, order=order)

@@ -1,4 +1,4 @@
-"""The arm of a model of patterns that is chosen inside the training cases of each division."""
+"""The method of a model of patterns that is chosen inside the training samples of each division."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ import pytest
 
 from thesiskit.config import load_config
 from thesiskit.files import Results
-from thesiskit.report.summary import summary
+from thesiskit.report.summary import opening_facts, recommendation
 from thesiskit.study.experiment import Experiment
 
 CONFIG = """
@@ -44,22 +44,22 @@ def test_interactions_are_chosen_where_there_are_some_and_nothing_where_not(tmp_
     table(rng).to_csv(tmp_path / "t.csv", index=False)
     record = made(tmp_path).record()
     score, chosen = record.choice
-    (second,) = [arm.row for arm in record.arms if arm.own and arm.order == 2]
+    (second,) = [method.row for method in record.methods if method.own and method.order == 2]
     assert set(chosen) == {second}
-    assert score.amlp == pytest.approx(record.scores[second].amlp)
-    assert "also chosen inside the training cases" in " ".join(summary(record)[0].lead)
+    assert score.log_loss == pytest.approx(record.scores[second].log_loss)
+    assert "repeats the choice of the method in each fold" in recommendation(opening_facts(record))
 
     frame = table(rng)
     frame["y"] = rng.permutation(frame["y"].to_numpy())
     (tmp_path / "noise").mkdir()
     frame.to_csv(tmp_path / "noise" / "t.csv", index=False)
     record = made(tmp_path / "noise").record()
-    assert record.choice[0].amlp < np.log(2) + 0.03
+    assert record.choice[0].log_loss < np.log(2) + 0.03
     assert -1 in record.choice[1]
 
 
-def test_the_cases_that_are_tested_choose_nothing(tmp_path):
-    """Their responses are exchanged, and arms are judged as before."""
+def test_the_samples_that_are_tested_choose_nothing(tmp_path):
+    """Their responses are exchanged, and methods are judged as before."""
     rng = np.random.default_rng(2)
     frame, tests = table(rng), table(rng, 30)
     judged = []
@@ -68,14 +68,14 @@ def test_the_cases_that_are_tested_choose_nothing(tmp_path):
         frame.to_csv(tmp_path / name / "t.csv", index=False)
         new.to_csv(tmp_path / name / "u.csv", index=False)
         record = made(tmp_path / name, "test_path: u.csv", "choose: true").record()
-        judged.append(record.predictions["inner_losses"])
+        judged.append(record.prediction_arrays["inner_losses"])
         assert record.choice is not None
     assert judged[0].shape == (1, 3, 3)
     np.testing.assert_array_equal(*judged)
 
 
-def test_without_a_choice_the_page_says_that_the_best_was_chosen_on_these_cases(tmp_path):
+def test_without_a_choice_the_page_says_that_the_best_was_chosen_on_these_samples(tmp_path):
     table(np.random.default_rng(3)).to_csv(tmp_path / "t.csv", index=False)
     record = made(tmp_path, scheme="folds: 2").record()
     assert record.choice is None
-    assert "chosen on these cases" in " ".join(summary(record)[0].lead)
+    assert "chosen on the same samples" in recommendation(opening_facts(record))

@@ -7,7 +7,7 @@ from commands import arrays, run
 
 from thesiskit.config import load_config
 from thesiskit.files import read_draws
-from thesiskit.study.patterns import DividedCases, PatternDesign
+from thesiskit.study.patterns import DividedSamples, PatternDesign
 
 CONFIG = """
 experiment: mine
@@ -25,7 +25,7 @@ model:
 report:
   order: 2
   traced: ["form=round, size=small:yes"]
-  parts: [model-table, coefficients, parameters, orders, chain-table, median-scatter,
+  parts: [methods, coefficients, parameters, orders, chain-table, median-scatter,
           autocorrelation-figure]
 """
 
@@ -56,14 +56,16 @@ def test_the_faults_of_a_table_are_those_of_the_table(config, tmp_path):
 def test_a_table_of_ones_own(config, tmp_path):
     results = tmp_path / "r"
     text = run("run", config, "--results", results)
-    assert "40 training and 20 test cases, 3 features of 2 to 3 values, 2 classes" in text
+    assert "40 training and 20 test samples, 3 features of 2 to 3 values, 2 classes" in text
     folder = results / "mine"
     blocks = [arrays(folder / f"predict/{fold:04d}.npz") for fold in range(3)]
     assert sum(len(block["response"]) for block in blocks) == 60
     for block in blocks:
         assert np.allclose(block["probability"].sum(axis=2), 1)
-    models = pd.read_csv(folder / "tables/models.csv")
-    assert {"naive Bayes", "base rate", "Cauchy, compressed, order 2"} <= set(models["model"])
+    models = pd.read_csv(folder / "tables/methods.csv")
+    assert {"Naive Bayes", "Class frequencies", "Cauchy, compressed, order 2"} <= set(
+        models["method"]
+    )
     largest = pd.read_csv(folder / "tables/coefficients.csv")
     assert largest["pattern"][0] in ("form=round, size=small", "size=small, form=round")
     assert "form=round, size=small:yes" in (folder / "report.html").read_text()
@@ -75,28 +77,28 @@ def test_folds_are_one_partition_with_equal_rows_together(config):
     assert design.config.divisions == 6
     seen = []
     for division in range(6):
-        cases: DividedCases = design.cases(division)
-        train = {row.tobytes() for row in cases.train}
-        assert not train & {row.tobytes() for row in cases.test}
-        seen.append(len(cases.test))
+        samples: DividedSamples = design.samples(division)
+        train = {row.tobytes() for row in samples.train}
+        assert not train & {row.tobytes() for row in samples.test}
+        seen.append(len(samples.test))
     assert sum(seen[:3]) == sum(seen[3:]) == 60
     again = PatternDesign(load_config(config, settings=("replicates=2",)), config.parent)
-    assert np.array_equal(again.cases(4).test, design.cases(4).test)
-    assert not np.array_equal(design.cases(1).test, design.cases(4).test)
+    assert np.array_equal(again.samples(4).test, design.samples(4).test)
+    assert not np.array_equal(design.samples(1).test, design.samples(4).test)
 
 
 def test_groups_are_listed(config, tmp_path):
     text = run("compress", config, "--results", tmp_path / "r", "--list", "2",
                "--pattern", "size=small, form=round")  # fmt: skip
     lines = text.splitlines()
-    assert lines[-3] == "(any): 1 pattern, 40 training cases"
+    assert lines[-3] == "(any): 1 pattern, 40 training samples"
     assert "form=round" in lines[-1]
-    assert "training cases" in lines[-1]
+    assert "training samples" in lines[-1]
     text = run("compress", config, "--results", tmp_path / "r", "--pattern", "size=huge", code=2)
     assert "size has no value 'huge'; it has 'large', 'small'" in text
     text = run("compress", config, "--results", tmp_path / "r", "--pattern",
                "size=small, size=large", code=2)  # fmt: skip
-    assert "size is fixed twice" in text
+    assert "size occurs twice" in text
 
 
 def test_unseen_values_and_missing_ones_in_a_test_table(config, tmp_path):
@@ -140,13 +142,14 @@ def test_chains_of_other_patterns_are_made_again(config, tmp_path):
     ("settings", "words"),
     [
         (("model.orders=[4]",), "model.orders: order 4 is above the number of features, 3"),
-        (("model.peers=[n-gram]",), "there is no peer 'n-gram' for features; choose from logistic"),
-        (("evaluation.scheme=holdout",), "these data are divided by k-fold; leave it out"),
-        (("evaluation.feature_groups=2",), "a logistic model takes all features"),
+        (("model.peers=[n-gram]",), "unknown third-party method 'n-gram' for "
+                                    "features. Fix: choose from logistic"),
+        (("evaluation.scheme=holdout",), "these data are divided by k-fold. Fix: remove it"),
+        (("evaluation.feature_groups=2",), "a logistic model uses all features"),
         (("evaluation.folds=61",), "evaluation.folds"),
         (("data.response=nothing",), "nothing"),
         (("data.path=none.csv",), "none.csv"),
-        (("model.min_cases=100",), "model.min_cases: there are 40 training cases"),
+        (("model.min_samples=100",), "model.min_samples: there are 40 training samples"),
         (("report.traced=['size=huge:yes']",), "size has no value 'huge'"),
         (("report.traced=['size=small:perhaps']",), "there is no class 'perhaps'"),
         (("data={source: tic-tac-toe, size: 3}",), "size"),
@@ -188,13 +191,13 @@ def test_order_0_is_the_base_rate(config, tmp_path):
 
 
 def test_odd_columns_and_a_class_that_a_fold_lacks(config, tmp_path):
-    """One value, all missing, one case of a third class: what cannot be learnt is the prior's."""
+    """One value, all missing, one sample of a third class: what cannot be learnt is the prior's."""
     table = pd.read_csv(tmp_path / "mine.csv", keep_default_na=False)
     table["same"], table["nothing"] = "a", "?"
     table.loc[5, "status"] = "perhaps"
     table.to_csv(tmp_path / "mine.csv", index=False)
     run("run", config, "--results", tmp_path / "r", "--set", "report.traced=[]",
-        "--set", "report.parts=[model-table, orders]")  # fmt: skip
+        "--set", "report.parts=[methods, orders]")  # fmt: skip
     for fold in range(3):
         block = arrays(tmp_path / f"r/mine/predict/{fold:04d}.npz")
         assert block["probability"].shape[2] == 3

@@ -26,13 +26,13 @@ model:
   iterations: 400
   burn_in: 100
 report:
-  parts: [responses]
+  parts: [methods]
 """
 UNIT, ORIGIN = 4.0, 1000.0
 
 
 def real_table():
-    """48 cases; the responses are multiples of 1/64, so that sums of them are exact."""
+    """48 samples; the responses are multiples of 1/64, so that sums of them are exact."""
     rng = np.random.default_rng(3)
     size = rng.choice(["small", "large"], 48)
     form = rng.choice(["round", "square", "?"], 48)
@@ -63,12 +63,12 @@ def test_a_table_of_ones_own(config, tmp_path):
         "run", config, "--results", results, "--set", "model.priors=[cauchy, gaussian]",
         "--set", "model.peers=[ridge, random-forest]",
         "--set", "report.traced=['form=round, size=small']",
-        "--set", "report.parts=[responses, coefficients, chain-table, parameters, "
+        "--set", "report.parts=[methods, coefficients, chain-table, parameters, "
         "median-scatter, autocorrelation-figure]",
     )  # fmt: skip
     text = run(*arguments)
     weight = real_table()["weight"]
-    assert "32 training and 16 test cases, 3 features of 2 to 3 values, response from " in text
+    assert "32 training and 16 test samples, 3 features of 2 to 3 values, response from " in text
     assert f"from {weight.min():.4g} to {weight.max():.4g}" in text
     assert "lowest root mean squared error 2-" in text
     folder = results / "mine"
@@ -86,29 +86,24 @@ def test_a_table_of_ones_own(config, tmp_path):
     assert np.isfinite(found["log_density"][own]).all()
     assert np.isfinite(found["median"]).all()
     assert all(np.isnan(found[name][~own]).all() for name in ("low", "high", "log_density"))
-    table = pd.read_csv(folder / "tables/responses.csv").set_index("model")
-    assert {"ridge regression, one-hot", "random forest", "base rate"} <= set(table.index)
+    table = pd.read_csv(folder / "tables/methods.csv").set_index("method")
+    assert {"Ridge", "Random forest", "Mean"} <= set(table.index)
     row = table.loc["Cauchy, compressed, order 2"]
     place = list(blocks[0]["name"]).index("2-cauchy-compressed")
     wrong = y - found["median"][place]
-    assert np.isclose(row["root mean squared error"], np.sqrt((wrong**2).mean()))
-    assert np.isclose(row["mean absolute error"], np.abs(wrong).mean())
+    assert np.isclose(row["RMSE"], np.sqrt((wrong**2).mean()))
     assert np.isclose(row["minus log density"], -found["log_density"][place].mean())
-    inside = (found["low"][place] <= y) & (y <= found["high"][place])
-    assert np.isclose(row["within 90 %"], inside.mean())
-    base = table.loc["base rate"]
+    outside = (y < found["low"][place]) | (found["high"][place] < y)
+    assert row["outside 90%: observed"] == outside.sum()
     mean = np.concatenate([np.full(16, block["train_response"].mean()) for block in blocks])
-    assert np.isclose(base["root mean squared error"], np.sqrt(((y - mean) ** 2).mean()))
-    sd = np.concatenate([np.full(16, block["train_response"].std()) for block in blocks])
-    assert np.isclose(base["minus log density"], -stats.norm.logpdf(y, mean, sd).mean())
-    assert row["root mean squared error"] < 0.5 * base["root mean squared error"]
-    assert row["minus log density"] < base["minus log density"]
+    assert np.isclose(table["RMSE"]["Mean"], np.sqrt(((y - mean) ** 2).mean()))
+    assert row["RMSE"] < 0.5 * table["RMSE"]["Mean"]
     largest = pd.read_csv(folder / "tables/coefficients.csv")
     assert "class" not in largest
     assert largest["pattern"][0] in ("form=round, size=small", "size=small, form=round")
     assert pd.read_csv(folder / "tables/sampler.csv")["R-hat: log noise"].notna().all()
     assert {path.stem for path in (folder / "figures").glob("*.png")} == {
-        "responses", "parameters", "medians", "autocorrelations", "traces"
+        "forest", "strip", "parameters", "medians", "autocorrelations", "traces"
     }  # fmt: skip
     assert "already done" in run(*arguments)
 
@@ -144,10 +139,10 @@ def test_units_of_the_response_do_not_matter(config, tmp_path):
 def test_the_log_density_is_that_of_the_mixture():
     rng = np.random.default_rng(1)
     linear, noise, y = rng.normal(size=(30, 4)), rng.uniform(0.5, 2, 30), rng.normal(size=5)
-    case_of = np.array([3, 0, 1, 2, 3])
-    density = stats.norm.pdf(y, linear[:, case_of], noise[:, None]).mean(axis=0)
-    assert np.allclose(Response(linear, noise, case_of).log_density(y), np.log(density))
-    far = Response(linear, noise, case_of).log_density(y + 1e4)
+    sample_of = np.array([3, 0, 1, 2, 3])
+    density = stats.norm.pdf(y, linear[:, sample_of], noise[:, None]).mean(axis=0)
+    assert np.allclose(Response(linear, noise, sample_of).log_density(y), np.log(density))
+    far = Response(linear, noise, sample_of).log_density(y + 1e4)
     assert np.isfinite(far).all()
 
 
@@ -172,7 +167,7 @@ def test_folds_of_real_responses_are_even_and_keep_equal_rows_together():
 
 
 def test_interactions_have_the_noise_asked_for(tmp_path):
-    sizes = {"features": 4, "values": 3, "order": 2, "cases": 4000, "train": 9}
+    sizes = {"features": 4, "values": 3, "order": 2, "samples": 4000, "train": 9}
     drawn = [
         draw_interactions(
             np.random.default_rng(7), sigma=np.array([1, 1, 0.5]), noise=noise, **sizes
@@ -202,7 +197,7 @@ report: { parts: [parameters] }
     path = tmp_path / "c.yaml"
     path.write_text(text)
     a, b, c = (
-        PatternDesign(load_config(path, settings=settings), tmp_path).cases(0)
+        PatternDesign(load_config(path, settings=settings), tmp_path).samples(0)
         for settings in (
             (), ("model.response=gaussian",), ("model.response=gaussian", "data.noise=3.0")
         )
@@ -217,9 +212,9 @@ report: { parts: [parameters] }
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (("model.split_draws=exact",), "model.split_draws was removed. Fix: leave it out"),
+        (("model.split_draws=exact",), "model.split_draws was removed. Fix: remove it"),
         (("model.peers=[naive-bayes]",),
-         "there is no peer 'naive-bayes' for real responses; choose from ridge"),
+         "unknown third-party method 'naive-bayes' for real responses. Fix: choose from ridge"),
         (("model.response=poisson",), "model.response"),
         (("data={source: tic-tac-toe}",),
          "gaussian needs data.source: interactions or table; tic-tac-toe has classes"),
@@ -227,12 +222,10 @@ report: { parts: [parameters] }
         (("data={source: interactions, features: 2, values: 2, sigma: [1], noise: 3, train: 9, "
           "test: 9}", "model.response=classes"), "data.noise: is for model.response: gaussian"),
         (("data.response=colour", "data.ignore=[weight]"),
-         "mine.csv: the response 'colour' is 'blue' in line 2, which is no number"),
-        (("report.parts=[model-table]",), "model-table needs classes"),
+         "mine.csv: the response 'colour' is 'blue' in line 2, which is not a number"),
         (("report.parts=[orders]",), "orders needs classes"),
         (("report.parts=[statement-table]",), "statement-table needs classes"),
         (("report.parts=[order-figure]",), "order-figure was removed. Fix: use orders"),
-        (("model.response=classes",), "responses needs real responses"),
         (("report.traced=['size=huge']",), "size has no value 'huge'"),
         (("evaluation.folds=99",), "evaluation.folds"),
     ],
@@ -250,7 +243,7 @@ def test_mistakes_are_told(config, tmp_path, settings, words):
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("high", "is 'high' in line 3, which is no number"),
+        ("high", "is 'high' in line 3, which is not a number"),
         ("1,5", "is '1,5' in line 3"),
         ("1e999", "is '1e999' in line 3"),
         ("inf", "is 'inf' in line 3"),
@@ -266,7 +259,9 @@ def test_responses_that_are_no_numbers(tmp_path, cell, words):
 def test_constant_responses(config, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y\na,1.5\nb,1.50\n")
-    with pytest.raises(DataError, match=r"'y' is 1\.5 in all cases; there is nothing to predict"):
+    with pytest.raises(
+        DataError, match=r"'y' is 1\.5 in all samples. Fix: choose another response"
+    ):
         read_features(path, "y", continuous=True)
     path.write_text("x,y\na,1.5\nb,2\na,0\n")
     train = read_features(path, "y", continuous=True)
@@ -282,9 +277,9 @@ def test_constant_responses(config, tmp_path):
     told = 0
     for division in range(3):
         try:
-            design.cases(division)
+            design.samples(division)
         except DataError as error:
-            told += "training cases have the response 2.5; there is nothing to predict" in str(
+            told += "training samples have the response 2.5. Fix: choose another response" in str(
                 error
             )
     assert told == 1
@@ -292,5 +287,5 @@ def test_constant_responses(config, tmp_path):
 
 def test_a_real_response_is_offered_its_model(config, tmp_path):
     text = run("run", config, "--results", tmp_path / "r", "--set", "model.response=classes",
-               "--set", "report.parts=[model-table]", code=2)  # fmt: skip
+               "--set", "report.parts=[methods]", code=2)  # fmt: skip
     assert "model.response: gaussian" in text

@@ -1,6 +1,5 @@
 """Experiments with sequences, from config to page, and their command line."""
 
-import re
 import shutil
 from types import SimpleNamespace
 
@@ -35,12 +34,12 @@ report:
   order: 4
   traced: ["CC:V"]
   parts: [statement-table, parameters, orders, autocorrelation-figure, median-scatter,
-          coefficients, model-table, chain-table, timing-table]
+          coefficients, methods, chain-table, timing-table]
 """
 SAMPLERS = (
     "--set", "model.sigma_scale=[natural, log]", "--set", "model.joint_updates=[0, 1]",
     "--set", "model.compress=true", "--set", "model.orders=[4]", "--set", "model.peers=[]",
-    "--set", "report.parts=[sampler-figure]",
+    "--set", "report.parts=[chain-table]",
 )  # fmt: skip
 
 
@@ -82,7 +81,7 @@ def test_stages_one_by_one_and_all_at_once(config, tmp_path, fitted):
     html = (a / "tiny/report.html").read_text()
     assert "CC:V" in html
     fits, table = Results(a, "tiny").load("fit", 0), pd.read_csv(a / "tiny/tables/timings.csv")
-    assert "These chains have not converged" in html
+    assert "The chains have not converged" in html
     assert table.columns.tolist() == pd.read_csv(a / "tiny/timings.csv").columns.tolist()
     np.testing.assert_allclose(table["train"].dropna(), fits["seconds"])
     assert table["parameters"].notna().sum() == 8  # the n-grams have none
@@ -106,13 +105,13 @@ def test_commands_of_other_models_are_refused(config, tmp_path):
 def test_compress_lists_groups(config, tmp_path):
     text = run("compress", config, "--results", tmp_path, "--list", 3, "--pattern", "CC")
     assert "order 6: " in text
-    assert "(any): order 0, 120 training cases" in text
+    assert "(any): order 0, 120 training samples" in text
     last = text.strip().splitlines()[-1]
     assert last.startswith("CC: order 2, ")
     assert "there is no state 'X'" in run(
         "compress", config, "--results", tmp_path, "--pattern", "XC", code=2
     )
-    assert "no training case expresses '__'" in run(
+    assert "no training sample expresses '__'" in run(
         "compress", config, "--results", tmp_path, "--pattern", "__", code=2
     )
     assert "fixes 3 states" in run(
@@ -135,7 +134,7 @@ def test_chains_go_on_as_if_never_stopped(config, tmp_path, fitted):
 
 
 def test_a_killed_fit_goes_on(config, tmp_path, fitted, monkeypatch):
-    """Interrupt in the middle of the arms, and within one: the result is the same."""
+    """Interrupt in the middle of the methods, and within one: the result is the same."""
     from thesiskit.models import chains, logistic
 
     monkeypatch.setattr(chains, "SAVE_SECONDS", 0.0)
@@ -167,11 +166,11 @@ def test_a_missing_or_damaged_file_of_draws_is_made_again(config, tmp_path, fitt
     before = read_draws(path)["coefficient"]
     path.write_bytes(b"not netCDF")
     text = run("predict", config, "--results", tmp_path)
-    assert "0000-4-cauchy-compressed.nc was damaged; it is made again" in text
+    assert "0000-4-cauchy-compressed.nc was damaged and is computed again" in text
     assert np.array_equal(read_draws(path)["coefficient"], before)
 
 
-def test_arms_do_not_depend_on_one_another(config, tmp_path, fitted):
+def test_methods_do_not_depend_on_one_another(config, tmp_path, fitted):
     fit(config, tmp_path / "b", "--set", "model.orders=[4]", "--set", "model.priors=cauchy",
         "--set", "model.compress=true", "--set", "report.parts=[orders]")  # fmt: skip
     one, other = (draws(folder, "4-cauchy-compressed") for folder in (fitted, tmp_path / "b"))
@@ -182,7 +181,7 @@ def test_own_text_with_own_states(tmp_path, config):
     (tmp_path / "mine.txt").write_text("abba cab bac! " * 40)
     run("run", config, "--results", tmp_path / "r", "--set", "data.path=mine.txt",
         "--set", "data.states={A: a, X: bc}", "--set", "report.traced=[]",
-        "--set", "report.parts=[statement-table, orders, model-table]")  # fmt: skip
+        "--set", "report.parts=[statement-table, orders, methods]")  # fmt: skip
     assert list(arrays(tmp_path / "r/tiny/simulate/0000.npz")["classes"]) == ["A", "X"]
     (tmp_path / "mine.txt").write_text("1234 567 " * 100)
     text = run("run", config, "--results", tmp_path / "r", "--set", "data.path=mine.txt",
@@ -209,17 +208,15 @@ def test_own_sequences(tmp_path, config):
     [
         (("model.orders=[4, 9]",), "model.orders: order 9 is above the length of the histories, 6"
          ". Fix: use at most 6, or longer histories"),
-        (("model.original=true",), "model.original was removed. Fix: leave it out"),
-        (("model.iterations=20",), "none is kept after burn_in 20"),
-        (("data.train=100000",), "data.train: there are 254 cases"),
+        (("model.original=true",), "model.original was removed. Fix: remove it"),
+        (("model.iterations=20",), "none remains after burn_in 20"),
+        (("data.train=100000",), "data.train: there are 254 samples"),
         (("data.limit=5",), "lower"),
         (("block=2",), "block: each division"),
         (("selection={features: [1]}",), "is for discrete features"),
         (("evaluation.scheme=k-fold",), "evaluation.scheme: sequences come with a test set"),
-        (("report.order=3",), "report.order: 3 is not one of model.orders"),
+        (("report.order=3",), "report.order: 3 is not one of model.orders. Fix: choose one"),
         (("report.parts=[selection-table]",), "selection-table needs a selection"),
-        (("report.parts=[sampler-figure]",),
-         "sampler-figure needs two values in model.sigma_scale or model.joint_updates"),
         (("model.kind=naive-bayes",), "unknown key"),
         (("data={source: hidden-markov, transition: [[1.0]], emission: [[0.3, 0.3]], history: 6, "
           "train: 5, test: 5}",), "sums to 0.6"),
@@ -238,7 +235,7 @@ def test_one_class_only_is_told(tmp_path, config):
                "--set", "data={source: sequences, path: mine.txt, train: 3}",
                "--set", "model.orders=[1]", "--set", "report={parts: [orders]}",
                code=2)  # fmt: skip
-    assert "all 3 training cases are of class '1'" in text
+    assert "all 3 training samples are of class '1'" in text
 
 
 def test_sequences_and_chapter_2_do_not_mix():
@@ -267,21 +264,9 @@ def test_samplers_are_compared(config, tmp_path):
     assert predicted["scale"].tolist() == ["natural", "natural", "log", "log"] * 2
     coefficient = [draws(tmp_path, name)["coefficient"] for name in names]
     assert not any(np.array_equal(coefficient[0], other) for other in coefficient[1:])
-    caption = (tmp_path / "tiny/report.html").read_text()
-    rates = fits["ess"][:, 2:6] / fits["seconds"][:, None]
-    for prior, j in (("Cauchy", 0), ("Gaussian", 4)):
-        times = np.median(rates[j + 3] / rates[j])
-        p = predicted["probability"][[j, j + 3]]
-        far = np.abs(np.diff(p.max(axis=2), axis=0)).mean()
-        found = re.search(rf"{prior} priors: probabilities differ by ([\d.]+).*?has ([\d,]+) times",
-                          caption)  # fmt: skip
-        assert found
-        assert float(found[2].replace(",", "")) == pytest.approx(times, abs=0.51)
-        assert float(found[1]) < 0.5
-        assert far < 0.5
-        assert (
-            "&#39;joint updates, log sigma&#39; as with &#39;single updates, sigma&#39;" in caption
-        )
+    chains = pd.read_csv(tmp_path / "tiny/tables/sampler.csv")
+    assert chains["model"].str.contains("joint updates, log sigma").sum() == 2
+    assert fits["ess"].shape[0] == len(chains)
 
 
 def test_one_sampler_is_not_named(config, tmp_path):
@@ -301,10 +286,10 @@ def test_autocorrelations_are_of_the_scale_that_moves(rhat, words, scale):
     """The figure shows sigma where the sampler moves sigma, and reports whether chains agree."""
     rng = np.random.default_rng(3)
     log_sigma = np.cumsum(rng.normal(size=(2, 300, 3)), axis=1)
-    arm = Method(0, order=2, prior="cauchy", compress=True, engine="slice", scale=scale)
+    method = Method(0, order=2, prior="cauchy", compress=True, engine="slice", scale=scale)
     worst = {"rhat": np.array([[3.0, 3.0, 1.0, rhat]]), "ess": np.array([[1.0, 1.0, 90.0, 17.0]])}
     record = SimpleNamespace(
-        own=[arm], widest_order=2, shown_sigmas=[1, 2], worst=worst,
+        own=[method], widest_order=2, shown_sigmas=[1, 2], worst=worst,
         log_sigma_trace=lambda _: log_sigma, config={"model": {"until": None}},
     )  # fmt: skip
     (figure,) = autocorrelation_figure(record)
@@ -318,13 +303,13 @@ def test_autocorrelations_are_of_the_scale_that_moves(rhat, words, scale):
 
 
 def test_many_chains_that_do_not_agree_are_one_line():
-    arms = [Method(j, order=j, prior="cauchy", engine="slice") for j in range(6)]
+    methods = [Method(j, order=j, prior="cauchy", engine="slice") for j in range(6)]
     model = {"until": None, "iterations": 9, "peers": []}
     record = SimpleNamespace(
         config={"reduction": None, "data": {}, "model": model}, tables={}, logistic=True,
-        own=arms, arms=arms, n_blocks=1, reliable=np.zeros(6, dtype=bool),
+        own=methods, methods=methods, n_blocks=1, reliable=np.zeros(6, dtype=bool),
         worst={"rhat": np.full((6, 1), 1.5), "ess": np.full((6, 1), 4.0), "reliable": np.zeros(6)},
-        name=lambda arm: f"order {arm.order}",
+        name=lambda method: f"order {method.order}",
     )  # fmt: skip
     (line,) = warnings(record)
     named = "; ".join(f"order {j} (R-hat 1.50, effective draws 4)" for j in range(3))

@@ -37,7 +37,7 @@ model:
   chains: 2
   until: { rhat: 1.1, ess: 40 }
   iterations: 450
-report: { parts: [model-table, reached-table, chain-table] }
+report: { parts: [methods, reached-table, chain-table] }
 """
 FIXED = ("model.until=null", "model.iterations=1000", "report.parts=[orders]")
 STAGES = ("simulate", "compress", "fit-logistic")
@@ -90,9 +90,9 @@ def test_a_run_says_what_its_chains_had_reached(whole):
         assert kept == len(found["kept_at"]) <= 500
         assert found["kept_at"].min() > done // 2
     said = (whole / "said.txt").read_text()
-    assert "iterations until they agreed" in said
+    assert "iterations until they converged" in said
     html = (whole / "tiny/report.html").read_text()
-    assert "What the chains had reached when they ended" in html
+    assert "Convergence of the chains" in html
     table = pd.read_csv(whole / "tiny/tables/reached.csv")
     assert table["order"].tolist() == [2, 4]
     assert table["iterations"].tolist() == fits["iterations"].tolist()
@@ -186,7 +186,7 @@ def test_a_larger_limit_goes_on_from_where_the_chains_stand(config, tmp_path, wh
 def test_the_limit_is_said(config, tmp_path):
     settings = ("--set", "model.until.rhat=1.0001", "--set", "model.iterations=250")
     text = run("run", config, "--results", tmp_path, "--set", "model.orders=[2]", *settings)
-    assert "they ended at the limit, not at the targets of model.until" in text
+    assert "they reached the iteration limit before converging" in text
     fits = arrays(tmp_path / "tiny/fit/0000.npz")
     assert fits["iterations"].tolist() == [250]
     assert not fits["reached"].any()
@@ -195,22 +195,22 @@ def test_the_limit_is_said(config, tmp_path):
 
 def test_chains_that_do_not_support_predictions_are_warned_of(config, tmp_path):
     text = fit(config, tmp_path, "--set", "model.iterations=200", "--set", "model.joint_updates=0")
-    assert "WARNING: the chains do not support the predictions" in text
+    assert "WARNING: unreliable predictions, because chains have not converged" in text
     assert "model.iterations=800" in text
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["model.chains=1"], "R-hat compares chains, and there is one; set model.chains to 2"),
+        (["model.chains=1"], "R-hat compares chains, and there is one. Fix: set model.chains to 2"),
         (
             ["model.burn_in=20"],
-            "until: the second half of the iterations is kept, whatever "
+            "until: the second half of the iterations is kept, regardless of "
             "model.burn_in. Fix: remove model.burn_in, or remove until",
         ),
         (["model.thin=2"], "Fix: remove model.thin, or remove until"),
         (
-            ["model.thin=2", "model.burn_in=99999"],  # not: of 10000 iterations none is kept
+            ["model.thin=2", "model.burn_in=99999"],  # not: of 10000 iterations none remains
             "Fix: remove model.burn_in and model.thin, or remove until",
         ),
         (["model.until.rhat=1"], "model.until.rhat: must be greater than 1, got 1"),
@@ -243,11 +243,11 @@ def test_targets_have_defaults_and_the_limit_is_higher(config):
 
 def test_a_dry_run_knows_the_limit(config, tmp_path):
     text = run("run", config, "--results", tmp_path, "--dry-run")
-    assert "fit: 3 of 3 cells to make" in text
-    assert "less if chains agree before the limit" in text
+    assert "fit: 3 of 3 tasks to compute" in text
+    assert "fewer if chains converge early" in text
     fixed = [part for one in FIXED for part in ("--set", one)]
     text = run("run", config, "--results", tmp_path, "--dry-run", *fixed)
-    assert "fit: 7 of 7 cells to make" in text
+    assert "fit: 7 of 7 tasks to compute" in text
     assert "before the limit" not in text
 
 
@@ -267,33 +267,33 @@ def table(folder, real=False, separable=False):
 
 def test_real_responses(tmp_path):
     settings = ("--set", "model.response=gaussian",
-                "--set", "report.parts=[responses,reached-table,chain-table]")  # fmt: skip
+                "--set", "report.parts=[methods,reached-table,chain-table]")  # fmt: skip
     run("run", table(tmp_path, real=True), "--results", tmp_path / "r", *settings)
     fits = [arrays(tmp_path / f"r/own/fit/000{i}.npz") for i in range(2)]
     assert all(one["iterations"] >= 200 for one in fits)
     found = read_draws(tmp_path / "r/own/fit/0000-1-cauchy-compressed.nc")
     assert "log noise" in found["quantity_name"].tolist()
     assert found["log_noise"].shape == found["coefficient"].shape[:2]
-    assert "What the chains had reached" in (tmp_path / "r/own/report.html").read_text()
+    assert "Convergence of the chains" in (tmp_path / "r/own/report.html").read_text()
     assert not any(one["separated"].any() for one in fits)
 
 
 def test_separable_classes_are_said(tmp_path):
     text = run("run", table(tmp_path, separable=True), "--results", tmp_path / "r")
-    assert "only the prior bounds the coefficients there" in " ".join(text.split())
+    assert "the prior determines the coefficients there" in " ".join(text.split())
     assert arrays(tmp_path / "r/own/fit/0000.npz")["separated"].all()
     html = (tmp_path / "r/own/report.html").read_text()
-    assert "their sizes mean little; predictions keep their meaning" in html
+    assert "interpret them; predictions remain valid" in html
     text = run("run", table(tmp_path), "--results", tmp_path / "s")
     assert "only the prior bounds" not in text
     assert "mean little" not in (tmp_path / "s/own/report.html").read_text()
 
 
-def test_a_model_of_all_cases_judges_training_cases(tmp_path):
+def test_a_model_of_all_samples_judges_training_samples(tmp_path):
     config = table(tmp_path)
     (tmp_path / "new.csv").write_text("size,form\na,x\nc,z\n")
     text = run("predict", config, "--new", tmp_path / "new.csv", "--results", tmp_path / "r")
     assert "yes" in text
     (path,) = (tmp_path / "r").glob("**/0000-1-cauchy-compressed.nc")
     names = read_draws(path)["quantity_name"].tolist()
-    assert "prediction of training case 1" in names
+    assert "prediction of training sample 1" in names

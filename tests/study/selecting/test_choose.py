@@ -1,4 +1,4 @@
-"""The arm that is chosen inside the training cases of each fold."""
+"""The method that is chosen inside the training samples of each fold."""
 
 from itertools import combinations
 
@@ -39,7 +39,7 @@ def table():
     return X, y
 
 
-def test_no_case_judges_a_model_that_has_learnt_of_it_or_of_its_fold():
+def test_no_sample_judges_a_model_that_has_learnt_of_it_or_of_its_fold():
     rng = np.random.default_rng(1)
     for folds in (4, 5, 10, 47):
         fold = rng.permutation(np.arange(47) % folds)
@@ -57,22 +57,22 @@ def test_no_case_judges_a_model_that_has_learnt_of_it_or_of_its_fold():
                     served[f] |= set(np.flatnonzero(part == other))
         assert len(set(numbers)) == len(numbers) <= 10
         assert max(numbers) < -2  # no fold has the number
-        for f, cases in enumerate(served):  # all but those of its own part judge for a fold
-            assert cases == set(np.flatnonzero(part != part[fold == f][0]))
+        for f, samples in enumerate(served):  # all but those of its own part judge for a fold
+            assert samples == set(np.flatnonzero(part != part[fold == f][0]))
 
 
-def test_parts_of_single_cases_have_all_classes():
+def test_parts_of_single_samples_have_all_classes():
     y = np.arange(60) % 5 == 4  # every fifth, as the parts would be
     part = parts_of(np.arange(60), y.astype(int))
     assert all(2 <= y[part == a].sum() <= 3 for a in range(5))
 
 
-def test_arms_are_judged_by_fits_without_both_parts(tmp_path, table):
+def test_methods_are_judged_by_fits_without_both_parts(tmp_path, table):
     X, y = table
     experiment = made(tmp_path, X, y)
-    arrays = experiment.record().predictions
-    names = list(experiment.graph.work.arms("predict"))
-    arm = names.index("2 corrected exact some")
+    arrays = experiment.record().prediction_arrays
+    names = list(experiment.graph.work.methods("predict"))
+    method = names.index("2 corrected exact some")
     fold = experiment.record().simulated["fold"][0]
     gains = {f: [] for f in range(5)}
     for a, b in combinations(range(5), 2):
@@ -84,7 +84,7 @@ def test_arms_are_judged_by_fits_without_both_parts(tmp_path, table):
         own -= log[np.arange(test.sum()), y[test]]
         gains[a].append(own[fold[test] % 5 == b])
         gains[b].append(own[fold[test] % 5 == a])
-    for f, (mean, error, rank) in enumerate(arrays["inner_losses"][:, arm]):
+    for f, (mean, error, rank) in enumerate(arrays["inner_losses"][:, method]):
         one = np.concatenate(gains[f % 5])
         assert (mean, error) == pytest.approx((one.mean(), stats.sem(one)), rel=1e-9)
         z = stats.wilcoxon(one, method="asymptotic").zstatistic
@@ -97,7 +97,7 @@ def test_what_is_chosen_is_predicted(tmp_path, table):
     X[:, :2] += 0.6 * y[:, None]
     record = made(tmp_path, X, y).record()
     score, chosen = record.choice
-    losses = LossSummary(*np.moveaxis(record.predictions["inner_losses"], -1, 0))
+    losses = LossSummary(*np.moveaxis(record.prediction_arrays["inner_losses"], -1, 0))
     better = (losses.mean < 0) & (losses.signed_rank < -1)
     loss = np.where(better, losses.mean + 0.25 * losses.error, np.inf)
     least, clear = loss.argmin(axis=1), better.any(axis=1)
@@ -109,8 +109,8 @@ def test_what_is_chosen_is_predicted(tmp_path, table):
         np.testing.assert_array_equal(score.probability[row], own)
 
 
-def test_a_choice_on_the_test_cases_is_too_good_and_inside_it_is_not(tmp_path):
-    """Labels at random: the best arm seems to know something, what was chosen does not."""
+def test_a_choice_on_the_test_samples_is_too_good_and_inside_it_is_not(tmp_path):
+    """Labels at random: the best method seems to know something, what was chosen does not."""
     gains = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -119,7 +119,7 @@ def test_a_choice_on_the_test_cases_is_too_good_and_inside_it_is_not(tmp_path):
         record = made(folder, rng.normal(size=(40, 30)), rng.permutation(40) % 2).record()
         guessing = np.log(2)
         best = min(record.mean_losses)
-        gains.append([guessing - best, guessing - record.choice[0].amlp])
+        gains.append([guessing - best, guessing - record.choice[0].log_loss])
     after, inside = np.mean(gains, axis=0)
     assert after > inside
     assert inside < 0.005
@@ -131,7 +131,7 @@ def test_folds_are_needed(tmp_path, table):
     assert few.record().choice is None
     must_fail(
         invoke("run", "null", "--set", "evaluation.choose=true"),
-        "is for tables and texts of one's own with classes",
+        "is for your own tables, with classes. Fix: set it to false",
     )
 
 
@@ -139,7 +139,9 @@ def test_a_part_without_a_class_does_not_judge(tmp_path, table):
     X, y = table
     few = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:4]]
     record = made(tmp_path, X[few], y[few], folds=4).record()
-    assert np.isfinite(record.predictions["inner_losses"]).all()  # two cases are left in each
+    assert np.isfinite(
+        record.prediction_arrays["inner_losses"]
+    ).all()  # two samples are left in each
     few = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:2]]
     folder = tmp_path / "fewer"
     folder.mkdir()

@@ -28,7 +28,7 @@ model:
   samplers: [collapsed, gibbs]
   collapsed: {chains: 2, iterations: 60, burn_in: 20}
   thesis: {iterations: 12, burn_in: 4}
-report: {parts: [score-table, diagnostics, timing-table]}
+report: {parts: [methods, diagnostics, timing-table]}
 """
 
 
@@ -161,12 +161,10 @@ def test_chains_that_disagree_are_warned_of_and_predictions_written(small, tmp_p
     small.write_text(SMALL.replace("iterations: 60, burn_in: 20", "iterations: 5, burn_in: 1"))
     done = invoke("run", small, "--results", tmp_path)
     assert done.exit_code == 0, done.output
-    assert (
-        "WARNING: the chains do not support the predictions of 2 corrected collapsed" in done.output
-    )
+    assert "WARNING: unreliable predictions, because chains have not converged, of " in done.output
     page = (tmp_path / "small/report.html").read_text()
-    assert "Some results on this page are not reliable" in page
-    assert "collapsed sampler: the chains do not support the predictions" in page
+    assert "Some results on this page are unreliable" in page
+    assert "collapsed sampler: predictions are unreliable" in page
     with np.load(tmp_path / "small/predict/0000.npz") as found:
         assert np.isfinite(found["probability"]).all()
 
@@ -235,14 +233,14 @@ def test_thresholds_that_keep_nothing_and_training_sets_of_unequal_size(small, t
     [
         ("model.samplers=[metropolis]", ["model.samplers", "use one of collapsed"]),
         ("model.samplers=[collapsed, enumeration]", ["enumeration", "selection.features: [1]"]),
-        ("model.collapsed.burn_in=60", ["of 60 iterations none is kept after burn_in 60;"]),
+        ("model.collapsed.burn_in=60", ["of 60 iterations none remains after burn_in 60. Fix: "]),
         ("model.collapsed.alpha_points=200000", ["at most 10,000, got 200000"]),
         ("model.collapsed.chains=0", ["model.collapsed.chains", "at least 1"]),
         ("model.collapsed.chain=2", ["unknown key", "did you mean 'chains'"]),
         ("model.kind=mixtures", ["model.kind", "did you mean 'mixture'"]),
         ("model.alpha_points=30", ["model.alpha_points: unknown key"]),
         ("data.response=[0.1, 1.9]", ["data.response", "1.9"]),
-        ("data.train=1", ["data.train", "at least 2 cases"]),
+        ("data.train=1", ["data.train", "at least 2 samples"]),
         ("report.parts=[log-alpha]", ["log-alpha needs model.kind: naive-bayes"]),
         ("report.parts=[exact-table]", ["exact-table needs enumeration"]),
     ],
@@ -261,11 +259,11 @@ def test_draws_of_other_settings_are_not_predicted_from(small, tmp_path):
     (tmp_path / "b" / name).replace(tmp_path / "a" / name)
     again = invoke("predict", small, "--results", tmp_path / "a", "--force")
     assert again.exit_code == 0, again.output
-    assert f"{name} was damaged; it is made again" in again.output
+    assert f"{name} was damaged and is computed again" in again.output
     np.testing.assert_array_equal(arrays(predicted)["probability"], before)
 
 
-def test_run_makes_draws_again_that_are_gone_and_keeps_those_of_other_arms(small, tmp_path):
+def test_run_makes_draws_again_that_are_gone_and_keeps_those_of_other_methods(small, tmp_path):
     assert invoke("run", small, "--results", tmp_path).exit_code == 0
     whole = draws(tmp_path)
     (tmp_path / "small/fit/0000-2-corrected-gibbs.nc").unlink()
@@ -301,7 +299,7 @@ def test_random_streams_keep_the_names_that_samplers_had():
 
 def test_complete_data_have_one_of_two_samplers_that_differ_in_the_factor():
     config = load_config(ROOT / "configs/chapter2/mixture-simulation.yaml")
-    complete = [arm.variant for arm in methods(config) if arm.method == "complete"]
+    complete = [method.variant for method in methods(config) if method.estimator == "complete"]
     assert complete == ["approximate", "collapsed"]
 
 
@@ -325,7 +323,7 @@ def test_blocks_beyond_the_first_are_warned_of_too(small, tmp_path):
     assert "2 corrected collapsed (3 of 3 fits)" in done.output
 
 
-def test_too_many_cases(small, tmp_path):
+def test_too_many_samples(small, tmp_path):
     big = ("--set", "data.train=[400, 400]")
     must_fail(invoke("run", small, "--results", tmp_path, *big), "data.train", "at most 600")
 

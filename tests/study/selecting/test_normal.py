@@ -105,7 +105,7 @@ def test_a_table_of_three_classes(tmp_path, table):
     model = {"kind": "normal", "temperature": "none",
              "methods": ["corrected", "naive-corrected"]}  # fmt: skip
     found, notes = made(tmp_path, OWN, model=model)
-    assert any("naive-corrected: no predictions where there are more than two" in one
+    assert any("naive-corrected: no predictions with more than two" in one
                for one in notes)  # fmt: skip
     p = found["predict"]["probability"]
     assert p.shape == (2, 34, 3)
@@ -115,7 +115,7 @@ def test_a_table_of_three_classes(tmp_path, table):
     fold = found["simulate"]["fold"][0]
     assert all(np.ptp([(y[fold == f] == g).sum() for f in range(3)]) <= 1 for g in range(3))
     selected = select_by_f(
-        X, y.astype(np.uint8), 3, np.random.default_rng(0), cases=np.flatnonzero(fold != 0)
+        X, y.astype(np.uint8), 3, np.random.default_rng(0), samples=np.flatnonzero(fold != 0)
     )
     np.testing.assert_array_equal(found["select"]["selected"][:3], selected.selected)
 
@@ -195,7 +195,7 @@ def test_drawn_bits_are_numbers_too(tmp_path):
 # ---- tables that were screened before ----
 
 
-def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, table):
+def test_nothing_is_tested_where_all_samples_took_part_in_the_screening(tmp_path, table):
     X, y = table
     whole = select_by_f(X, y.astype(np.uint8), 25, np.random.default_rng(0))
     # an F of half the smallest one, and the same as a correlation ratio
@@ -227,15 +227,16 @@ def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"model": {}}, "naive-bayes takes two classes, and there are 3; use model.kind: normal"),
+        ({"model": {}}, "naive-bayes takes two classes, not 3. Fix: use model.kind: "
+                        "normal"),
         ({"model": {"kind": "mixture"}}, "use model.kind: normal"),
         ({"model": {"kind": "normal", "class_prior": [1, 1]}},
          "model.class_prior: has 2 numbers, but there are 3 classes"),
         ({"model": {"kind": "normal", "pi": [2]}}, "needs probabilities above 0"),
-        ({"selection": {"features": [26]}}, "cannot keep 26 of 25 features"),
+        ({"selection": {"features": [26]}}, "cannot select 26 of 25 features"),
         ({"selection": {"features": [3], "ties": "exact"}}, "selection.ties: real features"),
         ({"selection": {"features": [3], "screened": {"of": 99, "f": 1.0, "threshold": 0.2}}},
-         "two ways to say the same"),
+         "are both given"),
         ({"selection": {"features": [3], "screened": {"of": 99, "f": 100.0}}, "evaluation": {}},
          "selection.screened.f: is 100, but the feature 'g"),
         ({"selection": {"features": [3], "screened": {"of": 99, "threshold": 0.9}},
@@ -266,11 +267,11 @@ def test_a_training_set_without_a_class(tmp_path, table):
     frame = pd.read_csv(tmp_path / "t.csv")
     frame.loc[0, "tissue"] = "brain"
     frame.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(DataError, match="no case of class brain; it has one case in all"):
+    with pytest.raises(DataError, match=r"no sample of class brain. Fix: "):
         made(tmp_path, OWN)
 
 
 def test_drawn_bits_are_refused(tmp_path):
     data = {"source": "naive-bayes", "features": 40, "alpha": 3.0, "train": [9, 9], "test": 8}
-    with pytest.raises(ConfigError, match=r"draws binary features\. Fix: give real"):
+    with pytest.raises(ConfigError, match=r"draws binary features\. Fix: use continuous"):
         load_config(write(tmp_path, TESTED, data=data))

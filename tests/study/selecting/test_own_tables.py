@@ -18,13 +18,13 @@ data: { source: file, path: t.tsv, response: status, positive: sick, id: id }
 evaluation: { folds: 4 }
 selection: { features: [3, all] }
 model: { methods: [corrected, uncorrected, bernoulli-nb] }
-report: { parts: [score-table] }
+report: { parts: [methods] }
 """
 
 
 @pytest.fixture
 def table(tmp_path):
-    """A table of 40 cases with gaps, and its frame."""
+    """A table of 40 samples with gaps, and its frame."""
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     X = np.round(rng.normal(size=(40, 30)), 3)
@@ -53,8 +53,7 @@ def stages(folder, *more, upto="predict"):
 def test_a_table_with_gaps(table):
     folder, frame = table
     said = stages(folder)
-    assert said.count("Note: t.tsv: ") == 1  # at the first stage only
-    assert "values are missing" in said
+    assert said.count("notes on the table: 1. Details: ") == 1  # at the first stage only
     assert "for bernoulli-nb, a missing value counts as the more frequent value of its" in said
     found = arrays(folder / "results/gaps/simulate/0000.npz")
     assert found["ids"].tolist() == frame["id"].tolist()
@@ -82,7 +81,7 @@ def test_a_table_is_checked_once_and_again_where_the_check_has_changed(table, mo
             made.run("simulate", watch=lambda cells, *_: cells)
         finally:
             made.close()
-    assert sum("does not vary" in note for note in made.notes) == 1
+    assert sum("checks with warnings: D08" in note for note in made.notes) == 1
     assert "thesiskit.datasets.checking" in imported(made.graph.work.modules)  # is in the digest
 
 
@@ -92,7 +91,7 @@ def test_a_test_table_with_gaps(table):
     frame[30:].to_csv(folder / "test.tsv", sep="\t", index=False)
     text = CONFIG.replace("id: id", "id: id, test_path: test.tsv").replace("{ folds: 4 }", "{}")
     (folder / "c.yaml").write_text(text)
-    assert "Note: test.tsv: " in stages(folder)
+    assert "notes on the table: 2. Details: " in stages(folder)
     found = arrays(folder / "results/gaps/select/0000.npz")
     assert found["test_correlation"].shape == (30,)
 
@@ -102,4 +101,6 @@ def test_a_mixture_takes_no_gaps(table):
     text = CONFIG.replace("methods: [corrected, uncorrected, bernoulli-nb]", "kind: mixture")
     (folder / "c.yaml").write_text(text)
     done = invoke("simulate", folder / "c.yaml", "--results", folder / "results")
-    must_fail(done, "values are missing, and the mixture model takes none; use naive-bayes")
+    must_fail(
+        done, "values are missing, and the mixture model does not accept them. Fix: use naive-bayes"
+    )

@@ -51,7 +51,7 @@ def test_a_page_has_the_effects_of_features(tmp_path, table, positive):
         table["tissue"] = np.array(["a", "b", "c"])[np.arange(40) % 3]
         table.to_csv(tmp_path / "t.csv", index=False)
     data = OWN["data"] | ({"positive": positive} if positive else {})
-    parts = {"report": {"parts": ["score-table"]}}  # tables of one's own have it unasked
+    parts = {"report": {"parts": ["methods"]}}  # tables of one's own have it unasked
     path = write(tmp_path, OWN, model={"kind": "pool"}, data=data,
                  selection={"features": ["all"]}, **parts)  # fmt: skip
     results = tmp_path / "results"
@@ -86,30 +86,30 @@ def test_a_page_has_the_effects_of_features(tmp_path, table, positive):
 
 
 @pytest.mark.parametrize("kind", ["pool", "normal"])
-def test_it_is_exported_and_predicts_new_cases(tmp_path, table, kind):
+def test_it_is_exported_and_predicts_new_samples(tmp_path, table, kind):
     model = {"kind": kind, "methods": ["corrected", *(["pool"] if kind == "normal" else [])]}
     sizes = ["all"] if kind == "pool" else [5]
     data = OWN["data"] | {"positive": "sick"}
     path = write(tmp_path, OWN, model=model, selection={"features": sizes}, data=data)
     results = tmp_path / "results"
     assert invoke("run", path, "--results", results, "--jobs", 0).exit_code == 0
-    done = invoke("export", path, tmp_path / "m.thesiskit", "--all-arms", "--results", results)
+    done = invoke("export", path, tmp_path / "m.thesiskit", "--all-methods", "--results", results)
     assert done.exit_code == 0, done.output
     new = tmp_path / "new.csv"
     for where in (["--model", tmp_path / "m.thesiskit"], [path, "--results", results]):
         answer = tmp_path / "answers.csv"
-        done = invoke("predict", *where, "--new", new, "--all-arms", "--output", answer)
+        done = invoke("predict", *where, "--new", new, "--all-methods", "--output", answer)
         assert done.exit_code == 0, done.output
         rows = pd.read_csv(answer)
-        arm = "all complete exact" if kind == "pool" else "all pool"
-        assert (rows["arm"] == arm).sum() == 6, set(rows["arm"])
+        method = "all complete exact" if kind == "pool" else "all pool"
+        assert (rows["method"] == method).sum() == 6, set(rows["method"])
 
 
 def test_a_selection_before_it_is_refused(tmp_path):
     experiment = opened(write(tmp_path, WHOLE, selection={"features": [5]}), tmp_path / "r")
-    with pytest.raises(ConfigError, match=r"selection.*pool model takes all features"):
+    with pytest.raises(ConfigError, match=r"selection.*pool model uses all features"):
         experiment.check()
     selection = {"features": ["all"], "screened": {"of": 100}}
     experiment = opened(write(tmp_path, WHOLE, selection=selection), tmp_path / "r")
-    with pytest.raises(ConfigError, match=r"selection\.screened.*corrects for no screening"):
+    with pytest.raises(ConfigError, match=r"selection\.screened.*does not correct for filtering"):
         experiment.check()

@@ -1,4 +1,4 @@
-"""Some features relevant, ties, and tables that were screened before: arms, stages and mistakes."""
+"""Some features relevant, ties, and pre-filtered tables: methods, stages and mistakes."""
 
 import numpy as np
 import pandas as pd
@@ -49,13 +49,13 @@ def stages(folder, config, *, upto="predict", **changes):
 
 
 def names(folder, **changes):
-    return [arm.name for arm in methods(load_config(write(folder, DRAWN, **changes)))]
+    return [method.name for method in methods(load_config(write(folder, DRAWN, **changes)))]
 
 
-# ---- arms ----
+# ---- methods ----
 
 
-def test_arms_of_the_thesis_have_the_names_they_had(tmp_path):
+def test_methods_of_the_thesis_have_the_names_they_had(tmp_path):
     model = {"methods": ["corrected", "uncorrected", "bernoulli-nb", "l2-logistic"]}
     assert names(tmp_path, selection={"features": [4, "all"]}, model=model) == [
         "4 corrected exact", "4 uncorrected exact", "4 bernoulli-nb", "all complete exact",
@@ -67,7 +67,7 @@ def test_arms_of_the_thesis_have_the_names_they_had(tmp_path):
     ]  # fmt: skip
 
 
-def test_a_list_of_numbers_before_the_screening_makes_arms_of_corrected_ones(tmp_path):
+def test_a_list_of_numbers_before_the_screening_makes_methods_of_corrected_ones(tmp_path):
     methods = {"methods": ["corrected", "uncorrected", "bernoulli-nb"]}
     selection = {"features": [4, "all"], "screened": {"of": [500, 2000]}}
     assert names(tmp_path, selection=selection, model=methods) == [
@@ -138,20 +138,19 @@ def table(tmp_path):
     return X[:, kept], y, new[:, kept]
 
 
-def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, table):
+def test_nothing_is_tested_where_all_samples_took_part_in_the_screening(tmp_path, table):
     X, y, new = table
     model = {"methods": ["corrected", "uncorrected", "bernoulli-nb"]}
     path = write(tmp_path, OWN, model=model, selection=OWN["selection"] | {"features": ["all"]},
-                 report={"parts": ["selection-table", "score-table"]})  # fmt: skip
+                 report={"parts": ["selection-table", "methods"]})  # fmt: skip
     arguments = path, "--results", tmp_path / "results"
     done = invoke("run", *arguments)
     assert done.exit_code == 0, done.output
     words = " ".join(done.output.split())
-    assert "all 40 cases took part in the screening, so none can be tested" in words
-    assert "bernoulli-nb: left out, because no case is tested" in words
-    assert "score-table: left out, because no case is tested" in words
+    assert "all 40 samples were used in the filtering, so none can be tested" in words
+    assert "bernoulli-nb: dropped, because no sample is tested" in words
     assert not (tmp_path / "results/tried/predict").exists()
-    assert "took part" in (tmp_path / "results/tried/report.html").read_text()
+    assert "used in the filtering" in (tmp_path / "results/tried/report.html").read_text()
     corrected, uncorrected = arrays(tmp_path / "results/tried/fit/0000.npz")["promised"][0]
     assert uncorrected < 0.1 < 0.4 < corrected <= 0.5
     must_fail(invoke("predict", *arguments), "nothing to predict")
@@ -160,7 +159,7 @@ def test_nothing_is_tested_where_all_cases_took_part_in_the_screening(tmp_path, 
     assert done.exit_code == 0, done.output
     found = pd.read_csv(tmp_path / "p.csv")
     estimator = NaiveBayesClassifier(None, relevant="all", screened={"of": 1000}).fit(X, y)
-    mine = found[found["arm"] == "all corrected exact"]["probability: sick"]
+    mine = found[found["method"] == "all corrected exact"]["probability: sick"]
     np.testing.assert_allclose(mine, estimator.predict_proba(new)[:, 1], atol=1e-12)
 
 
@@ -175,26 +174,26 @@ def test_the_more_features_there_were_the_less_is_promised(tmp_path, table):
 
 # ---- mistakes ----
 
-FEW = "`of` is 20, but 30 features are left; it is the number before the screening, so at least 30"
-TOLD = "all cases took part in the screening of the table, so a test on some of them predicts too"
+FEW = "`of` is 20, but 30 features are left; it is the number before the filtering, so at least 30"
+TOLD = "all samples were used in the filtering, so tests are biased"
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"screened": {}}, "selection.screened.of: is required; add it"),
+        ({"screened": {}}, "selection.screened.of: is required. Fix: add it"),
         ({"screened": {"of": []}}, "selection.screened.of: needs at least 1 entries"),
         ({"screened": {"of": [2000, 2000]}}, "selection.screened.of: 2000 is given twice"),
         ({"screened": {"of": 20}}, "selection.screened.of: " + FEW),
         ({"screened": {"of": [2000, 20]}}, "selection.screened.of: " + FEW),
         ({"screened": {"of": 2000, "threshold": 1}}, "must be less than 1"),
-        ({"screened": {"keep": 31}}, "selection.screened.keep was removed. Fix: give `of`, or"),
-        ({"screened": {"of": 2000}, "features": [31]}, "cannot keep 31 of 30 features"),
+        ({"screened": {"keep": 31}}, "selection.screened.keep was removed. Fix: use `of`, or"),
+        ({"screened": {"of": 2000}, "features": [31]}, "cannot select 31 of 30 features"),
         ({"screened": {"of": 2000}, "scheme": "leave-one-out"}, "evaluation.scheme: " + TOLD),
         ({"screened": {"of": 2000}, "scheme": "k-fold"}, "evaluation.scheme: " + TOLD),
         ({"screened": {"of": 2000}, "folds": 5}, "evaluation.folds: " + TOLD),
-        ({"screened": {"of": 2000}, "groups": 3}, "it is not known to which group"),
-        ({"screened": {"of": 2000}, "replicates": 3}, "replicates: nothing is divided at random"),
+        ({"screened": {"of": 2000}, "groups": 3}, "the groups of filtered features are unknown"),
+        ({"screened": {"of": 2000}, "replicates": 3}, "replicates: there is no random division"),
         ({"screened": {"of": 2000}, "data": {"test_path": "other.csv"}}, "there is no column"),
         ({"ties": "printed"}, "selection.ties: cannot be 'printed'; did you mean 'as-printed'?"),
     ],
@@ -230,7 +229,7 @@ def test_a_threshold_above_what_the_table_has_names_the_column(tmp_path, table):
             assert done.exit_code == 0, done.output
             continue
         must_fail(done, "c.yaml:", "selection.screened.threshold: is ", "the feature 'g",
-                  f"{weakest:.4f}", " less; both cannot be true")  # fmt: skip
+                  f"{weakest:.4f}", " less, which is a contradiction")  # fmt: skip
 
 
 def test_real_and_missing_values_of_a_screened_table_are_noted(tmp_path, table):
@@ -242,8 +241,8 @@ def test_real_and_missing_values_of_a_screened_table_are_noted(tmp_path, table):
     frame.to_csv(tmp_path / "t.csv", index=False)
     said, (found,) = stages(tmp_path, OWN, upto="fit")
     said = " ".join(said.split())
-    assert "the features are real numbers, cut at their medians here" in said
-    assert "features that are not in the table count as missing like those in it" in said
+    assert "notes on the table: 1" in said
+    assert "filtered features are assumed to be missing as often as those in the table" in said
     assert np.isfinite(found["promised"]).all()
 
 

@@ -32,8 +32,8 @@ def copies(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["normal", "naive-bayes"])
-def test_imitated_cases_have_the_temperature_of_the_estimator(tmp_path, copies, kind):
-    """In an experiment, and of the fit to all cases that is exported."""
+def test_imitated_samples_have_the_temperature_of_the_estimator(tmp_path, copies, kind):
+    """In an experiment, and of the fit to all samples that is exported."""
     model = {"kind": kind, "methods": ["corrected"], "temperature": ["none", "residual"]}
     data = OWN["data"] | {"positive": "sick"}
     found, _ = made(tmp_path, OWN, data=data, model=model, selection={"features": [48]})
@@ -46,7 +46,7 @@ def test_imitated_cases_have_the_temperature_of_the_estimator(tmp_path, copies, 
         "export",
         tmp_path / "small.yaml",
         tmp_path / "m",
-        "--all-arms",
+        "--all-methods",
         "--results",
         tmp_path / "results",
     )
@@ -54,7 +54,7 @@ def test_imitated_cases_have_the_temperature_of_the_estimator(tmp_path, copies, 
     table.to_csv(tmp_path / "new.csv", index=False)
     run("predict", "--model", tmp_path / "m", "--new", tmp_path / "new.csv",
         "--output", tmp_path / "p.csv")  # fmt: skip
-    rows = pd.read_csv(tmp_path / "p.csv").groupby("arm", sort=False)
+    rows = pd.read_csv(tmp_path / "p.csv").groupby("method", sort=False)
     (_, plain), (name, softened) = rows
     assert name.endswith("residual-tempered")
     X, y = table.drop(columns="tissue").to_numpy(), (table.tissue == "sick").to_numpy()
@@ -88,7 +88,7 @@ def test_evidence_that_is_counted_several_times_is_weakened(tmp_path, copies, ki
     assert (tau[tempered] > 2).all()
     assert (loss[tempered] < loss[~tempered]).all()
     record = opened(tmp_path / "small.yaml", tmp_path / "results").record()
-    assert [arm.method for arm in temperatures(record)] == METHODS[kind]
+    assert [method.estimator for method in temperatures(record)] == METHODS[kind]
     means = [one.tau.mean() for one in temperatures(record).values()]
     np.testing.assert_allclose(means, tau[tempered])
 
@@ -96,15 +96,15 @@ def test_evidence_that_is_counted_several_times_is_weakened(tmp_path, copies, ki
 # ---- mistakes ----
 
 
-def cases(folder, sick):
-    """Write a table of 20 cases, of which some are sick."""
+def samples(folder, sick):
+    """Write a table of 20 samples, of which some are sick."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(20, 6)), columns=list("abcdef"))
     frame["tissue"] = np.where(np.arange(20) < sick, "sick", "well")
     frame.to_csv(folder / "t.csv", index=False)
 
 
-def test_a_table_that_was_screened_has_a_temperature_of_imitated_cases(tmp_path, copies):
+def test_a_table_that_was_screened_has_a_temperature_of_imitated_samples(tmp_path, copies):
     selection = {"features": ["all"], "screened": {"of": 1000}}
     data = OWN["data"] | {"positive": "sick"}
     model = {"kind": "normal", "methods": ["corrected"], "temperature": ["none", "residual"]}
@@ -115,8 +115,8 @@ def test_a_table_that_was_screened_has_a_temperature_of_imitated_cases(tmp_path,
     assert plain < softened - 0.02  # the copies of a feature are no evidence of their own
 
 
-def test_a_class_with_one_case_has_no_temperature_and_the_page_says_so(tmp_path):
-    cases(tmp_path, 1)
+def test_a_class_with_one_sample_has_no_temperature_and_the_page_says_so(tmp_path):
+    samples(tmp_path, 1)
     selection = {"features": ["all"], "screened": {"of": 1000}}
     data = OWN["data"] | {"positive": "sick"}
     model = {"kind": "normal", "methods": ["corrected"], "temperature": "residual"}
@@ -124,8 +124,11 @@ def test_a_class_with_one_case_has_no_temperature_and_the_page_says_so(tmp_path)
     path = write(tmp_path, OWN, selection=selection, evaluation={}, data=data, model=model,
                  report=report)  # fmt: skip
     done = run("run", path, "--results", tmp_path / "results")
-    assert "none, because a class has one training case" in done
-    assert "no temperature could be fitted" in (tmp_path / "results/small/report.html").read_text()
+    assert "not estimated, because a class has one training sample" in done
+    assert (
+        "It is 1 if there are too few training samples"
+        in (tmp_path / "results/small/report.html").read_text()
+    )
     promised = arrays(tmp_path / "results/small/fit/0000.npz")["promised"]
     assert 0 <= promised.item() < 0.5
 
@@ -152,7 +155,7 @@ def test_no_feature_above_a_threshold_predicts_the_shares_of_classes(tmp_path):
 @pytest.mark.parametrize("kind", ["mixture", "pool"])
 def test_other_models_have_no_temperature(tmp_path, kind):
     path = write(tmp_path, TESTED, model={"kind": kind, "temperature": "residual"})
-    with pytest.raises(ConfigError, match=r"model\.temperature was removed\. Fix: leave it out"):
+    with pytest.raises(ConfigError, match=r"model\.temperature was removed\. Fix: remove it"):
         load_config(path)
 
 

@@ -43,7 +43,9 @@ def config(**changes):
 
 def by_name(folder, found):
     names = methods(load_config(folder / "small.yaml"))
-    return dict(zip([arm.name for arm in names], found["predict"]["probability"], strict=True))
+    return dict(
+        zip([method.name for method in names], found["predict"]["probability"], strict=True)
+    )
 
 
 def test_methods_of_each_transform(tmp_path, table):
@@ -104,7 +106,7 @@ def test_negative_values(tmp_path, table):
 def test_model_files_have_transforms(tmp_path, table, kind):
     path = write(tmp_path, OWN, **config(transform=["none", kind]))
     file = tmp_path / "m.model"
-    run("export", path, file, "--all-arms", "--results", tmp_path / "results")
+    run("export", path, file, "--all-methods", "--results", tmp_path / "results")
     model = load_model(file)
     X, y = table.iloc[:, :30], table["tissue"]
     for name, classifier in (
@@ -122,9 +124,9 @@ def test_model_files_have_transforms(tmp_path, table, kind):
         (state.replace("state", "mean"), np.ones(7)),
     ):
         write_model(tmp_path / "bad.model", header, stored | {name: value})
-        with pytest.raises(DataError, match="not that of a fitted model"):
+        with pytest.raises(DataError, match="not a valid fitted model"):
             load_model(tmp_path / "bad.model")
-    every = [name for name in model.arms if kind in name]
+    every = [name for name in model.methods if kind in name]
     assert {name.rpartition(" ")[2] for name in every} == {"some", "l2-logistic", "pool"}
     new = X.iloc[:4].astype(float)
     new.iloc[0, 3] = np.nan
@@ -186,6 +188,6 @@ def test_new_samples_of_a_filtered_table_of_counts(tmp_path, rng, monkeypatch):
     (tmp_path / "counts.yaml").write_text(COUNTS)
     run("predict", "counts.yaml", "--new", "new.csv", "--output", "new-p.csv")
     assert (pd.read_csv("new-p.csv")["unlike"] > 0.01).all()
-    names = ("--new", "few.csv", "--output", "few-p.csv", "--all-arms")
+    names = ("--new", "few.csv", "--output", "few-p.csv", "--all-methods")
     text = " ".join(run("predict", "counts.yaml", *names).split())
-    assert "library sizes are of the columns that are there" in text
+    assert "library sizes are of the present columns" in text

@@ -22,7 +22,7 @@ model:
   methods: [corrected, l2-logistic]
   until: {rhat: 1.05, ess: 100}
   collapsed: {chains: 2, iterations: 900, alpha_points: 20}
-report: {parts: [score-table, diagnostics, reached-table, exact-table]}
+report: {parts: [methods, diagnostics, reached-table, exact-table]}
 """
 
 
@@ -41,10 +41,10 @@ def draws(folder):
 def test_chains_run_until_they_agree_in_every_split(small, tmp_path):
     done = invoke("run", small, "--results", tmp_path)
     assert done.exit_code == 0, done.output
-    assert "iterations until they agreed" in done.output
+    assert "iterations until they converged" in done.output
     fits, found = arrays(tmp_path / "small/fit/0000.npz"), draws(tmp_path)
     sampled = ~np.isnan(fits["iterations"])
-    assert sampled.sum(axis=1).tolist() == [1, 1, 1]  # the other arm is exact
+    assert sampled.sum(axis=1).tolist() == [1, 1, 1]  # the other method is exact
     iterations = fits["iterations"][sampled].astype(int)
     assert set(iterations) <= {200, 300, 450, 675, 900}
     assert fits["reached"][sampled].all()
@@ -97,7 +97,7 @@ def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeyp
     [
         ("model.collapsed.chains=1", ["set model.collapsed.chains to 2 or more"]),
         ("model.collapsed.burn_in=5", ["Fix: remove model.collapsed.burn_in, or remove until"]),
-        ("model.samplers=[collapsed, gibbs]", ["leave out gibbs in model.samplers"]),
+        ("model.samplers=[collapsed, gibbs]", ["remove gibbs in model.samplers"]),
         ("model.samplers=[enumeration]", ["add collapsed in model.samplers"]),
         ("model.until.rhat=1.08", ["rhat at most 1.05 and ess at least 100"]),
         ("model.until.ess=0", ["model.until.ess: must be at least 40, got 0"]),
@@ -111,8 +111,8 @@ def test_a_dry_run_and_the_limit_unless_given(small, tmp_path):
     from thesiskit.config import load_config
 
     done = invoke("run", small, "--results", tmp_path, "--dry-run")
-    assert "less if chains agree before the limit" in done.output
-    assert "fit: 3 of 3 cells to make" in done.output
+    assert "fewer if chains converge early" in done.output
+    assert "fit: 3 of 3 tasks to compute" in done.output
     small.write_text(SMALL.replace("iterations: 900, ", ""))
     assert load_config(small).model.collapsed.iterations == 10_000
     assert load_config(small, settings=("model.until=null",)).model.collapsed.iterations == 400

@@ -35,6 +35,7 @@
       if (this.simple && this.rows.length > 1) this.heads.forEach((head, i) => this.sortable(head, i));
       if (this.rows.length > MANY || this.packed) this.filterable();
       if (this.section?.id && this.simple) this.linkable();
+      if (table.querySelector("th.more")) this.widenable();
       this.pairs = this.heads.flatMap((head, i) => head.dataset.with ? [[i, Number(head.dataset.with)]] : []);
       if (this.pairs.length && this.simple) this.paired();
     }
@@ -64,6 +65,18 @@
         this.arrange();
         say(order === "none" ? "In the order of the page" : `Sorted by ${name}, ${order}`);
       });
+    }
+
+    // columns that few readers need are there after a click
+    widenable() {
+      const button = make("button", {type: "button", className: "all", textContent: "All columns"});
+      button.setAttribute("aria-pressed", "false");
+      this.table.classList.add("brief");
+      button.addEventListener("click", () => {
+        const brief = this.table.classList.toggle("brief");
+        button.setAttribute("aria-pressed", String(!brief));
+      });
+      (this.table.closest(".scroll") || this.table).after(button);
     }
 
     arrange() {

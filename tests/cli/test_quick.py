@@ -1,0 +1,116 @@
+"""`thesiskit run --quick`: a first look at each kind of table, and what progress says meanwhile."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import invoke, must_fail
+from small import MIXTURE
+
+from thesiskit.config import load_config
+from thesiskit.files import Results
+from thesiskit.study.experiment import Experiment
+
+
+def measurements() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 130)) + 1.5 * y[:, None] * (np.arange(130) < 5)
+    return pd.DataFrame(X.round(3)).add_prefix("g").assign(outcome=np.where(y, "case", "control"))
+
+
+def categories(numbers: bool) -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(rng.choice(["a", "b", "c"], (60, 4))).add_prefix("f")
+    high = (table.f0 == "a").to_numpy()
+    y = (high + rng.normal(size=60)).round(3) if numbers else np.where(high, "yes", "no")
+    return table.assign(outcome=y)
+
+
+def states() -> str:
+    rng = np.random.default_rng(3)
+    return "".join("".join(rng.choice(list("AB"), 6)) + "\n" for _ in range(60))
+
+
+TABLES = {
+    "table": ("t.csv", lambda: measurements().to_csv(index=False)),
+    "categories": ("t.csv", lambda: categories(numbers=False).to_csv(index=False)),
+    "numbers": ("t.csv", lambda: categories(numbers=True).to_csv(index=False)),
+    "sequences": ("t.txt", states),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_quick_run_has_at_most_five_folds_and_three_methods(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name, text = TABLES[kind]
+    Path(name).write_text(text())
+    assert invoke("init", name, "--output", "t.yaml").exit_code == 0
+    done = invoke("run", "t.yaml", "--quick")
+    assert done.exit_code == 0, done.output
+    (results,) = (path for path in Path("results").iterdir() if path.is_dir())
+    assert results.name == "my-t-quick"
+    assert (results / "report.html").exists()
+    config = json.loads((results / "provenance.json").read_text())["config"]
+    assert config["quick"] is True
+    assert config["replicates"] == 1
+    assert not config["evaluation"]["choose"]
+    assert config["scheme"] == "test-set" or config["evaluation"]["folds"] <= 5
+    experiment = Experiment(load_config("t.yaml", quick=True), Results(Path("r"), "t"), Path())
+    assert 2 <= len(experiment.graph.work.all_methods) <= 3
+    whole = load_config("t.yaml")
+    assert not whole.quick
+    assert "quick" not in Experiment(whole, Results(Path("r"), "t"), Path())._work.described
+
+
+def test_the_methods_of_a_quick_run_are_those_that_a_user_compares_first(tmp_path):
+    measurements().to_csv(tmp_path / "t.csv", index=False)
+    invoke("init", tmp_path / "t.csv", "--output", tmp_path / "t.yaml")
+    config = load_config(tmp_path / "t.yaml", quick=True)
+    assert config.model.methods == ["corrected", "pool", "l2-logistic"]
+    assert config.model.temperature == ["residual"]
+    assert config.selection.features == [100]
+    other = load_config(
+        tmp_path / "t.yaml", quick=True, settings=("evaluation.folds=3", "selection.features=[7]")
+    )
+    assert (other.evaluation.folds, other.selection.features) == (3, [7])  # what --set has stays
+
+
+def test_a_quick_run_is_for_tables_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("drawn.yaml").write_text(MIXTURE)
+    must_fail(invoke("run", "drawn.yaml", "--quick"), "--quick is for tables of your own", "Fix: ")
+
+
+@pytest.mark.parametrize("jobs", [0, 2])
+def test_progress_names_the_fold_and_the_method(jobs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("thesiskit.study.cells.PROGRESS_SECONDS", -1.0)
+    measurements().to_csv("t.csv", index=False)
+    invoke("init", "t.csv", "--output", "t.yaml")
+    experiment = Experiment(
+        load_config("t.yaml", quick=True), Results(Path("r"), "t"), Path(), jobs
+    )
+    seen = []
+    progress = type(experiment.graph).progress
+
+    def noted(graph, number, total, *unit):
+        progress(graph, number, total, *unit)
+        seen.append(experiment._at_work())
+
+    monkeypatch.setattr(type(experiment.graph), "progress", noted)
+
+    def watch(items, total, label, at_work):
+        for item in items:
+            seen.append(at_work())
+            yield item
+
+    for stage in experiment.stages:
+        experiment.run(stage, watch=watch)
+    experiment.close()
+    if jobs == 0:
+        assert "fold 3 of 5, all pool" in seen
+    else:
+        assert any(text.endswith(("all pool", "all l2-logistic")) for text in seen)

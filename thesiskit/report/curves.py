@@ -1,0 +1,143 @@
+"""Calibration, ROC and net benefit of the recommended method, a panel each."""
+
+import numpy as np
+
+from thesiskit.report import metrics
+from thesiskit.report.layout import ACCENT, GREY, INK, PALE, Figure, canvas, prose
+from thesiskit.report.layout import drawn_words as words_of
+from thesiskit.report.metrics import Score
+from thesiskit.report.record import Record
+from thesiskit.report.summary import LETTERS, merit
+
+SMOOTHED = 100  # samples, from which on calibration is a smooth curve; below it is a few bins
+SAMPLES_OF_BIN, BINS = 15, (3, 5)
+SIZE = {"width": 3.4, "height": 3.1}  # inches: three panels are side by side on a page
+Z = 1.96
+
+
+def reliability(record: Record) -> list[Figure]:
+    """Calibration, ROC and net benefit of the recommended method."""
+    score = merit(record)
+    figures = [_calibration(record, score)]
+    if record.n_classes == 2 and len(np.unique(score.tested.response)) == 2:
+        figures += [_roc(record, score), _net_benefit(record, score)]
+    return figures
+
+
+def _panel(x_label: str, y_label: str):
+    """Return a figure of one panel, and its axis."""
+    figure, axes = canvas(**SIZE)
+    axis = axes[0, 0]
+    axis.set_xlabel(x_label, fontsize=LETTERS)
+    axis.set_ylabel(y_label, fontsize=LETTERS)
+    axis.tick_params(labelsize=LETTERS)
+    return figure, axis
+
+
+def _by_sample(score: Score) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean probability of class 1 and the class of each distinct sample."""
+    tested = score.tested
+    return tested.by_sample(score.probability[:, 1]), tested.by_sample(tested.response)
+
+
+# ---- calibration ----
+
+
+def _calibration(record: Record, score: Score) -> Figure:
+    tested = score.tested
+    smooth, two = tested.n_independent >= SMOOTHED, record.n_classes == 2
+    if smooth and two:
+        p, y = _by_sample(score)
+        of = words_of(record.class_words(1), 16)
+        figure, axis = _panel(f"predicted probability of {of}", f"fraction {of}")
+    else:
+        p, y = tested.by_sample(score.risk), tested.by_sample(score.wrong)
+        figure, axis = _panel("predicted error", "observed error")
+    end = min(1.0, 1.1 * max(0.3, p.max()))
+    axis.plot([0, end], [0, end], color=GREY, linewidth=1, linestyle="--")
+    if smooth:
+        x, middle, error = smoothed(p, y)
+        half = Z * tested.wider * error
+        axis.fill_between(x, *np.clip([middle - half, middle + half], 0, 1), color=PALE)
+        axis.plot(x, np.clip(middle, 0, 1), color=ACCENT, linewidth=1.8)
+        for value, height in ((0, -0.03), (1, end + 0.03)):
+            rug = p[np.rint(y) == value]
+            axis.plot(rug, np.full(len(rug), height), "|", color=INK, markersize=5, alpha=0.4)
+    else:
+        n_bins = min(len(p), np.clip(len(p) // SAMPLES_OF_BIN, *BINS))
+        for part in np.array_split(np.argsort(p), n_bins):
+            n = np.array(len(part) / tested.wider**2)
+            low, high = metrics.clopper_pearson(y[part].mean() * n, n)
+            axis.plot([p[part].mean()] * 2, [low, high], color=ACCENT, linewidth=1.2)
+            axis.plot(p[part].mean(), y[part].mean(), "o", color=ACCENT, markersize=6)
+            end = max(end, float(high))
+    axis.set(xlim=(-0.03, min(1.03, 1.1 * max(0.3, p.max()))), ylim=(-0.06, end + 0.06))
+    caption = prose("calibration_curve", smooth=smooth)
+    return Figure("calibration-curve", "Calibration", figure, caption, True)
+
+
+def smoothed(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a grid within the range of p (N,), the local linear mean of y there, and its error.
+
+    Weights are Gaussian, with Silverman's bandwidth, which is at least 0.03 so that ties have one.
+    """
+    low, high = np.quantile(p, [0.01, 0.99])
+    x = np.linspace(low, high, 60)
+    width = max(0.03, 1.06 * p.std() * len(p) ** -0.2)
+    away = p - x[:, None]  # (60, N)
+    weight = np.exp(-0.5 * (away / width) ** 2)
+    sums = [(weight * away**power).sum(axis=1) for power in range(3)]
+    determinant = sums[0] * sums[2] - sums[1] ** 2
+    linear = weight * (sums[2][:, None] - away * sums[1][:, None]) / determinant[:, None]
+    middle = linear @ y
+    share = np.clip(middle, 0.01, 0.99)
+    return x, middle, np.sqrt((linear**2).sum(axis=1) * share * (1 - share))
+
+
+# ---- discrimination and use ----
+
+
+def _roc(record: Record, score: Score) -> Figure:
+    p, y = _by_sample(score)
+    order = np.argsort(-p, kind="stable")
+    last = np.append(np.diff(p[order]) != 0, True)  # of equal probabilities
+    hits = [np.append(0, np.cumsum(y[order] == g)[last] / (y == g).sum()) for g in (0, 1)]
+    of = words_of(record.class_words(1), 16)
+    figure, axis = _panel("1 - specificity", f"sensitivity for {of}")
+    axis.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle="--")
+    axis.plot(*hits, color=ACCENT, linewidth=1.8)
+    area, low, high = score.auc_interval
+    words = f"AUC {area:.2f}\n({low:.2f} to {high:.2f})" if low == low else f"AUC {area:.2f}"
+    axis.text(0.97, 0.06, words, ha="right", fontsize=LETTERS)
+    axis.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    return Figure("roc", "ROC curve", figure, prose("roc"), True)
+
+
+def _net_benefit(record: Record, score: Score) -> Figure:
+    thresholds = np.linspace(0.01, 0.9, 90)
+    middle, half = net_benefit(score, thresholds)
+    share = float(score.tested.response.mean())
+    everybody = share - (1 - share) * thresholds / (1 - thresholds)
+    of = words_of(record.class_words(1), 16)
+    figure, axis = _panel(f"threshold probability of {of}", "net benefit")
+    axis.fill_between(thresholds, middle - half, middle + half, color=PALE)
+    axis.plot(thresholds, middle, color=ACCENT, linewidth=1.8)
+    axis.plot(thresholds, everybody, color=GREY, linewidth=1.2, linestyle="--")
+    axis.axhline(0, color=INK, linewidth=0.8)
+    least = min(-0.05, float((middle - half).min()))
+    axis.set(xlim=(0, 0.9), ylim=(max(-0.25, least), 1.2 * max(share, float(middle.max()))))
+    return Figure("net-benefit", "Net benefit", figure, prose("net_benefit", of=of), True)
+
+
+def net_benefit(score: Score, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the net benefit (T,) of acting above each threshold, and half of its 95% interval.
+
+    It is the share of true positives less that of false positives times the odds of the threshold
+    (Vickers and Elkin 2006): a mean over samples, whose standard error is that of other means.
+    """
+    tested, odds = score.tested, thresholds / (1 - thresholds)
+    worth = np.where(tested.response[:, None] == 1, 1, -odds)
+    values = worth * (score.probability[:, 1:2] >= thresholds)
+    each = [tested.independent(column) for column in values.T]
+    error = np.array([metrics.standard_error(column) for column in each])
+    return np.array([column.mean() for column in each]), Z * tested.wider * error
