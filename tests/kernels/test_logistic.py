@@ -1015,7 +1015,10 @@ def test_stored_chains_go_on(chains):
         ({"thin": 4}, "the stored chains have thin 3, these settings 4"),
         ({"most_steps": 7}, "the stored chains have most_steps 50, these settings 7"),
         ({"joint_updates": 2}, "the stored chains have joint_updates 1, these settings 2"),
-        ({"iterations": 36, "burn_in": 20}, "have done 37 iterations, more than 36. Fix: ask for"),
+        (
+            {"iterations": 36, "burn_in": 20},
+            "have done 37 iterations, more than 36. Fix: set at least",
+        ),
     ]:
         with pytest.raises(UserError, match=message):
             logistic.sample(some_model(**options), generators(chains), saved=saved)

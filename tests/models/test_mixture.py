@@ -702,7 +702,7 @@ def test_starts():
 
 
 @pytest.mark.parametrize("sampler", ["collapsed", "gibbs"])
-@pytest.mark.parametrize("case", ["constant", "identical", "nothing dropped", "n = 2", "k = 0"])
+@pytest.mark.parametrize("sample", ["constant", "identical", "nothing dropped", "n = 2", "k = 0"])
 def test_degenerate_data(sampler, sample):
     rng = np.random.default_rng(12)
     n, k, dropped = (2, 3, 5) if sample == "n = 2" else (9, 0 if sample == "k = 0" else 10, 7)

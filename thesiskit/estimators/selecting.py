@@ -233,8 +233,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """Return the most probable label of each row of X (m, p), (m,); of equal ones the first."""
-        place = self.predict_log_proba(X).argmax(axis=1)
-        return self.classes_[place]
+        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
     # ---- features ----
 

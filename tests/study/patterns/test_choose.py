@@ -6,7 +6,8 @@ import pytest
 
 from thesiskit.config import load_config
 from thesiskit.files import Results
-from thesiskit.report.summary import opening_facts, recommendation
+from thesiskit.report.layout import prose
+from thesiskit.report.summary import opening_facts
 from thesiskit.study.experiment import Experiment
 
 CONFIG = """
@@ -47,7 +48,9 @@ def test_interactions_are_chosen_where_there_are_some_and_nothing_where_not(tmp_
     (second,) = [method.row for method in record.methods if method.own and method.order == 2]
     assert set(chosen) == {second}
     assert score.log_loss == pytest.approx(record.scores[second].log_loss)
-    assert "repeats the choice of the method in each fold" in recommendation(opening_facts(record))
+    assert "repeats the choice of the method in each fold" in prose(
+        "recommended", x=opening_facts(record)
+    )
 
     frame = table(rng)
     frame["y"] = rng.permutation(frame["y"].to_numpy())
@@ -78,4 +81,4 @@ def test_without_a_choice_the_page_says_that_the_best_was_chosen_on_these_sample
     table(np.random.default_rng(3)).to_csv(tmp_path / "t.csv", index=False)
     record = made(tmp_path, scheme="folds: 2").record()
     assert record.choice is None
-    assert "chosen on the same samples" in recommendation(opening_facts(record))
+    assert "chosen on the same samples" in prose("recommended", x=opening_facts(record))
