@@ -214,7 +214,7 @@ def _reliability_figures(record: Record) -> list[Figure]:
                 part = frame[frame.inside == inside]
                 axis.plot(part.predicted, part.actual, ".", color=colour, markersize=size)
             axis.set_aspect("equal")
-            axis.set_title(fill(layout.drawn_words(record.name(method), 80), 26))
+            axis.set_title(fill(layout.drawn_words(record.name(method), 80), 20))
         figure.supxlabel(x_label)
         figure.supylabel(y_label)
         return figure
