@@ -225,15 +225,15 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X):
         """Return the logs of the probabilities of the classes for X (m, p), (m, G).
 
-        They are computed from log odds: unlike logs of predict_proba, they are exact where a
-        probability is below 2^-53.
+        They come from log odds, so they are exact where a probability is below 2^-53.
         """
         values = self._kept_of(X)
         return self._fitted.predict_log(values)
 
     def predict(self, X):
         """Return the most probable label of each row of X (m, p), (m,); of equal ones the first."""
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        place = self.predict_log_proba(X).argmax(axis=1)  # first: it checks that there is a fit
+        return self.classes_[place]
 
     # ---- features ----
 
