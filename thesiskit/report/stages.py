@@ -227,7 +227,7 @@ def _fitted(record: Record, arrays: Arrays) -> str:
     if "promised" in arrays:  # no sample is tested
         errors = zip(names, arrays["promised"].mean(axis=0), strict=True)
         return f"predicted error {_first([f'{name} {value:.3f}' for name, value in errors], 4)}"
-    return f"{pluralise(len(arrays['seconds']), 'fit')} of each method: {_first(names, 4)}"
+    return f"{pluralise(len(arrays['seconds']), 'fit')} of {pluralise(len(names), 'method')}"
 
 
 def _sampled(record: Record, names: list[str]) -> str:
@@ -269,13 +269,12 @@ def _predicted(record: Record, arrays: Arrays) -> str:
     words = "root mean squared error" if record.continuous else "log loss"
     score = metrics.root_mean_square if record.continuous else metrics.log_loss
     kind, dtype = ("median", float) if record.continuous else ("probability", np.int64)
-    names = arrays["name"].tolist() if record.logistic else _short_names(record, arrays)
-    scores = sorted(
-        (score(predicted, arrays["response"].astype(dtype)), name)
-        for predicted, name in zip(arrays[kind], names, strict=True)
+    scores = [
+        score(predicted, arrays["response"].astype(dtype))
+        for predicted in arrays[kind]
         if not np.isnan(predicted).all()  # it takes two classes, and there are more
-    )
-    return f"lowest {words} " + ", ".join(f"{name} {x:.3g}" for x, name in scores[:3])
+    ]
+    return f"{pluralise(len(scores), 'method')}, lowest {words} {min(scores):.3g}"
 
 
 def _short_names(record: Record, arrays: Arrays) -> list[str]:
