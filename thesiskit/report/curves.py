@@ -3,15 +3,24 @@
 import numpy as np
 
 from thesiskit.report import metrics
-from thesiskit.report.layout import ACCENT, GREY, INK, PALE, Figure, canvas, prose
-from thesiskit.report.layout import drawn_words as words_of
+from thesiskit.report.layout import (
+    ACCENT,
+    GREY,
+    INK,
+    LETTERS,
+    PALE,
+    Figure,
+    drawn_words,
+    panel_canvas,
+    prose,
+)
 from thesiskit.report.metrics import Score
 from thesiskit.report.record import Record
-from thesiskit.report.summary import LETTERS, merit
+from thesiskit.report.summary import merit
 
 SMOOTHED = 100  # samples, from which on calibration is a smooth curve; below it is a few bins
 SAMPLES_OF_BIN, BINS = 15, (3, 5)
-SIZE = {"width": 3.4, "height": 3.1}  # inches: three panels are side by side on a page
+SIZE = 3.4, 3.1  # inches: three panels are side by side on a page
 Z = 1.96
 
 
@@ -22,16 +31,6 @@ def reliability(record: Record) -> list[Figure]:
     if record.n_classes == 2 and len(np.unique(score.tested.response)) == 2:
         figures += [_roc(record, score), _net_benefit(record, score)]
     return figures
-
-
-def _panel(x_label: str, y_label: str):
-    """Return a figure of one panel, and its axis."""
-    figure, axes = canvas(**SIZE)
-    axis = axes[0, 0]
-    axis.set_xlabel(x_label, fontsize=LETTERS)
-    axis.set_ylabel(y_label, fontsize=LETTERS)
-    axis.tick_params(labelsize=LETTERS)
-    return figure, axis
 
 
 def _by_sample(score: Score) -> tuple[np.ndarray, np.ndarray]:
@@ -48,11 +47,11 @@ def _calibration(record: Record, score: Score) -> Figure:
     smooth, two = tested.n_independent >= SMOOTHED, record.n_classes == 2
     if smooth and two:
         p, y = _by_sample(score)
-        of = words_of(record.class_words(1), 16)
-        figure, axis = _panel(f"predicted probability of {of}", f"fraction {of}")
+        of = drawn_words(record.class_words(1), 16)
+        figure, axis = panel_canvas(*SIZE, f"predicted probability of {of}", f"fraction {of}")
     else:
         p, y = tested.by_sample(score.risk), tested.by_sample(score.wrong)
-        figure, axis = _panel("predicted error", "observed error")
+        figure, axis = panel_canvas(*SIZE, "predicted error", "observed error")
     end = min(1.0, 1.1 * max(0.3, p.max()))
     axis.plot([0, end], [0, end], color=GREY, linewidth=1, linestyle="--")
     if smooth:
@@ -102,8 +101,8 @@ def _roc(record: Record, score: Score) -> Figure:
     order = np.argsort(-p, kind="stable")
     last = np.append(np.diff(p[order]) != 0, True)  # of equal probabilities
     hits = [np.append(0, np.cumsum(y[order] == g)[last] / (y == g).sum()) for g in (0, 1)]
-    of = words_of(record.class_words(1), 16)
-    figure, axis = _panel("1 - specificity", f"sensitivity for {of}")
+    of = drawn_words(record.class_words(1), 16)
+    figure, axis = panel_canvas(*SIZE, "1 - specificity", f"sensitivity for {of}")
     axis.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle="--")
     axis.plot(*hits, color=ACCENT, linewidth=1.8)
     area, low, high = score.auc_interval
@@ -118,8 +117,8 @@ def _net_benefit(record: Record, score: Score) -> Figure:
     middle, half = net_benefit(score, thresholds)
     share = float(score.tested.response.mean())
     everybody = share - (1 - share) * thresholds / (1 - thresholds)
-    of = words_of(record.class_words(1), 16)
-    figure, axis = _panel(f"threshold probability of {of}", "net benefit")
+    of = drawn_words(record.class_words(1), 16)
+    figure, axis = panel_canvas(*SIZE, f"threshold probability of {of}", "net benefit")
     axis.fill_between(thresholds, middle - half, middle + half, color=PALE)
     axis.plot(thresholds, middle, color=ACCENT, linewidth=1.8)
     axis.plot(thresholds, everybody, color=GREY, linewidth=1.2, linestyle="--")

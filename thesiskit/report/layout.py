@@ -63,6 +63,7 @@ INK, GREY, PALE = "#1f1f1f", "#b4b4b4", "#e6e6e6"
 ACCENT, WARNING, QUIET = "#0072B2", "#D55E00", "#7a7a7a"  # what matters, what is wrong, the rest
 DASHES = ("-", "--", ":", "-.")  # of samplers of one model
 WIDEST = 9.9  # inches: the width of a page's column
+LETTERS = 9.5  # points of the letters of panels, which are 10 pixels on a phone
 Look = dict[str, Any]  # keywords of matplotlib's plot
 COMPRESSED: Look = {"marker": "h", "color": ACCENT}
 ORIGINAL: Look = {"marker": "x", "color": INK, "zorder": 3}  # above what it may cover
@@ -352,8 +353,8 @@ def read_yaml(path: Path) -> Any:
 
 def caption(name: str, **values: Any) -> str:
     """Return a caption of captions.yaml, with the values that its template names."""
-    text = read_yaml(FOLDER / "captions.yaml")[name]
-    return " ".join(jinja2.Template(text).render(values).split())
+    text = _environment(page=False).from_string(read_yaml(FOLDER / "captions.yaml")[name])
+    return " ".join(text.render(values).split())
 
 
 def explain(name: str) -> str:
@@ -384,12 +385,12 @@ def header(names: list[str]) -> tuple[list[tuple[str, int]], list[str]]:
 
 
 @cache
-def template(name: str) -> jinja2.Template:
-    """Return a template of this folder; it is compiled once."""
+def _environment(*, page: bool) -> jinja2.Environment:
+    """Return what compiles the templates of this folder: pages, with escaped values, or text."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER),
-        autoescape=name.endswith(".html.j2"),
-        trim_blocks=name.endswith(".html.j2"),
+        autoescape=page,
+        trim_blocks=page,
         lstrip_blocks=True,
     )
     environment.globals["explain"] = explain
@@ -403,7 +404,12 @@ def template(name: str) -> jinja2.Template:
         "p_value": lambda p: "p < 0.001" if p < 0.001 else f"p = {p:.{3 if p < 0.01 else 2}f}",
         "listed": listed,
     }
-    return environment.get_template(name)
+    return environment
+
+
+def template(name: str) -> jinja2.Template:
+    """Return a template of this folder; it is compiled once."""
+    return _environment(page=name.endswith(".html.j2")).get_template(name)
 
 
 def prose(name: str, **values: object) -> str:
@@ -451,6 +457,15 @@ def canvas(rows=1, columns=1, *, width: float = 7.6, height: float = 3.4, framed
         for axis in axes.flat if framed else ():
             axis.spines[["top", "right"]].set_visible(True)
     return figure, axes
+
+
+def panel_canvas(width: float, height: float, x_label: str = "", y_label: str = ""):
+    """Return a figure of one panel and its axis, whose letters have 10 pixels on a phone."""
+    figure, axes = canvas(width=width, height=height)
+    axis = axes[0, 0]
+    axis.set(xlabel=x_label, ylabel=y_label)
+    axis.tick_params(labelsize=LETTERS)
+    return figure, axis
 
 
 def name_series(figure: Canvas, *panels) -> None:

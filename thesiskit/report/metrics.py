@@ -466,18 +466,15 @@ class Score:
     """What a method predicted, and how good that is.
 
     keys, name : what the method is, for the columns of tables, and in a few words.
-    linear : whether it is a regularised logistic regression.
     probability : (N, K).
     predicted, wrong : (N,) the class that is predicted, and whether that is wrong; risk : the
         probability of that, by the method itself; loss : minus log probability of the actual class.
-    error, expected, amlp : error rate, the one that the predictions expect, and log loss.
+    error, expected, log_loss : observed and predicted error rate, and log loss.
     """
 
-    def __init__(
-        self, tested: Tested, name: str, p: np.ndarray, keys: dict | None = None, *, linear=False
-    ):
+    def __init__(self, tested: Tested, name: str, p: np.ndarray, keys: dict | None = None):
         self.tested, self.name, self.probability = tested, name, p
-        self.keys, self.linear = keys or {}, linear
+        self.keys = keys or {}
         self.predicted = most_probable(p)
         self.wrong, self.risk = self.predicted != tested.response, 1 - p.max(axis=1)
         self.loss = losses(p, tested.response)

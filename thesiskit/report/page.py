@@ -73,7 +73,7 @@ def write_report(record: Record, key: str, *, watch: Callable) -> None:
     if len(record.timings):
         outputs.write("timings.csv", csv_text(record.timings))
     if own:
-        outputs.write("report.json", numbers(record))
+        outputs.write("report.json", numbers(record, by_part["methods"][0].frame))
     outputs.write("report.html", render(record, by_part, facts))
     outputs.finish(key, prose("answer", x=facts))
 

@@ -42,7 +42,6 @@ from thesiskit.report.metrics import Score, Tested
 
 THESIS = Path(__file__).parent / "thesis"
 EXACT = "enumeration"  # the variant without draws
-WHOLE = "l2-logistic"  # the method that takes all features, whatever the selections
 PRIORS = ("cauchy", "gaussian")
 REACHED = ("iterations", "judged_rhat", "judged_ess", "worst", "lack", "reached")
 WORST = {"rhat": "max", "ess": "min", "reliable": "mean", "evaluations": "mean", "separated": "any"}
@@ -430,10 +429,7 @@ class Record:
         for method in self.methods:
             p = self.probability(method)
             p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
-            linear = method.estimator == WHOLE or method.engine == "logistic-regression"
-            scores.append(
-                Score(self.tested, self.name(method), p, self.keys(method), linear=linear)
-            )
+            scores.append(Score(self.tested, self.name(method), p, self.keys(method)))
         return scores
 
     @cached_property

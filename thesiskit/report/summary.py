@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from functools import lru_cache
 from textwrap import fill
 from typing import NamedTuple
 
@@ -11,16 +12,17 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.datasets.checking import CHECKS
-from thesiskit.models.peers import PEERS
+from thesiskit.models.peers import PEERS, Method
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
     ACCENT,
     GREY,
     INK,
+    LETTERS,
     Figure,
     PageTable,
-    canvas,
     drawn_words,
+    panel_canvas,
     prose,
     prose_rows,
 )
@@ -32,7 +34,6 @@ from thesiskit.report.stages import card, prediction_table
 MOST_DRAWN = 14  # methods of the forest plot
 MOST_LABELS = 10  # samples that the strip plot names
 PANEL = 4.6  # inches: two panels are side by side on a page
-LETTERS = 9.5  # points of the letters of panels, which are 10 pixels on a phone
 MOST_WRONG, MOST_PREDICTED = 30, 100  # samples on the page
 MISSED = 0.1  # of real responses, outside their predictive interval of 90%
 BASE = "Class frequencies"
@@ -42,6 +43,7 @@ Row = dict[str, object]
 # ---- which methods a page shows, and which it recommends ----
 
 
+@lru_cache(maxsize=2)
 def base_score(record: Record) -> Score:
     """Return the score of always predicting the class frequencies of the training samples."""
     return Score(record.tested, BASE, record.tested.base)
@@ -73,6 +75,7 @@ def shown_scores(record: Record) -> list[Score]:
 # ---- the opening ----
 
 
+@lru_cache(maxsize=2)
 def opening_facts(record: Record) -> dict[str, object]:
     """Return what the first sentences and the figures of merit need, by the names of templates."""
     config = record.config
@@ -93,7 +96,6 @@ def opening_facts(record: Record) -> dict[str, object]:
 def _class_facts(record: Record) -> dict[str, object]:
     score, base = merit(record), base_score(record)
     counts = np.bincount(record.tested.response, minlength=record.n_classes)
-    low, high = score.error_interval
     recommended = record.recommended(range(len(record.scores)))
     method = record.methods[recommended]
     peer = PEERS.get(method.engine if record.logistic else method.estimator)
@@ -111,7 +113,7 @@ def _class_facts(record: Record) -> dict[str, object]:
         "log_loss_interval": score.log_loss_interval,
         "base_log_loss": base.log_loss,
         "error": score.error,
-        "error_interval": (low, high),
+        "error_interval": score.error_interval,
         "predicted_error": score.expected,
         "predicted_errors": float(score.risk.sum()),
         "errors": int(score.wrong.sum()),
@@ -130,28 +132,29 @@ class RealScore(NamedTuple):
     missed: int  # -1 of a method without intervals
     p: float
     log_density: float  # of the responses, the mean
+    method: Method | None  # None of the mean of the training responses
 
 
+@lru_cache(maxsize=2)
 def real_scores(record: Record) -> list[RealScore]:
     """Return the scores of all methods of real responses, and of the mean, in their order."""
     y, tested, predictions = record.tested.response, record.tested, record.prediction_arrays
-    medians = [predictions["median"][method.row] for method in record.methods]
-    names, scores = [record.name(method) for method in record.methods], []
-    for row, (name, median) in enumerate(
-        zip([*names, "Mean"], [*medians, tested.base[:, 0]], strict=True)
-    ):
+    scores = []
+    for method in (*record.methods, None):
+        median = tested.base[:, 0] if method is None else predictions["median"][method.row]
         square = (y - median) ** 2
         error = metrics.standard_error(tested.independent(square))
         half = 1.96 * tested.wider_of_skew * error
         ends = np.sqrt(np.maximum(0, [square.mean() - half, square.mean() + half]))
         missed, p, log_density = -1, float("nan"), float("nan")
-        if row < len(names) and np.isfinite(predictions["low"][record.methods[row].row]).all():
-            low, high = (predictions[end][record.methods[row].row] for end in ("low", "high"))
+        if method is not None and np.isfinite(predictions["low"][method.row]).all():
+            low, high = (predictions[end][method.row] for end in ("low", "high"))
             missed = int(((y < low) | (y > high)).sum())
             p = metrics.errors_p_value(np.full(len(y), MISSED), missed)
-            log_density = float(predictions["log_density"][record.methods[row].row].mean())
+            log_density = float(predictions["log_density"][method.row].mean())
         root, interval = float(np.sqrt(square.mean())), (float(ends[0]), float(ends[1]))
-        scores.append(RealScore(name, root, interval, missed, p, log_density))
+        name = "Mean" if method is None else record.name(method)
+        scores.append(RealScore(name, root, interval, missed, p, log_density, method))
     return scores
 
 
@@ -159,6 +162,13 @@ def best_real(record: Record) -> RealScore:
     """Return the score of our method with the smallest error."""
     scores = [score for score in real_scores(record) if score.missed >= 0]
     return min(scores, key=lambda score: score.error)
+
+
+def best_intervals(record: Record) -> tuple[Method, np.ndarray, np.ndarray, np.ndarray]:
+    """Return that method, its medians, and the ends of its 90% intervals, (N,) each."""
+    method, arrays = best_real(record).method, record.prediction_arrays
+    assert method is not None  # the mean has no intervals
+    return method, *(arrays[end][method.row] for end in ("median", "low", "high"))
 
 
 def _real_facts(record: Record) -> dict[str, object]:
@@ -195,18 +205,17 @@ def summary(record: Record) -> list[Figure]:
 
 def _forest_of_losses(record: Record) -> Figure:
     scores = shown_scores(record)
-    best, extra = scores[0], [record.choice[0]] if record.choice else []
+    extra = [record.choice[0]] if record.choice else []
     scores = sorted([*extra, *scores[:MOST_DRAWN], base_score(record)], key=lambda s: s.log_loss)
     rows = [(score.name, score.log_loss, score.log_loss_interval) for score in scores]
     caption = prose("forest", left=len(record.predicting) - MOST_DRAWN)
-    recommended = record.recommended(range(len(record.scores)))
-    return _forest(rows, best.name if recommended >= 0 else BASE, BASE, "log loss", caption)
+    return _forest(rows, str(opening_facts(record)["recommended"]), BASE, "log loss", caption)
 
 
 def _forest(rows: list, best: str, base: str, words: str, caption: str) -> Figure:
     """Return a forest plot of rows (name, value, interval), the best of which comes first."""
-    figure, axes = canvas(width=PANEL, height=0.34 * len(rows) + 0.9)
-    axis, edge = axes[0, 0], 3 * next(value for name, value, _ in rows if name == base)
+    figure, axis = panel_canvas(PANEL, 0.34 * len(rows) + 0.9, f"{words} (lower is better)")
+    edge = 3 * next(value for name, value, _ in rows if name == base)
     for place, (name, value, (low, high)) in enumerate(rows):
         colour = ACCENT if name == best else INK
         axis.plot([low, min(high, edge)], [place, place], color=colour, linewidth=1.4)
@@ -217,12 +226,10 @@ def _forest(rows: list, best: str, base: str, words: str, caption: str) -> Figur
         if name == base:
             axis.axvline(value, color=GREY, linewidth=1, linestyle="--", zorder=0)
     names = [fill(drawn_words(name, 60), 24) for name, *_ in rows]
-    axis.set_yticks(range(len(rows)), names, fontsize=LETTERS)
+    axis.set_yticks(range(len(rows)), names)
     for label, (name, *_) in zip(axis.get_yticklabels(), rows, strict=True):
         label.set(color=ACCENT if name == best else INK, weight="bold" if name == best else None)
     axis.invert_yaxis()
-    axis.tick_params(axis="x", labelsize=LETTERS)
-    axis.set_xlabel(f"{words} (lower is better)", fontsize=LETTERS)
     axis.set_xlim(left=0)
     return Figure("forest", f"{words[:1].upper()}{words[1:]} of each method", figure, caption, True)
 
@@ -235,8 +242,9 @@ def _strip(record: Record) -> Figure:
     p = tested.by_sample(score.probability[:, 1])
     if not two:
         p = tested.by_sample(score.probability[np.arange(len(tested.response)), tested.response])
-    figure, axes = canvas(width=PANEL, height=3.6)
-    axis, spread, place = axes[0, 0], 0.22, np.zeros(len(y))
+    of = drawn_words(record.class_words(1), 24) if two else "the true class"
+    figure, axis = panel_canvas(PANEL, 3.6, y_label=f"probability of {of}")
+    spread, place = 0.22, np.zeros(len(y))
     for g in range(record.n_classes):
         of_class = y == g
         x = g + spread * (2 * np.argsort(np.argsort(_mixed(p[of_class]))) / of_class.sum() - 1)
@@ -263,11 +271,8 @@ def _strip(record: Record) -> Figure:
     names = [
         f"{fill(drawn_words(record.class_words(g), 24), 12)}\n({n:,})" for g, n in enumerate(counts)
     ]
-    axis.set_xticks(range(record.n_classes), names, fontsize=LETTERS)
+    axis.set_xticks(range(record.n_classes), names)
     axis.set(xlim=(-0.4, record.n_classes - 0.4), ylim=(-0.03, 1.03))
-    axis.tick_params(axis="y", labelsize=LETTERS)
-    of = drawn_words(record.class_words(1), 24) if two else "the true class"
-    axis.set_ylabel(f"probability of {of}", fontsize=LETTERS)
     divided = record.config["scheme"] not in ("test-set", "holdout")
     title = f"{'Out-of-fold p' if divided else 'P'}robabilities by true class"
     caption = prose("strip", named=MOST_LABELS)
@@ -298,21 +303,15 @@ def _real_forest(record: Record) -> Figure:
 
 
 def _real_scatter(record: Record) -> Figure:
-    name, y = best_real(record).name, record.tested.response
-    row = next(method.row for method in record.methods if record.name(method) == name)
-    median, low, high = (record.prediction_arrays[end][row] for end in ("median", "low", "high"))
+    y, (_, median, low, high) = record.tested.response, best_intervals(record)
     missed = (y < low) | (y > high)
-    figure, axes = canvas(width=PANEL, height=3.6)
-    axis = axes[0, 0]
+    figure, axis = panel_canvas(PANEL, 3.6, "observed response", "predicted response")
     for part, colour in ((~missed, GREY), (missed, ACCENT)):
         look = {"color": colour, "rasterized": len(y) > 500}
         axis.vlines(y[part], low[part], high[part], linewidth=0.7, **look)
         axis.plot(y[part], median[part], "o", markersize=3, **look)
     ends = [y.min(), y.max()]
     axis.plot(ends, ends, color=INK, linewidth=0.8, linestyle="--")
-    axis.tick_params(labelsize=LETTERS)
-    axis.set_xlabel("observed response", fontsize=LETTERS)
-    axis.set_ylabel("predicted response", fontsize=LETTERS)
     return Figure("strip", "Predicted and observed responses", figure, prose("scatter"), True)
 
 
@@ -434,15 +433,10 @@ def predictions(record: Record) -> list[PageTable]:
     whole, tested = prediction_table(record), record.tested
     about: dict[str, object] = {"id": tested.ids, **tested.division}
     if record.continuous:
-        name = best_real(record).name
-        row = next(method.row for method in record.methods if record.name(method) == name)
-        median, low, high = (
-            record.prediction_arrays[end][row] for end in ("median", "low", "high")
-        )
-        y = tested.response
+        y, (best, median, low, high) = tested.response, best_intervals(record)
         about |= {"response": y, "median": median, "5%": low, "95%": high}
         missed, size = (y < low) | (y > high), np.maximum(low - y, y - high)
-        title, keys = "Responses outside their 90% interval", record.keys(record.methods[row])
+        title, keys = "Responses outside their 90% interval", record.keys(best)
     else:
         score, classes = merit(record), np.array(tested.classes)
         about |= {
@@ -480,10 +474,11 @@ def checks(record: Record) -> list[PageTable]:
     return [replace(table, quiet=tuple(quiet), folded=tuple(explained))]
 
 
+@lru_cache(maxsize=2)
 def paper_facts(record: Record) -> dict[str, object]:
     """Return what the methods paragraph and the reporting items need."""
     config, provenance = record.config, record.results.provenance()
-    facts = {"kind": "", "date": f"{date.today():%Y-%m-%d}", "opening": opening_facts(record)}
+    facts = {"date": f"{date.today():%Y-%m-%d}", "opening": opening_facts(record)}
     names = [score.name for score in shown_scores(record)] if record.scores else []
     return facts | {
         "title": config["title"],
@@ -510,12 +505,13 @@ def checklist(record: Record) -> list[PageTable]:
     return [PageTable("checklist", title, frame, caption, long=True, lead=lead, quiet=quiet)]
 
 
-def numbers(record: Record) -> str:
-    """Return the numbers of the page as JSON: the opening, the data, a row for each method."""
-    facts = paper_facts(record)
-    table = methods(record)[0].frame
-    facts["methods"] = json.loads(table.to_json(orient="records"))
-    facts = {name: value for name, value in facts.items() if name not in ("config", "kind")}
+def numbers(record: Record, table: pd.DataFrame) -> str:
+    """Return the numbers of the page as JSON: the opening, the data, a row for each method.
+
+    table : of the methods.
+    """
+    facts = paper_facts(record) | {"methods": json.loads(table.to_json(orient="records"))}
+    del facts["config"]
     text = json.dumps(facts, default=np.generic.item)  # a number of NumPy as one of Python
     without_nan = json.loads(text, parse_constant=lambda _: None)
     return json.dumps(without_nan, indent=2, ensure_ascii=False) + "\n"
