@@ -4,7 +4,6 @@ import inspect
 import re
 from types import SimpleNamespace
 
-import claims as claims_page
 import numpy as np
 import pandas as pd
 import pytest
@@ -435,14 +434,6 @@ def test_the_table_of_the_docs(tmp_path):
     frame = pd.read_csv(tmp_path / "verify/claims.csv", keep_default_na=False)
     assert len(frame) == len(CLAIMS)
     assert set(frame["verdict"]) <= set(VERDICTS)
-    text = claims_page.table(frame)
-    assert text.count("\n| ") == len(CLAIMS) + 2 * frame["section"].nunique()
-    assert "[naive-simulation](../configs/chapter2/naive-simulation.yaml)" in text
-    page = f"a\n{claims_page.START}\nold\n{claims_page.END}\nb\n"
-    assert re.fullmatch(r"a\n<!-- claims -->\n\nnew\n\n<!-- /claims -->\nb\n",
-                        claims_page.replaced(page, "new"))  # fmt: skip
-    with pytest.raises(ValueError, match="Fix: add both comments"):
-        claims_page.replaced("a", "new")
     statements = pd.read_csv(tmp_path / "naive-simulation/tables/statements.csv")
     assert statements["claim"].isin(frame["claim"]).all()
     index = (tmp_path / "index.html").read_text()

@@ -5,7 +5,6 @@ import html
 import json
 import re
 import zlib
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,11 @@ import pytest
 import yaml
 from commands import arrays, run
 
-from thesiskit.report import summary
+from thesiskit.datasets.checking import CHECKS
+from thesiskit.files import Results
+from thesiskit.report import stages, summary
 from thesiskit.report.layout import template
+from thesiskit.report.record import Record
 
 GENES = """
 experiment: mine
@@ -498,18 +500,34 @@ def test_rows_that_are_not_shown_are_packed_where_there_is_room(folder, monkeypa
     assert f'data-rows="{len(found)}"' in text  # the filter says that it searches those shown
 
 
-def test_checks_of_the_table_are_shown_with_what_they_look_for(monkeypatch):
-    explained = {
-        "D01": ("Duplicates", "Equal samples."),
-        "D02": ("Leaks", "Copies of the response."),
-    }
-    monkeypatch.setattr(summary, "CHECKS", explained)
-    rows = [("D01", "passed", "no duplicates"), ("D02", "warning", "column x is a copy")]
-    (found,) = summary.checks(SimpleNamespace(simulated={"checks": np.array(rows)}))
-    assert found.frame["result"].tolist() == ["passed", "warning"]
-    assert found.quiet == (0,)
-    item = found.item()
-    text = template("items.html.j2").render(items=[item])
+def test_checks_of_the_table_are_shown_with_what_they_look_for(folder):
+    results = Results(folder / "r", "mine")
+    record = Record(results, 4, results.provenance()["config"])
+    checked = [("D01", "passed", "no duplicates"), ("D02", "warning", "column x is a copy")]
+    record.simulated["checks"] = np.array(checked)
+    (table,) = summary.checks(record)
+    assert table.frame["result"].tolist() == ["passed", "warning"]
+    assert table.quiet == (0,)
+    text = template("items.html.j2").render(items=[table.item()])
     assert '<a href="#checks-D02">D02</a>' in text
-    assert '<div id="checks-D02"><dt>D02, Leaks</dt> <dd>Copies of the response.</dd>' in text
-    assert summary.checks(SimpleNamespace(simulated={})) == []  # of results of before
+    title, meaning = CHECKS["D02"]
+    assert f'<div id="checks-D02"><dt>D02, {title}</dt> <dd>{html.escape(meaning)}</dd>' in text
+    del record.simulated["checks"]  # results of before
+    assert summary.checks(record) == [] == stages.warnings(record)
+
+
+def test_a_leak_is_said_at_the_top_of_the_page(tmp_path):
+    rng = np.random.default_rng(6)
+    y = np.repeat([0, 1], 20)
+    frame = pd.DataFrame(rng.normal(size=(40, 12))).rename(columns="gene{}".format)
+    frame["status"], frame["copy"] = np.where(y, "tumour", "normal"), np.where(y, 1.5, 0.25)
+    frame.to_csv(tmp_path / "leak.csv", index=False)
+    text = GENES.replace("genes.csv", "leak.csv").replace(", id: patient", "")
+    (tmp_path / "leak.yaml").write_text(text)
+    run("run", tmp_path / "leak.yaml", "--results", tmp_path / "r")
+    shown = page(tmp_path, "mine")
+    aside = r'<aside class="warning" aria-label="Unreliable.*?</aside>'
+    (sentences,) = re.findall(aside, shown, re.DOTALL)
+    assert f"<li>{CHECKS['D02'][0]} (D02): " in sentences
+    assert "copy" in sentences
+    assert shown.index(sentences) < shown.index("<img")

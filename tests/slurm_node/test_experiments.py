@@ -110,7 +110,7 @@ def test_a_job_killed_in_the_middle(long, local, tmp_path):
     assert not set(victims) & set(made(experiment))
     told = invoke("batch", "status", long, "--results", results)
     assert "stopped before its tasks were done" in told
-    assert "cells are not done" in invoke("batch", "collect", long, "--results", results, code=1)
+    assert "tasks are not done" in invoke("batch", "collect", long, "--results", results, code=1)
     before = made(experiment)
     invoke("batch", "submit", long, "--results", results, *SMALL)
     at_end(results)
@@ -178,7 +178,7 @@ def test_the_plain_script(config, tmp_path):
     job = commands.call("sbatch", "--parsable", str(tmp_path / "study.sh")).strip()
     at_end(results)
     log = "".join(path.read_text() for path in (results / "small/batch/jobs").glob(f"{job}*.log"))
-    assert log.count("cells done") == 3
+    assert log.count("tasks done") == 3
     invoke("batch", "collect", config, "--results", results)
     assert content(results) == content(tmp_path / "local")
 

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from thesiskit.datasets.checking import CHECKS
 from thesiskit.defaults import RESIDUAL
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
@@ -130,6 +131,12 @@ class Record:
         """What the first stage kept about data that are read; nothing about others."""
         return {} if self.config["drawn"] else self.results.load("simulate", 0)
 
+    @property
+    def checks(self) -> pd.DataFrame:
+        """The checks of the table: code, subject, result, finding; no rows in earlier results."""
+        rows = [[row[0], CHECKS[row[0]][0], *row[1:]] for row in self.simulated.get("checks", ())]
+        return pd.DataFrame(rows, columns=["check", "about", "result", "finding"])
+
     @cached_property
     def width(self) -> int:
         """The number of features of a table of chapter 2, in all groups together."""
@@ -201,11 +208,9 @@ class Record:
         """A row for each training set and each of our methods, by its number in `methods`."""
         arrays = {name: self.fit_arrays[name] for name in NUMBERS if name in self.fit_arrays}
         n_sets, n_methods = arrays["seconds"].shape
-        columns = {name: values.reshape(-1) for name, values in arrays.items()}
-        number, method = np.divmod(np.arange(n_sets * n_methods), n_methods)
-        return pd.DataFrame(
-            {"training_set": number, "method": self.fit_arrays["arm"][method]} | columns
-        )
+        number, row = np.divmod(np.arange(n_sets * n_methods), n_methods)
+        columns = {"training_set": number, "method": self.fit_arrays["arm"][row]}
+        return pd.DataFrame(columns | {name: values.reshape(-1) for name, values in arrays.items()})
 
     @cached_property
     def worst(self) -> dict[str, np.ndarray]:
@@ -225,9 +230,8 @@ class Record:
         columns["sample"] = arrays.get("case", np.arange(len(arrays["response"]))).astype(np.int64)
         frame = pd.DataFrame(columns)
         if self.logistic:  # a block is a division of the samples
-            number = np.repeat(
-                np.arange(self.n_blocks), [len(y) for y in self._by_block("response")]
-            )
+            n_tests = [len(response) for response in self._by_block("response")]
+            number = np.repeat(np.arange(self.n_blocks), n_tests)
             frame["replicate"], frame["fold"] = number // self.folds, number % self.folds
         frame["training_set"] = frame.groupby(["replicate", "fold", "group"]).ngroup()
         return frame
@@ -654,9 +658,8 @@ class Record:
         if self.config["reduction"]:
             counts = self.reduction
             n_sets, n_settings = counts["groups"].shape
-            columns = {
-                name: np.tile(counts[name], n_sets) for name in ("features", "values", "order")
-            }
+            settings = ("features", "values", "order")
+            columns = {name: np.tile(counts[name], n_sets) for name in settings}
             columns["replicate"] = np.repeat(np.arange(n_sets), n_settings)
             return pd.DataFrame(columns | {name: counts[name].reshape(-1) for name in _SECONDS})
         if self.config["data"] is None:

@@ -16,6 +16,7 @@ from thesiskit.report.record import Record
 Arrays = dict[str, np.ndarray]
 AT_END = 0.1  # with a larger fraction of draws at an end, the grid of alpha should be wider
 COUNTED = ("order", "groups", "patterns", "stopped")  # the groups themselves can be many
+BIASING = ("D01", "D02", "D03")  # checks of duplicates, leaks and batches
 MISSING = -1  # the code of a missing value
 UNSUPPORTED = "WARNING: unreliable predictions, because chains have not converged, of"
 COMPARED = {
@@ -348,7 +349,9 @@ def warnings(record: Record) -> list[str]:
         ]
     if record.config["data"] is None:
         return []
-    return _about_divisions(record) if record.logistic else _about_samplers(record)
+    biased = record.checks.query("result == 'warning' and check in @BIASING")
+    sentences = (biased["about"] + " (" + biased["check"] + "): " + biased["finding"]).tolist()
+    return sentences + (_about_divisions(record) if record.logistic else _about_samplers(record))
 
 
 def _about_samplers(record: Record) -> list[str]:

@@ -462,16 +462,13 @@ def predictions(record: Record) -> list[PageTable]:
 
 def checks(record: Record) -> list[PageTable]:
     """Checks of the table for problems that bias predictions, with their results."""
-    rows = [
-        {"check": code, "about": CHECKS[code][0], "result": status, "finding": line}
-        for code, status, line in record.simulated.get("checks", np.empty((0, 3))).tolist()
-    ]
-    if not rows:  # results of before
+    frame = record.checks
+    if frame.empty:  # results of before
         return []
-    quiet = [i for i, row in enumerate(rows) if row["result"] in ("passed", "not applicable")]
-    table = PageTable("checks", "Checks of the table", pd.DataFrame(rows), prose("checks"))
-    explained = [(row["check"], *CHECKS[row["check"]]) for row in rows]
-    return [replace(table, quiet=tuple(quiet), folded=tuple(explained))]
+    quiet = np.flatnonzero(frame["result"].isin(["passed", "not applicable"])).tolist()
+    folded = tuple((code, *CHECKS[code]) for code in frame["check"])
+    title, caption = "Checks of the table", prose("checks")
+    return [PageTable("checks", title, frame, caption, quiet=tuple(quiet), folded=folded)]
 
 
 @lru_cache(maxsize=2)
