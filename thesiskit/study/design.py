@@ -560,7 +560,7 @@ class Design:
     def notes_of_missing(self) -> list[str]:
         """Return what third-party methods do with missing values, a line each."""
         return [
-            f"for {name}, a missing value counts as the {peer.filled} of its feature in "
+            f"{peer.words}: a missing value counts as the {peer.filled} of its feature in "
             "the training set"
             for name, peer in PEERS.items()
             if name in self.config.model.methods

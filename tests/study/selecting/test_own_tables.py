@@ -54,7 +54,7 @@ def test_a_table_with_gaps(table):
     folder, frame = table
     said = stages(folder)
     assert said.count("notes on the table: 1. Details: ") == 1  # at the first stage only
-    assert "for bernoulli-nb, a missing value counts as the more frequent value of its" in said
+    assert "SelectKBest + BernoulliNB: a missing value counts as the more frequent value of" in said
     found = arrays(folder / "results/gaps/simulate/0000.npz")
     assert found["ids"].tolist() == frame["id"].tolist()
     assert found["class_names"].tolist() == ["well", "sick"]
