@@ -310,6 +310,7 @@ def test_many_chains_that_do_not_agree_are_one_line():
         own=methods, methods=methods, n_blocks=1, reliable=np.zeros(6, dtype=bool),
         worst={"rhat": np.full((6, 1), 1.5), "ess": np.full((6, 1), 4.0), "reliable": np.zeros(6)},
         name=lambda method: f"order {method.order}",
+        checks=pd.DataFrame(columns=["check", "about", "result", "finding"]),
     )  # fmt: skip
     (line,) = warnings(record)
     named = "; ".join(f"order {j} (R-hat 1.50, effective draws 4)" for j in range(3))
