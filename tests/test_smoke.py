@@ -36,7 +36,7 @@ def test_config(config, tmp_path, monkeypatch):
     assert "nan" not in shown.lower().split()
     assert len(html) < 600_000
     claimed = yaml.safe_load(config.read_text())["report"].get("thesis")
-    assert html.count("Not tested: this is the small form") == bool(claimed)
+    assert html.count("Not tested, because the data are reduced") == bool(claimed)
     ids = re.findall(r'\bid="([^"]+)"', re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL))
     assert len(ids) == len(set(ids))
     figures = list((folder / "figures").glob("*.png"))
@@ -49,6 +49,8 @@ def test_config(config, tmp_path, monkeypatch):
     assert len(drawings) == len(figures)
     for csv in tables:
         assert len(pd.read_csv(csv)) > 0
+        if csv.stem == "statements":
+            assert set(pd.read_csv(csv)["verdict"]) == {"not tested"}
         assert csv.with_suffix(".md").exists()
         for name, column in pd.read_csv(csv, dtype=str).items():
             known = column.dropna()

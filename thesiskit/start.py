@@ -774,7 +774,7 @@ def _holds_states(path: Path) -> bool:
     """Whether a text file holds lines of states, and no table.
 
     Either each line is one word of letters, and these are few and all lines have them; or all
-    columns have the same few words, also in the first line.
+    columns have the same few words, also in the first line; lines may have unequal lengths.
     """
     lines = [
         line.strip()
@@ -797,7 +797,7 @@ def _holds_states(path: Path) -> bool:
     states_after = {state for states in samples[1:] for state in states}
     numbers = all(re.fullmatch(r"[-+.0-9eE]+", state) for state in states_after)
     few_states = len(states_after) <= MOST_STATES and states_after >= set(samples[0])
-    return few_states and len({len(states) for states in samples}) == 1 and not (numbers and table)
+    return few_states and (not table or (len({*map(len, samples)}) == 1 and not numbers))
 
 
 def _inspect_sequences(path: Path) -> FileGuess:

@@ -78,7 +78,8 @@ def test_no_note_is_printed_twice_in_init_run_and_predict(tmp_path, monkeypatch)
     assert {line[6:9] for line in first} >= {"D02", "D04", "D09"}
     assert any("without a response" in line for line in first)
     assert len(second) == 1
-    assert "checks with warnings: D02, D04, D09; notes on the table: " in second[0]
+    named = "D02 Leak, D04 Sample order, D09 Equal features"
+    assert f"checks with warnings: {named}; notes on the table: " in second[0]
     lines = [*first, *second, *third]
     assert len(lines) == len(set(lines)), lines
 
@@ -92,7 +93,7 @@ def test_a_warning_is_printed_by_check_and_init_and_counted_by_run(table):
     fewer = ("--set", "model.methods=[uncorrected]", "--set", "selection.features=[2]")
     done = command("run", "mine.yaml", "--jobs", "0", "--set", "model.temperature=none", *fewer)
     assert done.exit_code == 0, done.output
-    note = "Note: checks with warnings: D03; notes on the table: 1. Details: the report, or "
+    note = "Note: checks with warnings: D03 Batch; notes on the table: 1. Details: the report, or "
     assert done.output.splitlines()[0] == f"{note}`thesiskit check CONFIG`"
     (stored,) = Path("results/my-t/simulate").glob("*.npz")
     assert ["D03", "warning", line.partition(": ")[2]] in arrays(stored)["checks"].tolist()

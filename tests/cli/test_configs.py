@@ -74,7 +74,7 @@ def test_a_figure_of_the_thesis_stands_for_its_config(mine, name):
 
 
 def test_figures_that_no_config_remakes_are_refused(mine):
-    must_fail(invoke("run", "Table 2.9"), "no config reproduces Table 2.9. Fix: choose Table 2.4")
+    must_fail(invoke("run", "Table 2.9"), "no config reproduces Table 2.9. Fix: choose Table 2.1")
     must_fail(invoke("run", "Figure 2.1"), "no config reproduces Figure 2.1. Fix: choose Figure 2.")
     must_fail(invoke("batch", "submit", "figure 0"), "no config reproduces figure 0. Fix: choose")
     for name in ("Tabel 2.9", "naive", "x" * 500):

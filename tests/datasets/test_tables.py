@@ -102,7 +102,7 @@ WIDE = ";".join(f"gene{j}" for j in range(3000))
             r"names of rows, as R writes them. Fix: write data.id: row.names",
         ),
         ("a,b,y\n1,2,0,\n3,4,1,\n", "line 2 has 4 cells, .* 3. Fix: take the comma at its end out"),
-        ("a,b,y\n1,2,0\n3,1\n", "line 3 has 2 cells, the line of names 3$"),
+        ("a,b,y\n1,2,0\n3,1\n", "line 3 has 2 cells, the line of names 3. Fix: correct the line"),
         ("a,y,y\n1,1,0\n2,0,1\n", "two columns are named 'y'. Fix: rename one of columns 2 and 3"),
         ("a,y, y\n1,1,0\n2,0,1\n", "two columns are named 'y'. Fix: rename one"),
         ("caf\u00e9,cafe\u0301,y\n1,1,0\n2,0,1\n", "two columns are named 'cafe"),

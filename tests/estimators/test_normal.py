@@ -301,7 +301,7 @@ def refused(model, X, y, words, kind=ValueError):
         ({"class_prior": (1, 1)}, "class_prior: has 2 numbers, but there are 3 classes"),
         ({"temperature": 2.0}, 'temperature: 2.0 is unknown. Fix: use None or "residual"'),
         ({"temperature": "cv"}, "temperature: 'cv' is unknown. Fix: use None or \"residual\""),
-        ({"screened": 100}, 'screened must be a dict such as {"of": 10000.*or f, the F'),
+        ({"screened": 100}, 'screened must be a dict such as {"of": 10000.*or "f", the F'),
         ({"screened": {"of": 100, "g": 1}}, "screened must be a dict such as"),
         ({"screened": {"of": 59}}, "cannot have been selected from 59"),
         ({"screened": {"of": 100, "f": 9.5}}, "less than the threshold 9.5"),

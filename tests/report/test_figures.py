@@ -17,6 +17,7 @@ from thesiskit.models.peers import Method
 from thesiskit.report import layout
 from thesiskit.report.layout import Figure
 from thesiskit.report.scores import STYLES, style
+from thesiskit.report.summary import _forest
 
 
 def drawn(*, columns=1, width=7.6, **look):
@@ -58,6 +59,11 @@ def test_planted_defects_are_found(line):
     figure, axis = drawn()
     PLANTED[line](axis)
     assert line in defects(figure)
+
+
+def test_the_last_tick_of_a_forest_is_on_the_canvas():
+    rows = [("Corrected, 2 features", 0.135, (0.005, 0.265)), ("Base", 1.088, (1.027, 1.149))]
+    assert defects(_forest([*rows[:1] * 3, rows[1]], rows[0][0], "Base", "loss", "").canvas) == []
 
 
 def test_small_panels_and_panels_of_one_point_are_found():

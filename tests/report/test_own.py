@@ -15,7 +15,7 @@ from commands import arrays, run
 from thesiskit.datasets.checking import CHECKS
 from thesiskit.files import Results
 from thesiskit.report import stages, summary
-from thesiskit.report.layout import template
+from thesiskit.report.layout import prose, template
 from thesiskit.report.record import Record
 
 GENES = """
@@ -436,6 +436,21 @@ def test_a_rare_class_is_judged_by_auc_in_words(tmp_path):
     assert area == round(100 * rows["AUC"].iloc[0])
     assert "93% of the samples are 'well'" in answer
     assert "classifies" not in answer
+
+
+@pytest.mark.parametrize(
+    ("low", "words"), [(0.24, "50%, which is inside the interval."), (0.51, "50%.")]
+)
+def test_an_interval_of_an_auc_that_contains_chance_is_noted(low, words):
+    facts = {"kind": "classes", "found": True, "rare": True, "classes": ["no", "yes"],
+             "auc": (0.62, low, 0.89), "share": 0.95, "commonest": "no", "predicted_errors": 4.5,
+             "errors": 4, "p": 1.0}  # fmt: skip
+    assert f"chance is {words} Because" in prose("answer", x=facts)
+
+
+def test_captions_of_predictions_name_an_order_only_where_there_is_a_row():
+    assert prose("wrong", n=0, of=60, real=False) == "0 of 60 predictions are wrong."
+    assert prose("wrong", n=3, of=60, real=True).endswith("are outside, the farthest first.")
 
 
 def test_a_rare_class_of_which_nothing_is_learnt_is_said_to_be_so(tmp_path):

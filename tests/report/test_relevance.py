@@ -127,7 +127,10 @@ def test_a_screened_table_says_first_that_nothing_is_tested(folder):
                        "checklist"]  # fmt: skip
     printed = (folder / "screened.txt").read_text()
     assert "Note: report.parts: predictions: dropped" in printed
-    assert re.search(r"^fit: predicted error 3 of 400 corrected 0\.\d{3}", printed, re.MULTILINE)
+    line = r"^fit: predicted error 0\.\d{3} \(Corrected, 3 of 400 features"
+    assert re.search(line, printed, re.MULTILINE)
+    assert "no sample was left for a test" in text
+    assert "without the test samples" not in text
 
 
 def test_the_summary_of_a_screened_table_has_what_is_promised(folder):

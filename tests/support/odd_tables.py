@@ -229,6 +229,9 @@ TABLES = [
     text("lines of states", "t.txt", "\n".join(READS), True, "last state"),
     text("lines of states of unequal length", "t.txt",
          "\n".join(read[i % 3 :] for i, read in enumerate(READS)), True, "the last 6 states"),
+    text("states between spaces, of unequal length", "t.txt",
+         "\n".join(" ".join(read[i % 3 :]) for i, read in enumerate(READS)), True,
+         "the last 6 states"),
     text("states between commas", "t.csv", "\n".join(",".join(read) for read in READS), True,
          "last state"),
     text("prose", "t.txt", "It was the best of times, it was the worst of times, it was the age of "

@@ -236,7 +236,7 @@ def _reproducing(name: str) -> Path:
     by_exhibit = {exhibit: config for config, names in exhibits().items() for exhibit in names}
     exhibit = re.sub(r"[ _-]+", " ", name.strip()).capitalize()
     if exhibit not in by_exhibit:
-        near = difflib.get_close_matches(exhibit, by_exhibit, 4, 0.5) or [*by_exhibit]
+        near = sorted(difflib.get_close_matches(exhibit, by_exhibit, 4, 0.5) or by_exhibit)
         raise ConfigError(f"no config reproduces {shorten(name)}. Fix: choose {', '.join(near)}")
     click.echo(f"{exhibit}: {by_exhibit[exhibit]}", err=True)
     return shipped()[by_exhibit[exhibit]]

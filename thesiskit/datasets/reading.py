@@ -359,7 +359,7 @@ class TextTable:
         with self.samples() as (file, _):
             for line, cells in _rows(file, self.delimiter, self.where, self.skipped):
                 if len(cells) != width:
-                    hint = ""
+                    hint = ". Fix: correct the line"
                     if first and len(cells) == width + 1 and not cells[-1].strip():
                         hint = f". Fix: take the {DELIMITERS[self.delimiter]} at its end out"
                     raise DataError(

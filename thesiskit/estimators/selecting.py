@@ -294,7 +294,7 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
 
 def as_prefiltered(screened: Any, real: bool = False) -> Screened | None:
-    """Return what is known of a screened table, given as {"of": 10000, "threshold": "0.26"}.
+    """Return what is known of a filtered table, given as {"of": 10000, "threshold": 0.26}.
 
     real : whether features are real: the threshold may be given as "f" too.
     """
@@ -302,11 +302,11 @@ def as_prefiltered(screened: Any, real: bool = False) -> Screened | None:
         return None
     keys = {"of", "threshold", "f"} if real else {"of", "threshold"}
     if not isinstance(screened, Mapping) or not {"of"} <= set(screened) <= keys:
-        also = "; or f, the F statistic, in place of threshold" if "f" in keys else ""
+        also = ', or "f", the F statistic' if "f" in keys else ""
         raise UserError(
-            'screened must be a dict such as {"of": 10000, "threshold": "0.26"}: the number of '
-            f"features before, and the |COR| above which features were selected{also}; "
-            f"got {quoted(screened)}"
+            f'screened must be a dict such as {{"of": 10000, "threshold": 0.26}}, got '
+            f'{quoted(screened)}. Fix: give "of", the number of features before the filter, and '
+            f'if known "threshold", the absolute correlation above which they were selected{also}'
         )
     f, correlation = screened.get("f"), screened.get("threshold")
     if f is not None and correlation is not None:
@@ -323,9 +323,9 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
     """Bayesian naive Bayes on the features that correlate best with the response.
 
     Section "Application to Bayesian Naive Bayes Models" of the thesis.  With `correct`, the
-    posterior is conditioned on the fact that the features left out were weak, which makes the
-    predictive probabilities calibrated.  A missing value (NaN) has no term in the likelihood and
-    the predictions, which is exact under the model.
+    posterior is conditioned on the fact that the dropped features were weak, which calibrates the
+    probabilities.  A missing value (NaN) has no term in the likelihood and the predictions, which
+    is exact under the model.
 
     With `order`, features have any discrete values, as those of InteractionClassifier, and the
     model's features are patterns of them, such as "rs1=2, rs7=0": of all patterns that vary, those
@@ -334,17 +334,16 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
 
     Parameters
     ----------
-    n_features : number of features to keep, from 1 to the number there are (the default also keeps
-        all of fewer); None for all of them, which makes sense where `screened` is given.  With
-        `order`, the number of patterns.
-    correct : condition on the selection.
-    relevant : "some": each feature is relevant with an unknown probability pi, and else has nothing
-        to do with the response; "all": the thesis's model, where all features are equally relevant.
-    screened : what is known of a table that somebody kept from more features, such as
-        {"of": 10000, "threshold": "0.26"}: how many there were, and the absolute correlation that
-        those kept are above.  Without "threshold" it is the smallest of the table, as where the
-        best ones were kept.  The screening must have used the samples of `fit`.  Features that are
-        not in the table are taken to be missing as those of the table, by their chance to be kept.
+    n_features : number of features to select (default: 10, or all if there are fewer); None selects
+        all, which makes sense if `screened` is given.  With `order`, the number of patterns.
+    correct : whether to condition on the selection.
+    relevant : "some": each feature is relevant with an unknown probability pi, and otherwise not
+        associated with the response; "all": the thesis's model, all features equally relevant.
+    screened : for a table that somebody filtered, such as {"of": 10000, "threshold": 0.26}: the
+        number of features before the filter, and the absolute correlation above which features
+        were selected.  If only "of" is given, the threshold is the smallest correlation in the
+        table.  The filter must have used the samples of `fit`.  Missing values are assumed to be
+        as frequent in the lost features as in those of the table.
     pi : the grid of pi; each point is as probable as the others.
     class_prior : (f_0, f_1), the Beta prior of the class probability, by class.
     alpha_prior : (shape, rate) of the Inverse-Gamma prior of alpha.
@@ -352,12 +351,12 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
     quadrature : "exact"; "simpson-21", Simpson's rule as the thesis prints it; or
         "simpson-21-transformed", the same after a transform of theta, as in the author's program
         predbayescor.
-    temperature : log odds are divided by tau >= 1, because features that go together are counted
-        as so much evidence each, and each class gets an offset.  "residual": they are fitted to
-        samples that are imitated with the residuals of the training samples.  None: tau is 1.
+    temperature : log odds are divided by tau >= 1, because correlated features count the same
+        evidence several times, and each class gets an offset.  "residual": both are fitted to
+        samples simulated with the residuals of the training samples.  None: tau is 1.
     order : None for columns of 0 and 1; else 1 to 3, the largest number of features in a pattern.
-    disjoint : use each feature in one pattern at most, that with the largest correlation, so that
-        patterns do not say the same thing twice.
+    disjoint : whether to use each feature in one pattern at most, the one with the largest
+        correlation, so that patterns are not redundant.
     ld : skip features whose squared correlation with a feature of a better pattern is above this,
         as loci are in linkage disequilibrium.
     random_state : breaks ties between features at the cut.
@@ -540,44 +539,43 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
 class NormalClassifier(SelectingClassifier):
     """Bayesian naive Bayes with normal features, those that differ most between the classes.
 
-    Features are real numbers and are used as they are.  They are screened by the F statistic of
-    the analysis of variance, which with two classes orders them as the absolute correlation does.
-    With `correct`, the posterior is conditioned on the fact that the features left out were weak,
-    which makes the predictive probabilities calibrated.  A missing value (NaN) has no term in the
-    likelihood and the predictions, which is exact under the model.  Counts and other skewed values
-    need transformation="log", or "normal-scores".
+    Continuous features are selected by the F statistic of the analysis of variance, which with two
+    classes orders them as the absolute correlation does.  With `correct`, the posterior is
+    conditioned on the fact that the dropped features were weak, which calibrates the probabilities.
+    A missing value (NaN) has no term in the likelihood and the predictions, which is exact under
+    the model.  For counts and other skewed values, use transformation="log" or "normal-scores".
 
     Parameters
     ----------
-    n_features : number of features to keep, from 1 to the number of those that vary (the default
-        also keeps all of fewer); None for all of them.
-    correct : condition on the selection.
-    relevant : "some": each feature is relevant with an unknown probability pi, and else has the
-        same mean in all classes; "all": all features are relevant.
-    screened : what is known of a table that somebody kept from more features, such as
-        {"of": 10000, "threshold": 0.26}: how many of them varied, and the absolute correlation
-        (with more classes the correlation ratio) that those kept are above; {"of": 10000,
-        "f": 12.3} gives the F statistic.  With "of" alone the smallest F of the table is it, as
-        where the best ones were kept.  The screening must have used the samples of `fit`.  With
-        missing values each feature has the correlation of its own samples, and those that are not
-        in the table are taken to lack as many samples as those that are.
+    n_features : number of features to select, at most the number of features that vary (default:
+        10, or all if there are fewer); None selects all.
+    correct : whether to condition on the selection.
+    relevant : "some": each feature is relevant with an unknown probability pi, and otherwise has
+        the same mean in all classes; "all": all features are relevant.
+    screened : for a table that somebody filtered, such as {"of": 10000, "threshold": 0.26}: the
+        number of features before the filter, and the absolute correlation (with more classes the
+        correlation ratio) above which features were selected; {"of": 10000, "f": 12.3} gives the F
+        statistic.  If only "of" is given, the threshold is the smallest F statistic in the table.
+        The filter must have used the samples of `fit`.  The lost features are assumed to have as
+        many missing values as those in the table.
     class_prior : the Dirichlet prior of the class probabilities: one number, or one for each class.
-    temperature : as of NaiveBayesClassifier.
-    transformation : "log": log2 of features, of counts with library sizes log2 of counts per
-        million; "normal-scores": normal quantiles of ranks; both are fitted in `fit`, without
-        labels, and all else is of transformed values.  None: features as they are.  (A parameter
-        called transform would make it a transformer to scikit-learn.)
-    random_state : breaks ties between features at the cut.
+    temperature : "residual": log odds are divided by tau >= 1, because correlated features count
+        the same evidence several times; NaiveBayesClassifier explains it.  None: tau is 1.
+    transformation : "log": log2 of features, or of counts log2 of counts per million;
+        "normal-scores": normal quantiles of ranks.  Both are fitted in `fit`, without labels.
+        None: values are used as they are.  (A parameter called transform would make it a
+        transformer to scikit-learn.)
+    random_state : breaks ties between features at the threshold.
 
     Attributes
     ----------
     classes_ : (G,) the labels.
-    selected_ : (k,) column indices of the features kept, strongest first.
-    threshold_ : the F statistic that no feature left out exceeds.
-    relevance_ : (k,) the posterior probability that each feature kept is relevant.
+    selected_ : (k,) column indices of the selected features, strongest first.
+    threshold_ : the F statistic that no dropped feature exceeds.
+    relevance_ : (k,) the posterior probability that each selected feature is relevant.
     log_posterior_ : (C, R, J) log posterior probabilities of each shape of effects, of their
         variance (`ratio_`, (R,)) and of pi (`pi_`, (J,)) together; logsumexp is 0.
-    tau_ : what log odds are divided by; 1 where too few samples have a temperature.
+    tau_ : the temperature; 1 if there are too few samples to estimate it.
     offset_ : (G,) what is then added to the log probability of each class.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
@@ -638,11 +636,10 @@ class NormalClassifier(SelectingClassifier):
 class PoolClassifier(SelectingClassifier):
     """Ridge, lasso and linear discriminants of all features, averaged by how well they predict.
 
-    Features are real numbers, and there may be any number of classes.  It is for tables whose
-    features go together within classes, which naive Bayes models take for independent; no model of
-    the features is made.  All is chosen in stratified folds of the training samples
-    (models/pool.py). A missing value (NaN) is the mean of its feature in the training samples of
-    each fold.
+    Features are continuous, and there may be any number of classes.  Use it for features that are
+    correlated within classes, which naive Bayes assumes to be independent.  Penalties and weights
+    are chosen by cross-validation of the training samples (models/pool.py).  A missing value (NaN)
+    is replaced by the mean of its feature in the training samples of each fold.
 
     Parameters
     ----------
@@ -659,8 +656,8 @@ class PoolClassifier(SelectingClassifier):
     effect_ : (G, p) the same for one standard deviation of each feature, to compare features.
     lasso_share_ : (p,) the weight of those fits of the lasso that use each feature.
     power_ : (3,) the powers of ridge, lasso and discriminants in the product of probabilities.
-    shrinkage_ : the weight of the class frequencies in the predictions, near 1 where left-out
-        samples do not show that any feature is of use.
+    shrinkage_ : the weight of the class frequencies in the predictions, near 1 if cross-validation
+        shows no benefit of any feature.
     n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
         any.
     """

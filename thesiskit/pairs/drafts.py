@@ -27,7 +27,7 @@ def inspect_bed(path: Path, response: str | None) -> FileGuess:
     """Return what a `.bed` of PLINK holds, with the files beside it."""
     if response is not None:
         raise DataError(f"{shown(path)}: the response is the phenotype in the .fam; no --response")
-    table, note = read_plink(path), "the response is the phenotype in the .fam"
+    table, note = read_plink(path), "Response: the phenotype in the .fam"
     smallest, (samples, loci) = int(np.bincount(table.response).min()), table.X.shape
     about: Keys = {"source": ("plink", "copies of the first allele of the .bim: 0, 1 or 2")}
     return FileGuess("features", about, [note], samples, loci, 3, smallest, "the phenotype")
@@ -50,12 +50,12 @@ def pair_blocks(guess: FileGuess) -> str:
 {folds_block(guess, MOST_FOLDS // 2)}
 selection:
   order: 2 # candidates are all patterns of one feature and of two
-  features: [{keep}] # how many to keep, by correlation with the response
+  features: [{keep}] # numbers of patterns to select, by correlation with the response
   disjoint: [true, false] # each feature in one pattern, or in any number
 model:
   kind: naive-bayes
   methods: [corrected, uncorrected{peers}]
-  relevant: [some] # some patterns matter, not all alike; how many, is estimated
+  relevant: [some] # the share of relevant patterns is estimated
   temperature: {temperature}
 report:
   parts: {yaml_value(["summary", "pairs", *PARTS["table"][1:]])}

@@ -483,4 +483,5 @@ def statement_table(record: Record) -> list[PageTable]:
     """Each claim of the thesis that this experiment tests: estimates and verdict."""
     rows = evaluate_all([record])
     rows = rows[rows["experiment"] != ""]
+    rows = rows.assign(verdict=UNTESTED) if record.small else rows
     return [claim_table(rows, "statements")] if len(rows) else []

@@ -222,13 +222,13 @@ def _compressed(_record: Record, arrays: Arrays) -> str:
 
 
 def _fitted(record: Record, arrays: Arrays) -> str:
-    names = _short_names(record, arrays)
     if "rhat" in arrays:
-        return _sampled(record, names)
+        return _sampled(record, _short_names(record, arrays))
     if "promised" in arrays:  # no sample is tested
-        errors = zip(names, arrays["promised"].mean(axis=0), strict=True)
-        return f"predicted error {_first([f'{name} {value:.3f}' for name, value in errors], 4)}"
-    return f"{pluralise(len(arrays['seconds']), 'fit')} of {pluralise(len(names), 'method')}"
+        errors = zip(map(record.name, record.own), arrays["promised"].mean(axis=0), strict=True)
+        return f"predicted error {_first([f'{value:.3f} ({name})' for name, value in errors], 4)}"
+    n_fits, n_methods = len(arrays["seconds"]), len(arrays["label"])
+    return f"{pluralise(n_fits, 'fit')} of {pluralise(n_methods, 'method')}"
 
 
 def _sampled(record: Record, names: list[str]) -> str:
@@ -255,7 +255,7 @@ def _chains(record: Record, arrays: Arrays) -> str:
     names = arrays["name"].tolist()
     bad = [name for name, well in zip(names, arrays["reliable"], strict=True) if not well]
     text = (
-        f"{len(names)} fits, R-hat of the log likelihood up to {np.nanmax(rhat):.2f}, "
+        f"{pluralise(len(names), 'fit')}, R-hat of the log likelihood up to {np.nanmax(rhat):.2f}, "
         f"effective draws from {np.nanmin(ess):.0f}"
     )
     if model["until"] is not None:

@@ -229,8 +229,8 @@ def _forest(rows: list, best: str, base: str, words: str, caption: str) -> Figur
     axis.set_yticks(range(len(rows)), names)
     for label, (name, *_) in zip(axis.get_yticklabels(), rows, strict=True):
         label.set(color=ACCENT if name == best else INK, weight="bold" if name == best else None)
-    axis.invert_yaxis()
-    axis.set_xlim(left=0)
+    axis.set(xlim=(0, None), ylim=axis.get_ylim()[::-1])
+    axis.locator_params("x", nbins=6)  # or the layout changes ticks, and cuts off the last one
     return Figure("forest", f"{words[:1].upper()}{words[1:]} of each method", figure, caption, True)
 
 

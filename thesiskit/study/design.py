@@ -44,6 +44,7 @@ from thesiskit.models.selection import (
     weakest_features,
 )
 from thesiskit.models.temperature import too_few
+from thesiskit.report.record import SHORT
 from thesiskit.study.cells import generator
 
 KEY = "selection.screened"
@@ -560,8 +561,8 @@ class Design:
     def notes_of_missing(self) -> list[str]:
         """Return what third-party methods do with missing values, a line each."""
         return [
-            f"{peer.words}: a missing value counts as the {peer.filled} of its feature in "
-            "the training set"
+            f"{SHORT.get(name, peer.words)}: a missing value counts as the {peer.filled} of its "
+            "feature in the training set"
             for name, peer in PEERS.items()
             if name in self.config.model.methods
         ]

@@ -17,6 +17,7 @@ from typing import ClassVar
 from threadpoolctl import threadpool_limits
 
 from thesiskit.config import Config
+from thesiskit.datasets.source import CHECKS
 from thesiskit.errors import ConfigError, ResultsError, UserError, memory_text
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, sweep, write_text
 from thesiskit.registry import all_candidates, candidates_of
@@ -178,7 +179,8 @@ class Experiment:
             return lines
         checks = self.graph.block(0).load(self.stages[0], ("checks",))["checks"].tolist()
         codes = [code for code, status, _ in checks if status == "warning"]
-        counts = [f"checks with warnings: {', '.join(codes)}"] if codes else []
+        named = ", ".join(f"{code} {CHECKS[code][0]}" for code in codes)
+        counts = [f"checks with warnings: {named}"] if codes else []
         counts += [f"notes on the table: {len(of_reading)}"] if of_reading else []
         if counts:
             where = "the report, or `thesiskit check CONFIG`"

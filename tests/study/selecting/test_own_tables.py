@@ -66,7 +66,9 @@ def test_a_table_with_gaps(table):
     assert (((p > 0.5) == y).mean(axis=1) > 0.7).all()
     page = invoke("report", folder / "c.yaml", "--results", folder / "results")
     assert page.exit_code == 0, page.output
-    assert "values are missing" in (folder / "results/gaps/report.html").read_text()
+    html = (folder / "results/gaps/report.html").read_text()
+    assert "values are missing" in html
+    assert "Missing values have no term in the likelihood" in " ".join(html.split())
     again = invoke("simulate", folder / "c.yaml", "--results", folder / "results")
     assert "Note" not in again.output
 
