@@ -315,7 +315,7 @@ def test_the_answer_comes_before_everything_else(browser, results, own):
     for folder in (own, results / "naive-simulation", results / "colon-smoke"):
         with browser.page(folder / "report.html") as page:
             answer = page.locator("#answer, #claims").first
-            assert re.search(r"\d+%|Found: |Not tested: ", answer.inner_text())
+            assert re.search(r"\d+%|Found: |Not tested, ", answer.inner_text())
             others = page.locator("main > section:not(#answer):not(#claims)")
             assert answer.bounding_box()["y"] < others.first.bounding_box()["y"]
 
