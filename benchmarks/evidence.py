@@ -122,6 +122,24 @@ def drawn(name: str):
     return average
 
 
+def regression(results: Path) -> pd.DataFrame:
+    """Return the scores of real responses by study, data and method, and means over the data."""
+    studies = []
+    for study in ("tables", "filtered", "simulated"):
+        frame = pd.read_csv(results / f"studies/regression-{study}.csv")
+        groups = frame.groupby(["data", "method"], sort=False)
+        means = groups.mean(numeric_only=True).reset_index()
+        over = means.groupby("method", sort=False).mean(numeric_only=True).reset_index()
+        means = pd.concat([means, over.assign(data="mean")]) if study != "simulated" else means
+        studies.append(means.assign(study=study))
+    frame = pd.concat(studies).rename(columns={"loss": "negative log density"})
+    frame["observed error"] = np.sqrt(frame["squared error"])
+    frame["predicted error"] = np.sqrt(frame["predicted variance"])
+    frame["observed R2"] = 1 - frame["squared error"] / frame["base"]
+    frame["predicted R2"] = 1 - frame["predicted variance"] / frame["base"]
+    return frame
+
+
 def ranks(results: Path) -> pd.DataFrame:
     """Return the smallest p of all tests, of models that are right and that are not."""
     rows, tests = [], ["chi-squared p", "ECDF p"]
@@ -200,6 +218,7 @@ FILES = {
     "means-screened": mean_scores("tables-screened"),
     "screened": drawn("screened"),
     "signals": drawn("signals"),
+    "regression": regression,
     "ranks": ranks,
     "verify": verified,
     "together": copied("together"),
@@ -242,8 +261,9 @@ def main() -> None:
     if arguments.run:
         command = [sys.executable, "-m", "thesiskit", "run", "--results", results, "--yes", "null"]
         subprocess.run(command, check=True)
-        script = Path(__file__).parent / "studies.py"
-        subprocess.run([sys.executable, script, "--results", results], check=True)
+        for script in ("studies.py", "regression.py"):
+            command = [sys.executable, Path(__file__).parent / script, "--results", results]
+            subprocess.run(command, check=True)
     for name, compute in FILES.items():
         try:
             write(name, compute(results))

@@ -61,9 +61,9 @@ from thesiskit.errors import (
     quoted,
     shorten,
 )
-from thesiskit.models import MODELS
+from thesiskit.models import MODELS, peers
 from thesiskit.models import base as models
-from thesiskit.models.peers import BITS, FEATURES, PEERS, REALS, RESPONSES, SEQUENCES, names
+from thesiskit.models.peers import NUMBERS, PEERS
 from thesiskit.registry import all_candidates, candidates_of
 from thesiskit.yamlfile import Places, kind_of, read_yaml
 
@@ -149,7 +149,8 @@ REMOVED = {
 REQUIRED = "is required. Fix: add it"
 # a quick run: folds, methods (the first ones of a config, these before others), and iterations
 QUICK_FOLDS, QUICK_ITERATIONS = 5, 1000
-QUICK_METHODS = ("corrected", "pool", "l2-logistic")
+QUICK_METHODS = ("corrected", "pool", "l2-logistic", "ridge")
+QUICK_NUMBER = 3  # of methods
 
 
 # ---- the blocks ----
@@ -172,10 +173,10 @@ class Evaluation(Block):
     `data.sample_groups`."""
     choose: StrictBool = False
     """Nested cross-validation: select the method in the training samples of each fold, by its log
-    loss plus a quarter of the standard error. If no method is clearly better than the class
-    frequencies, these are used. The report then begins with the log loss of the selected methods,
-    which is not biased by the choice. Ten more fits are needed for all folds together; models of
-    patterns need three more in each fold."""
+    loss (of a real response, its negative log density) plus a quarter of the standard error. If no
+    method is clearly better than the class frequencies, these are used. The report then begins with
+    the log loss of the selected methods, which is not biased by the choice. Ten more fits are
+    needed for all folds together; models of patterns need three more in each fold."""
 
     @model_serializer(mode="wrap")
     def _as_results_have_it(self, handler: Any) -> dict[str, Any]:
@@ -186,9 +187,8 @@ class Evaluation(Block):
     def incompatibilities(self, config: Any) -> Iterator[str]:
         """Yield a choice without outcomes to compare, and schemes without their test samples."""
         data = config.data
-        real = getattr(config.model, "continuous", False)
-        if self.choose and (data is None or data.drawn or real):
-            yield "evaluation.choose: is for your own tables, with classes. Fix: set it to false"
+        if self.choose and (data is None or data.drawn):
+            yield "evaluation.choose: is for your own tables. Fix: set it to false"
         if not config.selects:
             return
         if data is not None and data.drawn:
@@ -277,12 +277,15 @@ class SelectionBlock(Block):
         if not config.selects:
             yield "selection: is for discrete features and classes. Fix: remove it"
             return
+        third_party, response = peers.names(peers.BITS, peers.REALS), "real responses"
+        allowed = {*models.OWN, *models.OTHERS, *third_party}
+        if config.continuous:
+            third_party, response = peers.names(NUMBERS), "classes"
+            allowed = {*models.OWN, *third_party}
         for method in config.model.methods:
-            if method in PEERS and method not in (*models.OWN, *names(BITS, REALS)):
-                yield (
-                    f"model.methods: {method} does not accept these features. Fix: choose from "
-                    f"{', '.join(names(BITS, REALS))}"
-                )
+            if method not in allowed:
+                fix = f"Fix: choose from {', '.join(third_party)}"
+                yield f"model.methods: {method} is for {response}. {fix}"
         if config.takes_reals and "ties" in self.model_fields_set:
             yield "selection.ties: real features rarely tie. Fix: remove it"
         if self.screened is not None:
@@ -643,30 +646,34 @@ class Config(Block):
         if self.selects:
             candidates = candidates_of(None if data is None else data.family)
             if data is not None and data.family != "table" and candidates is None:
-                yield (
-                    f"data.source: {data.family} need a logistic model. Fix: set model.kind: "
-                    f"logistic"
-                )
+                needs = f"data.source: {data.family} need a logistic model"
+                yield f"{needs}. Fix: set model.kind: logistic"
             if candidates is not None and self.selection is None:
                 yield f"selection: {candidates.needed}"
+            if self.continuous and (data is None or not data.real or data.family != "table"):
+                needs = "model.response: gaussian needs data.source: file"
+                yield f"{needs}. Fix: save the table as .csv"
+            elif self.continuous:
+                keys_of = {"data": {"positive", "binarise"}, "model": self.model.model.of_classes}
+                for name, keys in keys_of.items():
+                    for key in sorted(getattr(self, name).model_fields_set.intersection(keys)):
+                        yield f"{name}.{key}: is for classes. Fix: remove it"
             return
         if data is None or data.family == "table":
             sources = join_sources(lambda source: source.family != "table")
             needs = "model.kind: logistic needs sequences or discrete features"
             yield f"{needs}: data.source {sources}"
             return
-        if model.continuous and not data.real:
-            sources = join_sources(lambda source: source.real)
+        if self.continuous and not data.real:
+            sources = join_sources(lambda source: source.real and source.family != "table")
             needs = f"model.response: gaussian needs data.source: {sources}"
             yield f"{needs}; {data.source} has classes"
-        kind = SEQUENCES if sequences else RESPONSES if model.continuous else FEATURES
-        for peer in model.peers:
-            if peer not in names(kind):
-                yield _removed("model.peers", peer)
-                yield (
-                    f"model.peers: unknown third-party method {peer!r} for {kind}. Fix: choose "
-                    f"from {', '.join(names(kind))}"
-                )
+        kind = peers.RESPONSES if self.continuous else peers.FEATURES
+        kind = peers.SEQUENCES if sequences else kind
+        for peer in (peer for peer in model.peers if peer not in peers.names(kind)):
+            yield _removed("model.peers", peer)
+            unknown = f"model.peers: unknown third-party method {peer!r} for {kind}"
+            yield f"{unknown}. Fix: choose from {', '.join(peers.names(kind))}"
 
     def training_with_all(self) -> "Config":
         """Return this config as it is fitted for new samples: all samples train.
@@ -711,6 +718,11 @@ class Config(Block):
         return getattr(self.model, "takes", "") == "reals"
 
     @property
+    def continuous(self) -> bool:
+        """Whether responses are real numbers."""
+        return getattr(self.model, "response", None) == models.GAUSSIAN
+
+    @property
     def for_new_samples(self) -> bool:
         """Whether it is fitted to predict new samples: see `training_with_all`."""
         return self._all_train
@@ -745,7 +757,8 @@ class Config(Block):
             transformed=transformed,
         )
         accepted = getattr(self.data, "accept", ())
-        return checking.summarise_checks(lines, tables[0].family, accepted, transformed)
+        family, real = tables[0].family, self.continuous
+        return checking.summarise_checks(lines, family, accepted, transformed, real)
 
     @property
     def drawn(self) -> bool:
@@ -874,7 +887,7 @@ def quick_settings(config: Config) -> dict[str, Any]:
         sizes = sorted(size for size in getattr(selection, key) if size != "all") or ["all"]
         ranks = [*QUICK_METHODS, *model.methods]
         settings[f"selection.{key}"] = [sizes[len(sizes) // 2]]
-        settings["model.methods"] = sorted(model.methods, key=ranks.index)[: len(QUICK_METHODS)]
+        settings["model.methods"] = sorted(model.methods, key=ranks.index)[:QUICK_NUMBER]
         if hasattr(selection, "disjoint"):
             settings["selection.disjoint"] = selection.disjoint[:1]
     if transforms := getattr(config.data, "transform", []):
@@ -1010,6 +1023,8 @@ def message_for(problem: Any, dotted: str, block: type[BaseModel]) -> str:
     """Say what is wrong at a key, and what to do."""
     kind, value, context = problem["type"], problem.get("input"), problem.get("ctx", {})
     name = dotted.rpartition(".")[2]
+    if kind == "extra_forbidden" and dotted == "model.response":
+        return f"{dotted}: is for real responses. Fix: use model.kind: normal or pool"
     if kind == "extra_forbidden":
         unknown = f"{dotted}: unknown key{_suggest(name, sorted(block.model_fields))}"
         return _removed(dotted) or unknown

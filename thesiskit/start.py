@@ -101,6 +101,7 @@ MANY_FEATURES = 100  # up to so many, all are kept too
 WIDE = 1000  # values of all features, above which fits take long
 PAIRS = 20_000  # of values of two features, up to which their patterns are listed
 LEAK = " # a leak? ignore it if it was copied from the response or recorded after it"
+REAL_RESPONSE = "The response is a real number (model.response: gaussian)"
 LISTED = 20  # columns to ignore, of which each has a line of its own
 OWN_PARTS = ["summary", "methods", "reliability", "predictions"]
 CHAIN_PARTS = ["reached-table", "chain-table"]
@@ -200,7 +201,7 @@ def check(path: Path) -> tuple[Checks, list[str]]:
     if data is None or data.drawn or not data.apart:
         raise UserError(f"{shown(path)}: no table to check. Fix: choose a config with a table")
     with config.wrong_data():
-        tables = data.read(path.parent, continuous=getattr(config.model, "continuous", False))
+        tables = data.read(path.parent, continuous=config.continuous)
     return config.check_tables(tables), [note for table in tables for note in table.notes]
 
 
@@ -226,8 +227,8 @@ def with_sample_groups(guess: FileGuess, name: str, table: Any) -> FileGuess:
     data["sample_groups"] = (name, f"{description}; each stays in one fold")
     note = f"Groups: {quoted(name)}, {description}; each stays in one fold (data.sample_groups)"
     width = max(1, guess.width - len({*table.encoder.features_of(name)} & {*table.columns}))
-    guess = replace(guess, data=data, notes=[*guess.notes, note])
-    return replace(guess, smallest=smallest, width=width)
+    notes = [*guess.notes, note]
+    return replace(guess, data=data, notes=notes, smallest=smallest, width=width)
 
 
 def _left_out(guess: FileGuess) -> list[str]:
@@ -272,11 +273,8 @@ def inspect_file(path: Path, hints: Hints) -> FileGuess:
     others = {end: resolve_name(f) for kind in all_candidates() for end, f in kind.files.items()}
     fasta, of_text = sequences.is_fasta(path), bool(hints.numbers or hints.missing)
     if of_text and (suffix in (*others, ".h5ad") or fasta):
-        raise DataError(
-            f"{file_name}: --missing, --decimal and --thousands are for text tables and "
-            f"Parquet. Fix: "
-            "remove them"
-        )
+        keys = "--missing, --decimal and --thousands are for text tables and Parquet"
+        raise DataError(f"{file_name}: {keys}. Fix: remove them")
     if suffix in others:
         return others[suffix](path, response)
     if suffix in (".parquet", ".h5ad"):
@@ -601,7 +599,6 @@ def _inspect_table(path: Path, hints: Hints) -> FileGuess:
     """Return what a table holds; raise DataError where no model here takes it."""
     file_name, response, opened = shown(path), hints.response, _open(path, hints)
     frame, form, notes = opened.frame, opened.form, opened.notes
-    raw = frame.names[: len(RAW)] == RAW
     labels = [*map(ColumnGuess, opened.labels.columns)]
     columns = labels if opened.labels is frame else [*map(ColumnGuess, frame.columns)]
     if response is None and not opened.marked:
@@ -624,22 +621,20 @@ def _inspect_table(path: Path, hints: Hints) -> FileGuess:
     numbers = y.kind in ("whole", "real") and y.n_values > 2 and not y.class_like
     model = _choose_model(y, features, numbers, opened.marked, file_name)
     patterned = model == PATTERNS
-    unfit = [
-        column
+    reasons |= {
+        column.name: UNFIT[patterned]
         for column in features
-        if (not column.coarse if patterned else column.kind == "text" and not column.words)
-    ]
-    ignored = [*(column for column in candidates if reasons[column.name]), *unfit]
-    reasons |= dict.fromkeys([column.name for column in unfit], UNFIT[patterned])
+        if not (column.coarse if patterned else column.kind != "text" or column.words)
+    }
     features = [column for column in features if not reasons[column.name]]
-    description = f"{reason}: {y.value_counts}"
+    ignored = [column for column in candidates if reasons[column.name]]
     n_classes = "" if numbers else f"{y.n_values} classes: "
     notes.append(f"Response: {y.name} ({reason}; {n_classes}{y.value_counts})")
     source = ("table" if patterned else "file", ABOUT[model])
-    data: Keys = {"source": source, **form, "response": (y.name, description)}
+    data: Keys = {"source": source, **form, "response": (y.name, f"{reason}: {y.value_counts}")}
     if not patterned:
-        keys, reason = _classes(y, file_name)
-        data, notes = data | keys, [*notes, *filter(None, [reason])]
+        keys, remark = ({}, REAL_RESPONSE) if numbers else _classes(y, file_name)
+        data, notes = data | keys, [*notes, *filter(None, [remark])]
     for column in ids:
         data["id"] = (column.name, "sample IDs")
         notes.append(f"Sample IDs: column {quoted(column.name)}")
@@ -647,6 +642,7 @@ def _inspect_table(path: Path, hints: Hints) -> FileGuess:
         data["ignore"] = ([(column.name, reasons[column.name]) for column in ignored], "")
     if opened.missing:
         data["missing"] = ([*opened.missing], "codes of missing values")
+    raw = frame.names[: len(RAW)] == RAW
     guess = FileGuess(
         "features" if patterned else "table",
         data,
@@ -699,9 +695,7 @@ def _with_names_of_plink(guess: FileGuess, frame: Frame) -> FileGuess:
 def _check_classes(columns: list[ColumnGuess], file_name: str) -> None:
     """Raise DataError for measurements without classes, as tables with genes in rows often are."""
     first, *columns_after = columns
-    measured = all(
-        column.kind == "real" or (column.numeric and not column.coarse) for column in columns_after
-    )
+    measured = all(column.numeric and not column.coarse for column in columns_after)
     if first.names_samples and len(columns_after) > 2 and measured:
         raise DataError(
             f"{file_name}: no column of classes. Fix: name it with --response; if each line is a "
@@ -743,20 +737,17 @@ def _choose_model(
     numbers : whether responses are real numbers.
     """
     coarse = [] if in_rows else [column for column in features if column.coarse]
-    classes = y.n_values
-    if numbers or classes > MOST_CLASSES:
+    classes, measured = y.n_values, any(column.measured for column in features)
+    if numbers:
+        return PATTERNS if coarse and not measured else NORMAL
+    if classes > MOST_CLASSES:
         if coarse:
             return PATTERNS
-        fault, remedy = "is continuous", ""
-        if not numbers:
-            fault = f"has {classes:,} classes ({y.value_counts})"
-            remedy = f"merge classes ({MOST_CLASSES} at most), "
         raise DataError(
-            f"{file_name}: the response {quoted(y.name)} {fault}, but continuous features need "
-            f"classes. Fix: {remedy}cut features into intervals (KBinsDiscretizer), or use another "
-            "--response"
+            f"{file_name}: the response {quoted(y.name)} has {classes:,} classes "
+            f"({y.value_counts}), but continuous features need at most {MOST_CLASSES}. Fix: merge "
+            "classes, cut features into intervals (KBinsDiscretizer), or use another --response"
         )
-    measured = any(column.measured for column in features)
     by_numbers = NORMAL if classes > 2 or measured else NAIVE
     if len(coarse) < len(features):
         return by_numbers
@@ -788,12 +779,9 @@ def _holds_states(path: Path) -> bool:
     if all(len(states) == 1 for states in samples):
         words = [states[0] for states in samples]
         letters = set("".join(words[1:]))
-        return (
-            min(map(len, words)) >= LEAST_WORD
-            and len(letters) <= MOST_LETTERS
-            and letters >= set(words[0])
-            and (len(set(map(len, words))) == 1 or not table)
-        )
+        few_letters = len(letters) <= MOST_LETTERS and letters >= set(words[0])
+        lengths = {*map(len, words)}
+        return few_letters and min(lengths) >= LEAST_WORD and (len(lengths) == 1 or not table)
     states_after = {state for states in samples[1:] for state in states}
     numbers = all(re.fullmatch(r"[-+.0-9eE]+", state) for state in states_after)
     few_states = len(states_after) <= MOST_STATES and states_after >= set(samples[0])
@@ -869,9 +857,8 @@ def starting_config(path: Path, guess: FileGuess, folder: Path) -> str:
         if key == "ignore":
             lines += [*_ignored(value), *(f"    # - {name}{LEAK}" for name in leaks)]
         else:
-            lines.append(
-                f"  {key}: {yaml_value(value)}" + (f" # {shorten(reason, 120)}" if reason else "")
-            )
+            comment = f" # {shorten(reason, 120)}" if reason else ""
+            lines.append(f"  {key}: {yaml_value(value)}{comment}")
     if leaks and "ignore" not in keys:
         lines.append(f"  # ignore: [{', '.join(leaks)}]{LEAK}")
     data = "\n".join(lines)
@@ -890,10 +877,8 @@ def _ignored(columns: list[tuple[str, str]]) -> list[str]:
     """Return the list of columns to leave out, with reasons."""
     lines = ["  ignore:"]
     if len(columns) <= LISTED:
-        return [
-            *lines,
-            *(f"    - {yaml_value(name)} # {shorten(reason, 80)}" for name, reason in columns),
-        ]
+        entries = (f"    - {yaml_value(name)} # {shorten(reason, 80)}" for name, reason in columns)
+        return [*lines, *entries]
     for reason, names in _by_reason(columns).items():
         lines += [f"    # {shorten(reason, 80)}", *(f"    - {yaml_value(name)}" for name in names)]
     return lines
@@ -919,16 +904,19 @@ def _selection(guess: FileGuess) -> str:
     choose = ""
     if guess.smallest >= defaults.LEAST_CHOSEN:
         choose = "\n  choose: true # nested cross-validation"
-    measure, kind, rival, pool = "correlation with the response", "", "ridge", ""
+    measure, kind, rival, third_party = "correlation with the response", "", "ridge", "l2-logistic"
     if guess.real:
-        measure, rival, pool = "the F statistic", "two models of all features", ", pool"
-        temperature = "[none] # residual needs more samples of each class"
+        rival, temperature = "models of all features", "[none] # residual needs more samples"
         if guess.smallest >= LEAST_TEMPERED:
-            temperature = (
-                "# temperature scaling, estimated from within-class residuals\n    [none, residual]"
-            )
+            temperature = "# temperature scaling, estimated from residuals\n    [none, residual]"
+        if guess.continuous:
+            assumed = "around a line in the response\n  response: gaussian # a real number"
+            third_party = "ridge, lasso, pls, pool"
+        else:
+            assumed, measure = "within each class", "the F statistic"
+            third_party = "l2-logistic, pool"
         kind = f"""
-  kind: normal # features are normally distributed within each class
+  kind: normal # features are normally distributed {assumed}
   temperature: {temperature}"""
     return f"""\
 {folds_block(guess, MOST_FOLDS)}{choose}
@@ -936,7 +924,7 @@ selection:
   features: {yaml_value(sizes)} # numbers of features to select, by {measure}
 model:{kind}
   methods: # corrected for the selection, uncorrected, and {rival}
-    [corrected, uncorrected, l2-logistic{pool}]
+    [corrected, uncorrected, {third_party}]
   relevant: [some] # the share of relevant features is estimated
 report:
   parts: {yaml_value(parts)}
@@ -949,32 +937,26 @@ def _patterns(guess: FileGuess) -> str:
     candidates = candidates_of(guess.family)
     if candidates is not None and (draft := candidates.load("draft")(guess)):
         return draft
-    wide = False
+    of_sequences = guess.family == "sequences"
+    wide = values > WIDE and not of_sequences
+    folds = folds_block(guess, MOST_FOLDS // 2 if wide or of_sequences else MOST_FOLDS) + "\n"
     orders = [1, 2] if width > 1 and values**2 / 2 <= PAIRS else [1]
-    meaning, peer, parts = (
-        "largest number of features in a pattern",
-        "logistic-regression",
-        "classes",
-    )
-    if guess.family == "sequences":
-        orders, parts = sorted({min(2, width), min(5, width)}), "sequences"
-        folds = folds_block(guess, MOST_FOLDS // 2) + "\n"
-        meaning = "largest number of last states in a pattern"
-    else:
-        wide = values > WIDE
-        folds = folds_block(guess, MOST_FOLDS // 2 if wide else MOST_FOLDS) + "\n"
-        if not guess.continuous:
-            folds += "  # choose: true # nested cross-validation; takes four times as long\n"
+    meaning, peer, parts = "features in a pattern", "logistic-regression", "classes"
     response = ""
-    if guess.continuous:
+    if of_sequences:
+        orders, parts = sorted({min(2, width), min(5, width)}), "sequences"
+        meaning = "last states in a pattern"
+    elif guess.continuous:
         peer, parts = "ridge", "numbers"
         response = "\n  response: gaussian # continuous, with normal noise"
+    else:
+        folds += "  # choose: true # nested cross-validation; takes four times as long\n"
     most = defaults.UNTIL_FEWER_ITERATIONS if wide else defaults.UNTIL_ITERATIONS
     until = f"rhat: {defaults.UNTIL_RHAT:g}, ess: {defaults.UNTIL_ESS:g}"
     return f"""\
 {folds}model:
   kind: logistic{response}
-  orders: {yaml_value(orders)} # {meaning}
+  orders: {yaml_value(orders)} # largest number of {meaning}
   chains: {defaults.UNTIL_CHAINS}
   until: {{ {until} }} # chains stop when they have converged
   iterations: {most} # limit; raise it to continue stored chains

@@ -389,7 +389,10 @@ def test_all_samples_of_a_table_are_looked_at(here, monkeypatch):
 
 def test_what_no_model_takes_is_refused_with_a_way_out(here):
     name = table(**here, y=np.random.default_rng(0).normal(size=20))
-    must_fail(command("init", name), "is continuous", "KBinsDiscretizer")
+    config, said = config_of(name)
+    assert (config.model.kind, config.model.response) == ("normal", "gaussian")
+    assert "ridge" in config.model.methods
+    assert "The response is a real number" in said
     name = table(**here, y=[0, 1] + [0] * 18)
     must_fail(command("init", name), "'1' in only one sample")
     name = table(**here, y=["a", "b"] * 9 + ["a", "rare"])

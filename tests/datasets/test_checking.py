@@ -261,6 +261,55 @@ def test_real_responses(tmp_path):
     assert "'told' predicts the response perfectly" in line
 
 
+def real(**columns):
+    """Return a table of real features with a real response, and other columns."""
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame(rng.normal(size=(N, 8))).add_prefix("g")
+    return table.assign(y=rng.normal(50, 5, N), **columns)
+
+
+def test_real_features_with_a_real_response(tmp_path):
+    table, rng = real(), np.random.default_rng(9)
+    assert found(tmp_path, table, continuous=True) == []
+    for told in (table["y"].round(0), -(table["y"] ** 3).round(-3)):
+        (line,) = found(tmp_path, table.assign(told=told), continuous=True)
+        assert line.startswith("D02 Leak: 'told' predicts the response almost perfectly. Fix")
+    gaps = table["y"].round(0).where(rng.random(N) < 0.5)
+    (line,) = found(tmp_path, table.assign(told=gaps), continuous=True)
+    assert "'told' predicts the response almost perfectly" in line
+    near = table["y"] + rng.normal(0, 1.5, N)  # a correlation of .96 is a good feature
+    assert found(tmp_path, table.assign(near=near), continuous=True) == []
+    (line,) = found(tmp_path, table.sort_values("y"), continuous=True)
+    assert line.startswith("D04 Sample order: the samples are sorted by the response")
+    low = table["y"] < 48
+    (line,) = found(tmp_path, table.assign(g0=table["g0"].where(~low)), continuous=True)
+    assert "missing more often with high or low responses, in 'g0'" in line
+    batch = np.where(table["y"] + rng.normal(0, 2, N) < 50, "a", "b")
+    (line,) = found(tmp_path, table.assign(batch=batch), continuous=True, ignore=["batch"])
+    assert line.startswith("D03 Batch: the response is associated with 'batch'")
+
+
+def test_a_perfect_correlation_of_few_samples_is_chance(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(2).normal(size=(4, 300))).add_prefix("g")
+    y = np.random.default_rng(3).normal(size=4)
+    assert table.corrwith(pd.Series(y), method="spearman").abs().max() == 1
+    assert found(tmp_path, table.assign(y=y), continuous=True) == []
+
+
+def test_tails_of_a_real_response(tmp_path):
+    table = real()
+    y = np.exp(table["y"] / 5)
+    (line,) = found(tmp_path, table.assign(y=y), continuous=True)
+    assert line.startswith("D13 Long tails: the response has a long tail (skewness ")
+    assert "Fix: log-transform the response" in line
+    assert "the median and the ends of predictive intervals can be exponentiated" in line
+    table.loc[7, "y"] = 130
+    (line,) = found(tmp_path, table, continuous=True)
+    assert line.startswith("D14 Extreme values: the response is 130 in sample 8, more than 8")
+    table["y"] = np.random.default_rng(0).gamma(20, size=N)  # little skewness
+    assert found(tmp_path, table, continuous=True) == []
+
+
 def test_classes_with_fewer_samples_than_folds(tmp_path):
     table = frame()
     table["y"] = np.array(["a", "b", "c"])[np.where(np.arange(N) % 60 == 3, 2, table["y"])]

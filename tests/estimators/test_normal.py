@@ -54,7 +54,7 @@ def test_it_is_the_model(correct, relevant):
     np.testing.assert_array_equal(model.log_posterior_, posterior.log_joint)
     assert model.log_posterior_.shape == (3, len(model.ratio_), len(model.pi_))
     assert model.tau_ == 1.0
-    expected = normal.predict_log(posterior, new[:, selection.selected])
+    expected = normal.Normal().log_probability(posterior, new[:, selection.selected])
     np.testing.assert_array_equal(model.predict_log_proba(new), expected)
     np.testing.assert_allclose(model.predict_proba(new), np.exp(expected), rtol=1e-9)
 
@@ -183,7 +183,7 @@ def test_a_temperature_of_imitated_samples_is_that_of_the_model():
     moments = normal.means_of(model._posterior)
     rng = np.random.default_rng(SEED)
     samples, classes = imitated_reals(X[:, model.selected_], y, *moments, rng)
-    log = normal.predict_log(model._posterior, samples)
+    log = normal.Normal().log_probability(model._posterior, samples)
     expected = fit_temperature(log, classes, strength=16, copies=8)
     assert model.tau_ == pytest.approx(expected.tau, rel=1e-9)
     np.testing.assert_allclose(model.offset_, expected.offset, atol=1e-9)

@@ -121,7 +121,7 @@ def places(posterior, rng):
 def test_what_is_skipped_moves_no_prediction_of_any_value(options):
     posterior, rng = fitted(**options)
     samples = places(posterior, rng)
-    slow, fast = from_twin(posterior, samples), normal.predict(posterior, samples)
+    slow, fast = from_twin(posterior, samples), normal.Normal().predict(posterior, samples)
     np.testing.assert_allclose(fast[:20], slow[:20], atol=1e-6)
     np.testing.assert_allclose(fast, slow, atol=1e-4)
     assert ((slow > 0.01) & (slow < 0.99)).any(axis=1).sum() > 10

@@ -116,7 +116,7 @@ def compare(X, y, k, settings, *, correct=True, tolerance=2e-5, **sabotage):
     np.testing.assert_allclose(
         np.exp(found.log_joint).reshape(-1), np.exp(log_posterior), atol=tolerance
     )
-    np.testing.assert_allclose(normal.predict(found, samples), p, atol=tolerance)
+    np.testing.assert_allclose(normal.Normal().predict(found, samples), p, atol=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,8 @@ def test_what_is_stored_makes_the_same_predictions():
     )
     samples = X[:, selection.selected]
     np.testing.assert_array_equal(
-        normal.predict_log(found, samples), normal.predict_log(again, samples)
+        normal.Normal().log_probability(found, samples),
+        normal.Normal().log_probability(again, samples),
     )
     np.testing.assert_array_equal(found.relevance, again.relevance)
     np.testing.assert_array_equal(found.log_discard, again.log_discard)
@@ -335,7 +336,7 @@ def test_one_feature_is_averaged_over_the_size_of_its_variance():
         return sum(one ** (a / 2) * np.exp(slow.log_marginal(*more, 1.0, a, one)) for one in b)
 
     settings = normal.Normal(ratio=(1.0,), effect_shapes=(None,), relevant="all")
-    found = normal.predict(normal.fit(selection, settings), samples)
+    found = normal.Normal().predict(normal.fit(selection, settings), samples)
     for a in (2.0, 6.0):  # which then does not matter
         each = np.array([[density(g, x, a) for g in (0, 1)] for x in samples[:, 0]])
         np.testing.assert_allclose(found, each / each.sum(axis=1, keepdims=True), atol=5e-3)
@@ -358,12 +359,15 @@ def test_values_of_any_size(power):
     model = normal.Normal()
     one, two = (normal.fit(selection, model) for selection in (first, other))
     samples = rng.standard_normal((9, 5))
-    expected = normal.predict_log(one, samples)
-    np.testing.assert_allclose(normal.predict_log(two, samples * size), expected, atol=1e-6)
+    expected = normal.Normal().log_probability(one, samples)
+    np.testing.assert_allclose(
+        normal.Normal().log_probability(two, samples * size), expected, atol=1e-6
+    )
     about, arrays = model.saved(two)
     _, again = normal.Normal.restored(json.loads(json.dumps(about)), arrays, other.selected, 2)
     np.testing.assert_array_equal(
-        normal.predict_log(again, samples * size), normal.predict_log(two, samples * size)
+        normal.Normal().log_probability(again, samples * size),
+        normal.Normal().log_probability(two, samples * size),
     )
     means = np.random.default_rng(0), np.random.default_rng(0)
     p, q = (
@@ -420,7 +424,7 @@ def test_sums_do_not_depend_on_the_number_of_threads(monkeypatch):
         monkeypatch.setattr(normal, name, watched(getattr(normal, name)))
     with threadpool_limits(2):
         fitted = normal.fit(select_by_f(X, y, 5, rng), normal.Normal())
-        normal.predict_log(fitted, X[:, :5])
+        normal.Normal().log_probability(fitted, X[:, :5])
         normal.means_of(fitted)
         assert max(one["num_threads"] for one in threadpool_info()) == 2
     assert threads == {1}
@@ -451,7 +455,7 @@ def test_separated_columns_have_a_large_f():
     selection = select_by_f(X, y, 2, np.random.default_rng(0))
     assert (selection.f == LARGEST).all()
     assert correlation_of_f(selection.f, selection.counts) == pytest.approx([1, 1])
-    p = normal.predict(normal.fit(selection, normal.Normal()), X[:, selection.selected])
+    p = normal.Normal().predict(normal.fit(selection, normal.Normal()), X[:, selection.selected])
     assert (p[np.arange(12), y] > 0.9).all()
 
 
@@ -487,7 +491,7 @@ def test_predictions_come_true_as_often_as_promised(G):
         sample = X[-1:, selection.selected]
         for correct in (True, False):
             found = normal.fit(selection, settings, correct=correct)
-            p = normal.predict(found, sample)[0]
+            p = normal.Normal().predict(found, sample)[0]
             promised[correct].append(p.max())
             right[correct].append(p.argmax() == y[-1])
     for correct in (True, False):
@@ -530,7 +534,7 @@ def test_a_model_file_keeps_the_priors_of_its_table():
     assert again.pi == normal_grids(3)[0]
     samples = X[:, selection.selected]
     np.testing.assert_array_equal(
-        normal.predict(posterior, samples), normal.predict(found, samples)
+        normal.Normal().predict(posterior, samples), normal.Normal().predict(found, samples)
     )
     for name in ("pi", "ratio"):
         damaged = about | {"settings": about["settings"] | {name: None}}
@@ -549,7 +553,7 @@ def test_predicted_errors_of_few_features_are_near_observed_errors(p):
         for wide in gaps:
             prior = normal.Normal(**WIDE) if wide else normal.Normal()
             found = normal.fit(selection, prior)
-            P = normal.predict(found, X[10:, selection.selected])
+            P = normal.Normal().predict(found, X[10:, selection.selected])
             gaps[wide].append(1 - P.max(axis=1).mean() - (P.argmax(axis=1) != y[10:]).mean())
     assert abs(np.mean(gaps[False])) < 0.05
     assert np.mean(gaps[True]) > np.mean(gaps[False]) + 0.05
@@ -560,6 +564,6 @@ def test_a_promise_is_kept_by_the_samples_that_it_is_of():
     selection = select_by_f(X, y, 10, rng)
     found = normal.fit(selection, normal.Normal())
     p = normal.predictive_probabilities_of_new_samples(found, rng, 3000)
-    tested = normal.predict(found, X[:, selection.selected])
+    tested = normal.Normal().predict(found, X[:, selection.selected])
     assert (1 - p.max(axis=1)).mean() == pytest.approx((1 - tested.max(axis=1)).mean(), abs=0.1)
     assert p.sum(axis=1) == pytest.approx(1)

@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
-from scipy import optimize, special
+from scipy import optimize, special, stats
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.feature_selection import f_regression
+from sklearn.linear_model import Lasso, Ridge
 
 from thesiskit.models import pool
 from thesiskit.models.base import Training, shaped
+from thesiskit.models.density import Density, guess
 from thesiskit.models.folds import stratified
-from thesiskit.models.lasso import quietly
+from thesiskit.models.lasso import REAL_PENALTIES, quietly
 
 
 def drawn(n=60, p=150, G=2, seed=0, relevant=10, size=1.5):
@@ -349,3 +353,214 @@ def test_what_files_hold():
     _, again = pool.Pool.restored(about, older, np.arange(20), 3)
     assert again["shrinkage"] == 0
     np.testing.assert_array_equal(pool.log_probability(older, X), pool.log_probability(again, X))
+
+
+# ---- a real response ----
+
+
+def drawn_reals(n=60, p=150, seed=0, relevant=5, noise=0.5):
+    """Real features of any unit, and a response that some of them explain."""
+    rng = np.random.default_rng(seed)
+    z = rng.standard_normal((n, p))
+    y = 7 + 4 * (z[:, :relevant].sum(axis=1) + noise * rng.standard_normal(n))
+    return z * np.exp(rng.standard_normal(p)) + rng.standard_normal(p), y
+
+
+def fit_reals(X, y, seed=0, groups=None):
+    return pool.fit(X, y, np.random.default_rng(seed), groups)
+
+
+def test_lines_of_a_real_response_are_scikit_learns():
+    X, y = drawn_reals(30, 120)
+    z = standardised(X)
+    with quietly():
+        lines = [*pool._real_lines(z, y)]
+    f = f_regression(z, y)[0]
+    np.testing.assert_allclose(pool._f_statistics(z, y), f, rtol=1e-8)
+    order = np.argsort(-f)
+    weight = np.minimum(f / np.median(f), pool.MOST_WEIGHT)
+    tables = {
+        "10": z[:, order[:10]] / np.sqrt(10),
+        "100": z[:, order[:100]] / np.sqrt(100),
+        "all": z / np.sqrt(120),
+        "weighted": z * np.sqrt(weight / weight.sum()),
+    }
+    expected = [np.tile(y.mean(), (1, 30))]
+    most = np.abs(z.T @ (y - y.mean())).max() / 30
+    for c, line in zip(REAL_PENALTIES, [line for line in lines if line.family == 1], strict=True):
+        with quietly():
+            model = Lasso(most * c, tol=1e-6, max_iter=10**5).fit(z, y)
+        losses = [
+            np.mean((y - z @ b - y.mean()) ** 2) / 2 + most * c * np.abs(b).sum()
+            for b in (model.coef_, line.coefficient(120)[0])
+        ]
+        assert losses[1] <= losses[0] + 2e-3 * y.var()
+    for name in ("10", "100", "all", "weighted"):
+        ridges = [Ridge(30 * g, solver="svd").fit(tables[name], y) for g in pool.REAL_RIDGES]
+        expected.append(np.array([ridge.predict(tables[name]) for ridge in ridges]))
+    for name in ("100", "all", "weighted"):
+        parts = [PLSRegression(k, scale=False).fit(tables[name], y) for k in (1, 2, 5)]
+        expected.append(np.array([part.predict(tables[name]).ravel() for part in parts]))
+    for family, predictions in zip((0, *range(2, 9)), expected, strict=True):
+        own = [line for line in lines if line.family == family]
+        own = [own[k - 1] for k in (1, 2, 5)] if family > 5 else own
+        found = np.array([z @ line.coefficient(120)[0] + line.intercept[0] for line in own])
+        np.testing.assert_allclose(found, predictions, atol=1e-6 * y.std())
+    assert len(lines) == 1 + len(REAL_PENALTIES) + 4 * len(pool.REAL_RIDGES) + 3 * pool.PARTS
+
+
+def test_left_out_predictions_of_a_real_response_are_those_of_fits_without_the_fold():
+    X, y = drawn_reals(40, 120)
+    fold = np.random.default_rng(1).permutation(40) % 5
+    others = fold != 2
+    changed, moved = X.copy(), y.copy()
+    changed[~others] += 100.0
+    moved[~others] -= 50.0
+    with quietly():
+        settings = len(pool._learn(X, y)[2])
+        found = pool._left_out(X, y, fold, settings)[..., 0]
+        mean, scale, lines = pool._learn(changed[others], moved[others])
+    z = pool.standardise(X[~others], mean, scale)
+    for s, line in enumerate(lines):
+        expected = z @ line.coefficient(120)[0] + line.intercept[0]
+        np.testing.assert_allclose(found[s, ~others], expected, atol=1e-8)
+
+
+def test_weights_of_a_real_response_are_least():
+    rng = np.random.default_rng(3)
+    method = np.array([0, 1, 1, 1, 2, 2, 3])
+    common = rng.standard_normal(40)
+    errors = 0.5 * common + rng.standard_normal((7, 40)) * [[1], [0.5], [0.6], [2], [0.4], [1], [1]]
+    weight, shrinkage = pool._weights(errors, method)
+    assert weight.sum() == pytest.approx(1)
+    assert (weight >= 0).all()
+    square = np.square(errors).mean(axis=1)
+    inner = special.softmax(-20 * np.log(square[1:4]))
+    inner[inner < pool.NO_WEIGHT] = 0
+    np.testing.assert_allclose(weight[1:4] / weight[1:4].sum(), inner / inner.sum())
+    averages = np.array([weight[method == m] @ errors[method == m] / weight[method == m].sum()
+                         for m in (1, 2, 3)])  # fmt: skip
+
+    def loss(w):
+        pull = pool.PULL * 3 * np.sum((np.array(w) - 1 / 3) ** 2)
+        return 20 * np.log(np.mean((w @ averages) ** 2)) + pull
+
+    stacked = np.array([weight[method == m].sum() for m in (1, 2, 3)]) / (1 - shrinkage)
+    grid = [(a, b, 1 - a - b) for a in np.linspace(0, 1, 101) for b in np.linspace(0, 1 - a, 101)]
+    assert loss(stacked) <= min(loss(w) for w in grid) + 1e-4
+    pooled = np.mean((stacked @ averages) ** 2)
+    odds = pool.PRIOR_ODDS * (pooled / square[0]) ** 20
+    assert shrinkage == weight[0] == pytest.approx(odds / (1 + odds))
+
+
+def test_a_real_response_has_calibrated_intervals():
+    """20 data sets: shares in 50% and 90% intervals within five standard errors and 2%."""
+    shares, gains = [], []
+    for seed in range(20):
+        X, y = drawn_reals(360, 100, seed, relevant=(0, 5, 40)[seed % 3], noise=1.0)
+        density = Density.of_students(pool.components(fit_reals(X[:60], y[:60]), X[60:]))
+        inside = []
+        for level in (0.5, 0.9):
+            low, high = (density.quantile((1 + sign * level) / 2) for sign in (-1, 1))
+            inside.append(((low < y[60:]) & (y[60:] < high)).mean())
+        shares.append(inside)
+        base = Density.of_students(np.repeat(guess(y[:60]), 300, axis=0))
+        gains.append((density.log_density(y[60:]) - base.log_density(y[60:])).mean())
+    error = np.std(shares, axis=0) / np.sqrt(20)
+    assert (np.abs(np.mean(shares, axis=0) - [0.5, 0.9]) < 0.02 + 5 * error).all()
+    assert np.mean(gains[::3]) > -0.02  # nothing to learn
+    assert np.mean(gains[1::3]) > 0.5
+
+
+def test_effects_of_a_real_response_are_its_slopes():
+    X, y = drawn_reals()
+    learnt = fit_reals(X, y)
+    step = X.std(axis=0) * np.eye(150)
+    predicted = pool.components(learnt, X[:1] + np.vstack([np.zeros(150), step]))[:, 0, 1]
+    np.testing.assert_allclose(pool.effects(learnt)[0], predicted[1:] - predicted[0], atol=1e-9)
+    size, share = np.abs(pool.effects(learnt)[0]), pool.lasso_share(learnt)
+    assert size[:5].min() > size[5:].max()
+    assert ((share >= 0) & (share <= 1 + 1e-12)).all()
+    assert share[:5].min() > 0.99
+    assert learnt["shrinkage"] < 1e-6
+
+
+def test_units_of_a_real_response_and_of_features_change_nothing():
+    X, y = drawn_reals(40, 60)
+    found = pool.components(fit_reals(X, y), X)[:, 0]
+    unit = 2.0 ** np.random.default_rng(2).integers(-20, 20, 60)
+    moved = pool.components(fit_reals(X * unit + 3 * unit, y), X * unit + 3 * unit)[:, 0]
+    np.testing.assert_allclose(moved, found, rtol=1e-5)
+    scaled = pool.components(fit_reals(X, -64.0 * y + 32.0), X)[:, 0]
+    np.testing.assert_allclose(scaled[:, 1], -64.0 * found[:, 1] + 32.0, rtol=1e-5)
+    np.testing.assert_allclose(scaled[:, 2:], found[:, 2:] * [64.0, 1.0], rtol=1e-3)
+    order = np.random.default_rng(3).permutation(60)
+    other = pool.components(fit_reals(X[:, order], y), X[:, order])[:, 0]
+    np.testing.assert_allclose(other, found, rtol=0.02)  # the lasso stops before it is exact
+
+
+@pytest.mark.parametrize("p", [1, 3, 12])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
+def test_few_samples_of_a_real_response(n, p):
+    X, y = drawn_reals(n, p, relevant=1)
+    for response in (y, np.full(n, 3.0), np.zeros(n), np.eye(1, n)[0], np.round(y)):
+        for table in (X, np.ones((n, p)), np.full((n, p), np.nan), np.repeat(X[:, :1], p, axis=1)):
+            learnt = fit_reals(table, response)
+            density = Density.of_students(pool.components(learnt, X))
+            scores = density.scores(response)
+            assert all(np.isfinite(values).all() for values in scores.values())
+            if np.ptp(response) == 0 or n < pool.FEWEST or (table is not X and p == 1):
+                scale = guess(response)[0, 0, 2] if np.ptp(response) == 0 or n < 4 else None
+                assert scale is None or density.scale[0] == pytest.approx(scale)
+
+
+def test_a_missing_value_of_a_new_sample_is_the_mean():
+    X, y = drawn_reals(40, 30)
+    X[::7, 2] = np.nan
+    learnt = fit_reals(X, y)
+    new = np.full((1, 30), np.nan)
+    means = np.nanmean(X, axis=0)[None]
+    np.testing.assert_allclose(pool.components(learnt, new), pool.components(learnt, means))
+    assert pool.components(learnt, new)[0, 0, 1] == pytest.approx(y.mean())
+
+
+def test_groups_of_samples_with_a_real_response_stay_together():
+    """Copies of a sample have the same noise: only folds of whole groups show how large it is."""
+    X, y = drawn_reals(20, 40, noise=2.0)
+    X, y, groups = np.repeat(X, 3, axis=0), np.repeat(y, 3), np.repeat(np.arange(20), 3)
+    X = X + 1e-3 * np.random.default_rng(1).standard_normal(X.shape)
+    assert fit_reals(X, y, groups=groups)["errors"][0] > 3 * fit_reals(X, y)["errors"][0]
+
+
+def test_files_hold_a_real_response():
+    X, y = drawn_reals(30, 20)
+    model = pool.Pool()
+    training = Training(None, y, lambda: X, rngs=[np.random.default_rng(1)])
+    posterior = model.fit(training)
+    assert set(posterior) == set(model.stored_reals)
+    about, arrays = model.saved(posterior)
+    other, again = pool.Pool.restored(about, arrays, np.arange(20), 0)
+    expected = model.density(posterior, X)
+    np.testing.assert_array_equal(other.density(again, X).logs, expected.logs)
+    packed = model.join([model.pack([posterior, posterior])])
+    np.testing.assert_array_equal(packed["effect"][20:], pool.effects(posterior).T)
+    np.testing.assert_array_equal(packed["lasso_share"][:20], posterior["lasso_share"])
+    split = model.unpack(model.pack([posterior] * 2), 1, training)
+    np.testing.assert_array_equal(model.density(split, X).logs, expected.logs)
+    for name, values in {
+        "errors": np.array([0.0, 3.0]),
+        "scale": -arrays["scale"],
+        "coefficient": arrays["coefficient"][1:],
+        "intercept": np.array(np.nan),
+    }.items():
+        with pytest.raises(ValueError, match="do not belong together"):
+            pool.Pool.restored(about, arrays | {name: values}, np.arange(20), 0)
+
+
+def test_the_density_of_a_real_response_is_a_student_t():
+    X, y = drawn_reals(50, 20)
+    model, learnt = pool.Pool(), fit_reals(X, y)
+    _, location, scale, freedom = pool.components(learnt, X[:3])[:, 0].T
+    new = y[:3] + 1.0
+    t = stats.t.logpdf(new, freedom, location, scale)
+    np.testing.assert_allclose(model.density(learnt, X[:3]).log_density(new), t, atol=1e-5)

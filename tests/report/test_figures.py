@@ -5,6 +5,7 @@ tests/test_smoke.py checks the figures of every shipped config.
 
 import base64
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,10 +15,9 @@ from drawn import defects, watched
 from matplotlib.colors import to_rgba
 
 from thesiskit.models.peers import Method
-from thesiskit.report import layout
+from thesiskit.report import layout, summary
 from thesiskit.report.layout import Figure
 from thesiskit.report.scores import STYLES, style
-from thesiskit.report.summary import _forest
 
 
 def drawn(*, columns=1, width=7.6, **look):
@@ -61,9 +61,16 @@ def test_planted_defects_are_found(line):
     assert line in defects(figure)
 
 
-def test_the_last_tick_of_a_forest_is_on_the_canvas():
+def test_the_last_tick_of_a_forest_is_on_the_canvas(monkeypatch):
     rows = [("Corrected, 2 features", 0.135, (0.005, 0.265)), ("Base", 1.088, (1.027, 1.149))]
-    assert defects(_forest([*rows[:1] * 3, rows[1]], rows[0][0], "Base", "loss", "").canvas) == []
+    best, base = (
+        SimpleNamespace(name=name, log_loss=loss, log_loss_interval=ends, measure="log loss")
+        for name, loss, ends in rows
+    )
+    record = SimpleNamespace(base=base, choice=None, continuous=False, predicting=[best] * 3)
+    monkeypatch.setattr(summary, "shown_scores", lambda record: record.predicting)
+    monkeypatch.setattr(summary, "opening_facts", lambda _: {"recommended": best.name})
+    assert defects(summary._forest(record).canvas) == []
 
 
 def test_small_panels_and_panels_of_one_point_are_found():

@@ -270,7 +270,7 @@ def test_groups_of_one_sample_change_nothing(rng):
     for group in (None, 100 - unit):
         one, other = (Score(samples(y, unit, group), "x", each) for each in (p, q))
         found.append(np.concatenate([
-            one.auc_interval, one.recalibration.ravel(), [one.log_loss_error],
+            one.auc_interval, one.recalibration.ravel(), [one.error_of(one.loss)],
             [metrics.mcnemar(one.wrong_samples, other.wrong_samples, one.tested.group_id)],
             one.right_of(0), one.right_of(1), one.error_interval, one.less(other),
         ]))  # fmt: skip
@@ -498,7 +498,7 @@ def test_intervals_are_wider_only_where_test_samples_train():
         unit % 2, unit, unit, {"fold": unit // 4 + 1}, ["a", "b"], np.full((12, 2), 0.5)
     )
     folded = Score(tested, "x", two(unit / 12))
-    assert folded.log_loss_error == pytest.approx(1.4 * 1.15 * once.log_loss_error)
+    assert folded.error_of(folded.loss) == pytest.approx(1.4 * 1.15 * once.error_of(once.loss))
     assert folded.error_interval == metrics.wilson(once.error, 12 / 1.4**2)
     assert folded.less(once)[1] == 0
     assert folded.right_of(1)[2] > once.right_of(1)[2]

@@ -331,21 +331,39 @@ def test_real_responses_have_a_summary_too(tmp_path):
     text = text.replace("logistic-regression", "ridge")
     (tmp_path / "loci.yaml").write_text(text)
     printed = run("run", tmp_path / "loci.yaml", "--results", tmp_path / "r")
-    assert "root mean squared error" in printed
+    assert "negative log density" in printed
     found = table(tmp_path, "loci", "predictions")
     own = found[found.model == "Gaussian, compressed"]
-    assert list(own.columns[-3:]) == ["median", "5%", "95%"]
+    assert list(own.columns[-4:]) == ["mean", "median", "5%", "95%"]
     assert list(own.response) == pytest.approx(list(frame["yield"]))
     rows = table(tmp_path, "loci", "methods").set_index("method")
     row = rows.loc["Gaussian, compressed, order 2"]
-    square = (own.response - own["median"]) ** 2
+    square = (own.response - own["mean"]) ** 2
     assert row["RMSE"] == pytest.approx(np.sqrt(square.mean()))
+    cells = [arrays(tmp_path / f"r/loci/predict/{fold:04d}.npz") for fold in range(3)]
+    means = [np.full(len(fold["response"]), fold["train_response"].mean()) for fold in cells]
+    responses = np.concatenate([fold["response"] for fold in cells])
+    variance = np.mean((responses - np.concatenate(means)) ** 2)
+    assert row["R2"] == pytest.approx(1 - square.mean() / variance)
+    spread = np.concatenate([fold["sd"][0] for fold in cells])
+    assert row["predicted R2"] == pytest.approx(1 - np.mean(spread**2) / variance)
+    assert row["mean absolute error"] == pytest.approx(np.sqrt(square).mean())
+    assert rows.loc["No features", "R2"] == pytest.approx(0)
     outside = (own.response < own["5%"]) | (own.response > own["95%"])
-    assert row["outside 90%: observed"] == outside.sum()
-    assert row["outside 90%: predicted"] == 4
-    assert "predicted to miss 4.0 of 40 responses" in page(tmp_path, "loci")
+    assert row["coverage of 90%"] == 1 - outside.mean()
+    best = found[found.model == rows["setting: model"].iloc[0]]
+    outside = (best.response < best["5%"]) | (best.response > best["95%"])
+    text = page(tmp_path, "loci")
+    assert f"predicted to miss 4.0 of 40 responses and missed {outside.sum()}" in text
     wrong = table(tmp_path, "loci", "wrong-predictions")
-    assert set(wrong.id) == set(own.id[outside])
+    assert set(wrong.id) == set(best.id[outside])
+    covered = table(tmp_path, "loci", "coverage").set_index("level")
+    number = 0 if best.model.iloc[0] == "Gaussian, compressed" else 1
+    pit = np.concatenate([fold["pit"][number] for fold in cells])
+    assert covered.loc["50%", "inside"] == np.mean(np.abs(pit - 0.5) <= 0.25)
+    sections = re.findall(r'<section id="([a-z-]+)"', text)
+    assert sections[:7] == ["forest", "strip", "checks", "methods", "pit", "residuals", "coverage"]
+    assert not {"roc", "net-benefit"} & {*sections}
 
 
 def test_groups_of_features_are_repetitions_of_the_same_samples(tmp_path):
@@ -450,7 +468,9 @@ def test_an_interval_of_an_auc_that_contains_chance_is_noted(low, words):
 
 def test_captions_of_predictions_name_an_order_only_where_there_is_a_row():
     assert prose("wrong", n=0, of=60, real=False) == "0 of 60 predictions are wrong."
-    assert prose("wrong", n=3, of=60, real=True).endswith("are outside, the farthest first.")
+    assert prose("wrong", n=3, of=60, real=True).endswith(
+        "are outside, those with the lowest density first."
+    )
 
 
 def test_a_rare_class_of_which_nothing_is_learnt_is_said_to_be_so(tmp_path):

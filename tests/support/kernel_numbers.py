@@ -119,7 +119,10 @@ def of_normal_features() -> Iterator[tuple[str, Any]]:
         selection = select_by_f(X, y, 25, rng)
         found = normal.fit(selection, normal.Normal(), correct=correct)
         yield f"normal {classes} {correct}", [found.log_joint, found.variance]
-        yield "its predictions", normal.predict_log(found, 2 * X[:, selection.selected])
+        yield (
+            "its predictions",
+            normal.Normal().log_probability(found, 2 * X[:, selection.selected]),
+        )
 
 
 def of_interactions() -> Iterator[tuple[str, Any]]:

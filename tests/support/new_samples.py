@@ -12,6 +12,7 @@ about: A test.
 data: { source: file, path: tissues.csv, response: status, positive: tumour }
 report: { parts: [methods] }
 """
+REAL = SELECTING.replace("tissues", "doses").replace("status, positive: tumour", "dose")
 PATTERNS = """
 experiment: mine
 title: Mine
@@ -53,6 +54,17 @@ model: { kind: normal, relevant: [some, all], temperature: [none, residual], met
 selection: { features: [2, all] }
 model: { kind: normal, class_prior: [1, 2, 1], temperature: [none, residual] }
 """,
+    "normal-real": REAL
+    + """
+selection: { features: [3, all] }
+model: { kind: normal, response: gaussian, relevant: [some, all], temperature: [none, residual],
+         methods: [corrected, uncorrected, ridge, lasso, pls, bayesian-ridge, pool] }
+""",
+    "pool-real": REAL
+    + """
+selection: { features: [all] }
+model: { kind: pool, response: gaussian }
+""",
     "tempered": SELECTING
     + "selection: { features: [3] }\nmodel: { temperature: [none, residual] }\n",
     "features": PATTERNS
@@ -92,6 +104,8 @@ model: {{ {SHORT}, orders: [3], priors: [cauchy, gaussian], compress: [true, fal
 NEW = dict.fromkeys(CONFIGS, "new-tissues.csv") | {
     "missing": "new-gaps.csv",
     "normal": "new-gaps.csv",
+    "normal-real": "new-gaps.csv",
+    "pool-real": "new-gaps.csv",
     "features": "new-shapes.csv",
     "frequent": "new-shapes.csv",
     "real": "new-shapes.csv",
@@ -121,6 +135,12 @@ def write_tables(folder: Path) -> None:
         if "status" in table:
             gaps["status"] = np.where(table.status, "tumour", "normal")
         gaps.to_csv(folder / f"{where}.csv", index=False)
+        if "status" in table:
+            noise = np.random.default_rng(6).normal(size=40)
+            dose = 20 + 3 * tissues["gene 2"] - 3 * tissues["gene 7"] + noise
+            table[genes].where(known).assign(dose=dose.round(2)).to_csv(
+                folder / "doses.csv", index=False
+            )
     shapes = _shapes(rng, 40, ["round", "square", "?"])
     shapes["status"] = np.where((shapes.form == "round") ^ (rng.random(40) < 0.2), "yes", "no")
     shapes["size"] = rng.integers(0, 30, 40) / 10 + 2 * (shapes.form == "round")

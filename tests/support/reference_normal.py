@@ -191,3 +191,103 @@ def draw_normal(rng, *, features, ratio, pi, shape, variance, train):
     y = np.append(np.repeat(np.arange(len(train), dtype=np.uint8), train), np.uint8(last))
     X = mean[y] + np.sqrt(within) * rng.standard_normal((len(y), features), dtype=np.float32)
     return X, y, effect
+
+
+# ---- real responses ----
+
+
+def line_log_marginal(x, z, variance_of_slope, a: float, b: float):
+    """Log marginal likelihood of values x (n,) on a line in z, with density 1 of its height.
+
+    The slope is N(0, variance_of_slope w), of one variance or several.  Given w, x is normal with
+    the covariance w V, V = I + variance z z'; the height and then w are integrated out.
+    """
+    n, v = len(x), np.asarray(variance_of_slope)
+    share = v / (1 + v * (z @ z))  # V^-1 = I - share z z'
+    ones = n - share * z.sum() ** 2
+    squares = x @ x - share * (z @ x) ** 2 - (x.sum() - share * z.sum() * (z @ x)) ** 2 / ones
+    power = (a + n - 1) / 2
+    return (
+        -0.5 * np.log1p(v * (z @ z)) - 0.5 * np.log(ones)
+        - (n - 1) / 2 * np.log(2 * np.pi) + special.gammaln(power) - special.gammaln(a / 2)
+        + a / 2 * np.log(a * b / 2) - power * np.log((a * b + squares) / 2)
+    )  # fmt: skip
+
+
+def brute_line(x, z, variance_of_slope: float, a: float, b: float) -> float:
+    """Return the same by the trapezoid rule over log w, the height and the slope."""
+    height, d_height = np.linspace(-25, 25, 401, retstep=True)
+    steps, d_step = np.linspace(-9, 9, 121, retstep=True)
+    log_w, d_w = np.linspace(-7, 16, 161, retstep=True)
+    total = 0.0
+    for w in np.exp(log_w):
+        line = x.mean() + np.sqrt(w) * height
+        slope = np.sqrt(variance_of_slope * w) * steps
+        square = sum((one - line[:, None] - slope * t) ** 2 for one, t in zip(x, z, strict=True))
+        density = np.exp(-square / 2 / w) * (2 * np.pi * w) ** (-len(x) / 2)
+        inside = (density @ stats.norm.pdf(steps)).sum() * d_step * d_height * np.sqrt(w)
+        total += d_w * inside * stats.invgamma.pdf(w, a / 2, scale=a * b / 2) * w
+    return float(np.log(total))
+
+
+def line_log_discard(n: int, f: float, ratio: float, shape: float | None) -> float:
+    """Return log P(F <= f) of n values on a line, whose slope has the variance rho T n w / 2 S."""
+    effects, weight = (np.ones(1), np.ones(1)) if shape is None else effect_rule(shape)
+    return float(np.log1p(-(weight @ stats.f.sf(f / (1 + ratio * effects * n / 2), 1, n - 2))))
+
+
+def line_densities(X, z, samples, responses, left_out, ratios, pis, shapes, a, b):
+    """Return log p(y*) of samples (T, k), (T, responses), up to a constant, and log posteriors.
+
+    X (n, k) : the kept features; z (n,) the standardised response; left_out : (n, F, copies).
+    """
+    n = len(z)
+    points = list(product(shapes, ratios, pis))
+    log = np.zeros((len(points), len(samples), len(responses)))
+    prior = np.zeros(len(points))
+    for j, x in enumerate(X.T):
+        has = ~np.isnan(x)
+        x, middle = x[has], z[has].mean()
+        t = z[has] - middle
+        S = (t**2).sum()
+
+        def at(variances, extra, x=x, t=t, middle=middle):
+            values = x if extra is None else np.append(x, extra[0])
+            places = t if extra is None else np.append(t, extra[1] - middle)
+            return np.exp(line_log_marginal(values, places, variances, a, b))
+
+        for i, (shape, ratio, pi) in enumerate(points):
+            effects, weight = (np.ones(1), np.ones(1)) if shape is None else effect_rule(shape)
+            variances = ratio * effects * len(x) / 2 / S
+
+            def mixed(extra=None, at=at, pi=pi, variances=variances, weight=weight):
+                return (1 - pi) * at(0.0, extra) + pi * (weight @ at(variances, extra))
+
+            before = mixed()
+            prior[i] += np.log(before)
+            for s, g in np.ndindex(log.shape[1:]):
+                if not np.isnan(samples[s, j]):
+                    log[i, s, g] += np.log(mixed((samples[s, j], responses[g])) / before)
+    for i, (shape, ratio, pi) in enumerate(points):
+        for size, f, copies in left_out:
+            none, some = (
+                np.exp(line_log_discard(size, f, rho, c))
+                for rho, c in ((0.0, None), (ratio, shape))
+            )
+            prior[i] += copies * np.log((1 - pi) * none + pi * some)
+    prior -= special.logsumexp(prior)
+    log_density = special.logsumexp(log + prior[:, None, None], axis=0)
+    scale = np.sqrt((n + 1) / (n - 1))
+    return log_density + stats.t.logpdf(responses / scale, n - 1), prior
+
+
+def draw_lines(rng, *, n, features, ratio, pi, shape, variance):
+    """Draw n samples and a last one from the prior of lines; return X (n + 1, p) and y (n + 1,)."""
+    y = rng.standard_normal(n + 1)
+    spread = 1.0 if shape is None else shape / 2 / rng.gamma(shape / 2, size=features)
+    effect = np.where(rng.random(features) < pi, ratio * spread, 0.0)
+    a, b = variance
+    within = a * b / 2 / rng.gamma(a / 2, size=features)
+    t = (y - y[:-1].mean()) / y[:-1].std()
+    slope = rng.standard_normal(features) * np.sqrt(effect / 2 * within)
+    return slope * t[:, None] + np.sqrt(within) * rng.standard_normal((n + 1, features)), y, effect

@@ -97,11 +97,7 @@ def asks(command: Any) -> Any:
     """Give a command the options that describe a table."""
     for option in (
         STRICT,
-        click.option(
-            "--thousands",
-            metavar="SEP",
-            help="Thousands separator, such as . or '.",
-        ),
+        click.option("--thousands", metavar="SEP", help="Thousands separator, such as . or '."),
         click.option(
             "--decimal",
             type=click.Choice([".", ","]),
@@ -113,11 +109,7 @@ def asks(command: Any) -> Any:
             metavar="TEXT",
             help="Text that marks a missing value, such as a point. May be repeated.",
         ),
-        click.option(
-            "--response",
-            metavar="COLUMN",
-            help="Column to predict. Default: guessed.",
-        ),
+        click.option("--response", metavar="COLUMN", help="Column to predict. Default: guessed."),
     ):
         command = option(command)
     return command
@@ -154,10 +146,10 @@ def check(table: Path, **asked: Any) -> None:
     print_notes(notes)
     for line in warnings_of(checks):
         click.echo(line)
-    codes = {
-        status: [code for code, other, _ in checks if other == status] for _, status, _ in checks
-    }
-    counts = [pluralise(len(codes.pop("warning", ())), "warning")]
+    codes: dict[str, list[str]] = {"warning": []}
+    for code, status, _ in checks:
+        codes.setdefault(status, []).append(code)
+    counts = [pluralise(len(codes.pop("warning")), "warning")]
     counts += [f"{status}: {', '.join(codes[status])}" for status in codes]
     click.echo(f"{shown(file)}: {'; '.join(counts)}", err=True)
 
@@ -222,9 +214,8 @@ class Target(click.Path):
         """Return the path; fail where there is a link, a pipe or a device."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-            self.fail(
-                f"{path} is a link, a pipe or a device. Fix: give the name of a file", param, ctx
-            )
+            text = f"{path} is a link, a pipe or a device. Fix: give the name of a file"
+            self.fail(text, param, ctx)
         return path
 
 
@@ -271,8 +262,8 @@ def predict(config, asked, force, new, model, output, methods, all_methods) -> N
     With --new TABLE, methods are compared by cross-validation first, and the best one is fitted to
     all samples with a response. Columns of TABLE are matched by name. The predictions are CSV with
     a row for each sample and method: the predicted class and the probability of each class, or for
-    a continuous response the median and the interval from 5% to 95%. Further columns compare new
-    samples with the training samples.
+    a continuous response the mean, the median and the ends of the 50% and 90% intervals. Further
+    columns compare new samples with the training samples.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
     && thesiskit predict mine.yaml --new colon.csv --output predictions.csv
@@ -280,14 +271,9 @@ def predict(config, asked, force, new, model, output, methods, all_methods) -> N
     if config is None and model is None:
         raise click.UsageError("no model is given. Fix: give a CONFIG, or --model FILE --new TABLE")
     if new is None:
-        given = {
-            "--model": model,
-            "--output": output,
-            "--method": methods,
-            "--all-methods": all_methods,
-        }
-        option = next((name for name, value in given.items() if value), None)
-        if option is not None:
+        values = {"--model": model, "--output": output, "--method": methods}
+        values["--all-methods"] = all_methods
+        if option := next((name for name in values if values[name]), None):
             raise click.UsageError(f"{option} is for new samples. Fix: add --new TABLE")
         make_stage(config, asked, force)
         return
@@ -362,9 +348,8 @@ def _count(fitted, page_names: dict[str, str]) -> str:
 
 def _warn(fitted) -> None:
     """Warn of methods whose chains have not converged."""
-    print_notes(
-        [f"{method.name}: {method.warning}" for method in fitted.methods.values() if method.warning]
-    )
+    methods = fitted.methods.values()
+    print_notes([f"{method.name}: {method.warning}" for method in methods if method.warning])
 
 
 @click.command()

@@ -58,6 +58,7 @@ GAP = 100  # times the spread of the next narrower feature; in tables of like me
 LOOKED, MOST_CODE = 2000, 20  # features whose shape is looked at; the largest code of a category
 SKEWED = 1.0  # median skewness that is far from the normal distribution's
 Pairs = list[tuple[int, int]]
+NEARLY = 0.995  # of correlations, of copies of a real response; of spectra it has been .976
 TAIL, HUGE = 8, 20  # deviations from the median, of mistakes: among logarithms, and others
 
 
@@ -92,6 +93,7 @@ class FeatureSummaries:
     middle: np.ndarray
     high: np.ndarray
     spread: np.ndarray  # the standard deviation, by quartiles
+    correlation: np.ndarray  # with real responses, or of ranks; the larger absolute value
     log_agree: np.ndarray  # log probability that two samples agree by chance
     orders: np.ndarray  # the logarithm of the number of orders that the values can have
     missing: np.ndarray  # in how many of the rows of each class, (K, p)
@@ -103,8 +105,8 @@ class FeatureSummaries:
         self.names = (table.columns or [f"number {j + 1}" for j in range(p)])[:: self.step]
         self.symbols = (getattr(table, "values", None) or [[]] * p)[:: self.step]  # of codes
         self.codes = np.unique(y, return_inverse=True)[1].reshape(-1)
-        real = not len(table.classes)  # type: ignore[attr-defined]
-        self.classes = (y > np.median(y)).astype(np.intp) if real else self.codes
+        self.real = not len(table.classes)  # type: ignore[attr-defined]
+        self.classes = (y > np.median(y)).astype(np.intp) if self.real else self.codes
         self.rows = independent_rows(table.groups, self.classes)
         self.tested = self.classes[self.rows]
         self.lacking = np.zeros(n, dtype=np.intp)
@@ -116,6 +118,7 @@ class FeatureSummaries:
             part, absent = _summarise_columns(x, self.codes), np.isnan(x)
             of_class = [self.rows[self.tested == k] for k in range(self.classes.max() + 1)]
             missing = [absent[rows].sum(axis=0) for rows in of_class]
+            part["correlation"] = _correlations(x, y) if self.real else np.zeros(x.shape[1])
             parts.append(part | {"missing": np.array(missing)})
             self.lacking += absent.sum(axis=1)
             for j, column in enumerate(np.ascontiguousarray(x.T), start=start):
@@ -174,6 +177,8 @@ def findings(
         if stats.step > 1:
             n_checked = f"{len(stats.names):,} of {table.inputs.shape[1]:,} features"
             lines.append(_line("D15", f"only {n_checked} were checked, one of {stats.step:,}"))
+    if stats.real:
+        lines += _tails_of_response(np.asarray(table.response))  # type: ignore[attr-defined]
     if table.family == "table":
         lines += [*_scales(stats), *([] if transformed else _sizes(stats))]
     return sorted(lines, key=lambda line: line[:3])
@@ -184,7 +189,11 @@ def _line(code: str, text: str) -> str:
 
 
 def summarise_checks(
-    lines: Sequence[str], family: str, accepted: Collection[str] = (), transformed: bool = False
+    lines: Sequence[str],
+    family: str,
+    accepted: Collection[str] = (),
+    transformed: bool = False,
+    real: bool = False,
 ) -> list[tuple[str, str, str]]:
     """Return code, status and a line of each check, from the warnings of `findings`.
 
@@ -192,6 +201,7 @@ def summarise_checks(
     """
     needless = OF_NUMBERS if family != "table" else OF_NUMBERS[1:] if transformed else ()
     needless += OF_FEATURES if family == "sequences" else ()
+    needless += ("D06",) if real else ()
     rows = []
     for code, (_, passed) in CHECKS.items():
         warnings = [line.partition(": ")[2] for line in lines if line.startswith(code)]
@@ -281,17 +291,16 @@ def _order(stats: FeatureSummaries, first: bool, folds: int) -> list[str]:
     if p >= LEVEL:
         return []
     finding = f"the order of the samples is associated with the response ({BELOW})"
-    if np.count_nonzero(np.diff(y)) == len(np.unique(y)) - 1:
+    steps = np.diff(stats.codes)
+    monotone, n_turns = abs(steps.sum()) == abs(steps).sum(), np.count_nonzero(steps)
+    if monotone if stats.real else n_turns == len(np.unique(y)) - 1:
         finding = "the samples are sorted by the response"
     if first:
         fix = "remove data.train to draw folds at random, or shuffle the lines"
-        return [
-            _line(
-                "D04", f"{finding}, and data.train uses the first samples for training. Fix: {fix}"
-            )
-        ]
+        text = f"{finding}, and data.train uses the first samples for training. Fix: {fix}"
+        return [_line("D04", text)]
     finding += ". Folds are random, which is safe" if folds else ""
-    drift = "if samples were measured in this order, instrument drift would reveal the class"
+    drift = "if samples were measured in this order, instrument drift would reveal the response"
     return [_line("D04", f"{finding}; {drift}. Fix: check the order of measurement")]
 
 
@@ -303,10 +312,8 @@ def _rare(y: np.ndarray, classes: Sequence[str], folds: int) -> list[str]:
     have = pluralise(len(fewer), "class has", "classes have")
     fix = "lower evaluation.folds, add samples, or merge classes"
     sizes = [f"{quoted(classes[k], 30)} ({counts[k]})" for k in map(int, fewer)]
-    names = list_some(sizes, NAMED, 40)
-    return [
-        _line("D06", f"{have} fewer samples than there are folds ({folds}): {names}. Fix: {fix}")
-    ]
+    text = f"{have} fewer samples than there are folds ({folds}): {list_some(sizes, NAMED, 40)}"
+    return [_line("D06", f"{text}. Fix: {fix}")]
 
 
 def _repeats(tables: Sequence[SampleData], stats: FeatureSummaries, folds: int) -> list[str]:
@@ -342,9 +349,8 @@ def _repeats(tables: Sequence[SampleData], stats: FeatureSummaries, folds: int) 
         if degree == "nearly":
             samples = pluralise(len(pairs), "sample nearly equals", "samples nearly equal")
         examples = list_some([f"{names[i]} and {names[j]}" for i, j in pairs], NAMED, 40)
-        lines.append(
-            _line("D01", f"{samples} another one ({examples}), {response} response: {remedy}")
-        )
+        text = f"{samples} another one ({examples}), {response} response: {remedy}"
+        lines.append(_line("D01", text))
     return lines
 
 
@@ -409,12 +415,25 @@ def _summarise_columns(x: np.ndarray, codes: np.ndarray) -> dict[str, np.ndarray
     }
 
 
+def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the larger of |COR| and |rank COR| of columns (n, p), NaN where missing, with y."""
+    sizes = []
+    for values, response in ((x, y), (pd.DataFrame(x).rank().to_numpy(), scipy.stats.rankdata(y))):
+        a, b = np.ma.masked_invalid(values), np.ma.array(response)[:, None] + 0 * values
+        a, b = (part - part.mean(axis=0) for part in (a, np.ma.array(b, mask=a.mask)))
+        norm = np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0))
+        sizes.append(np.ma.filled(abs((a * b).sum(axis=0)) / norm, 0.0))
+    return np.maximum(*sizes)
+
+
 def _leaks(stats: FeatureSummaries, groups: list[str]) -> list[str]:
     perfect = _perfect_features(stats, groups)
     if not perfect:
         return []
     verb, them = ("each predict", "them") if len(perfect) > 1 else ("predicts", "it")
-    text = f"{stats.first_names(perfect)} {verb} the response perfectly. Fix: add {them} to "
+    exact = not stats.real or stats.correlation[perfect].min() > 1 - 1e-9
+    degree = "perfectly" if exact else "almost perfectly"
+    text = f"{stats.first_names(perfect)} {verb} the response {degree}. Fix: add {them} to "
     return [_line("D02", f"{text}data.ignore if copied from the response or recorded after it")]
 
 
@@ -422,12 +441,16 @@ def _perfect_features(stats: FeatureSummaries, groups: list[str]) -> list[int]:
     """Return the features that predict the response without an error, where chance does not.
 
     Of v values, or of values in order, at most so many divisions into classes are free of errors.
+    With real responses they may be nearly correlated, as copies that were rounded are.
     """
-    codes, rows, continuous = stats.codes, stats.rows, not len(stats.table.classes)  # type: ignore[attr-defined]
-    perfect, filled = [], len(codes) - stats.gaps
+    codes, rows, filled = stats.codes, stats.rows, len(stats.codes) - stats.gaps
+    # of few samples one of many features may have their order, or nearly
+    per_sample = log(2) - log_orders(np.bincount(codes)) / len(codes)
+    unlikely = log(2 * len(stats.names)) + filled * per_sample < log(LEVEL)
+    perfect = np.flatnonzero((stats.correlation > NEARLY) & unlikely).tolist()
     likely = stats.pure & (stats.values > 1)
     likely &= (stats.runs <= codes.max() + 1) | (2 * stats.values <= filled)
-    for j in np.flatnonzero(likely).tolist():
+    for j in np.setdiff1d(np.flatnonzero(likely), perfect).tolist():
         x = stats.numbers(j)[rows]
         y = codes[rows][x == x][x[x == x].argsort()]
         counts = np.bincount(y)
@@ -435,13 +458,13 @@ def _perfect_features(stats: FeatureSummaries, groups: list[str]) -> list[int]:
         ways = [len(np.unique(x[x == x])) * log(max(1, n_classes))]
         if stats.runs[j] == n_classes:
             ways.append(lgamma(n_classes + 1))
-        if continuous:
+        if stats.real:
             step = np.diff(y)
             ways = [log(2)] if (step >= 0).all() or (step <= 0).all() else []
         odds = min(ways, default=np.inf) - log_orders(counts) + log(len(stats.names))
-        if n_classes > 1 and odds < log(LEVEL) and stats.names[j] not in groups:
+        if n_classes > 1 and odds < log(LEVEL):
             perfect.append(j)
-    return perfect
+    return sorted(j for j in perfect if stats.names[j] not in groups)
 
 
 def _missing(stats: FeatureSummaries) -> list[str]:
@@ -456,7 +479,8 @@ def _missing(stats: FeatureSummaries) -> list[str]:
     if not odd and p >= LEVEL / 2:
         return []
     place = f"in {stats.first_names(odd)}" if odd else f"by their number in a sample ({BELOW})"
-    text = f"values are missing more often in some classes, {place}; new samples may differ"
+    samples = "with high or low responses" if stats.real else "in some classes"
+    text = f"values are missing more often {samples}, {place}; new samples may differ"
     return [_line("D07", f"{text}. Fix: find out why values are missing")]
 
 
@@ -470,11 +494,9 @@ def _idle(stats: FeatureSummaries) -> list[str]:
     orders, alike = np.unique(stats.orders[stats.values > 1].round(6), return_counts=True)
     chance = float((alike * (alike - 1) / 2 * np.exp(-orders)).sum())
     if stats.copies and special.pdtrc(len(stats.copies) - 1, chance) < LEVEL:
-        examples = list_some(
-            [f"{stats.name(j)} = {stats.name(i)}" for i, j in stats.copies], NAMED, 80
-        )
+        pairs = [f"{stats.name(j)} = {stats.name(i)}" for i, j in stats.copies]
         equal = pluralise(len(stats.copies), "feature equals", "features equal")
-        text = f"{equal} another one ({examples}) and would count twice"
+        text = f"{equal} another one ({list_some(pairs, NAMED, 80)}) and would count twice"
         lines.append(_line("D09", f"{text}. Fix: list the duplicates in data.ignore"))
     return lines
 
@@ -574,13 +596,8 @@ def likely_transform(table: SampleData) -> tuple[str, str]:
         return "", ""
     low, high, whole = np.nanmin(x), np.nanmax(x), (np.isnan(x) | (np.floor(x) == x)).all()
     skew, wide = _skewness(x), np.nanmax(x, axis=0) >= RANGE * np.nanmin(x, axis=0)
-    if (
-        whole
-        and low >= 0
-        and high > MOST_CODE
-        and skew > SKEWED / 2
-        and 2 * wide.sum() >= len(wide)
-    ):
+    long_tails = skew > SKEWED / 2 and 2 * wide.sum() >= len(wide)
+    if whole and low >= 0 and high > MOST_CODE and long_tails:
         return LOG, f"counts: whole numbers up to {high:,.0f}, not below 0, with a long tail"
     if whole and np.median(values) <= LEAST and high - low <= MOST_CODE:
         return SCORES, f"codes: whole numbers from {low:g} to {high:g}"
@@ -632,6 +649,32 @@ def _sizes(stats: FeatureSummaries) -> list[str]:
         "mean. Fix: correct errors, and declare missing-value codes in data.missing"
     )
     return [*lines, _line("D14", text)]
+
+
+def _tails_of_response(y: np.ndarray) -> list[str]:
+    """Report real responses that need a logarithm, or that are far from all others."""
+    if len(y) < LEAST or np.ptp(y) == 0:
+        return []
+    scales = np.column_stack([y, np.log(y) if y.min() > 0 else y])
+    low, middle, high = np.quantile(scales, [0.25, 0.5, 0.75], axis=0)
+    distances, limits = np.abs(scales - middle), TAIL * (high - low) / 1.349
+    outlying = (distances.max(axis=0) > limits) & (limits > 0)
+    skew, skew_of_logs = (_skewness(column[:, None]) for column in scales.T)
+    skewed = skew > max(SKEWED, 4 * (6 / len(y)) ** 0.5) and 2 * skew_of_logs < skew
+    if skewed and not outlying[1]:
+        text = (
+            f"the response has a long tail (skewness {skew:.1f}), so that its largest values "
+            "dominate the fit. Fix: log-transform the response in the file; the median and the "
+            "ends of predictive intervals can be exponentiated"
+        )
+        return [_line("D13", text)]
+    far = int(distances[:, 0].argmax())
+    text = (
+        f"the response is {y[far]:.6g} in sample {far + 1:,}, more than {TAIL} standard deviations "
+        "from the median; one value can dominate the fit. Fix: correct errors, or transform the "
+        "response in the file"
+    )
+    return [_line("D14", text)] if outlying[0] else []
 
 
 def fits_logarithm(x: np.ndarray, level: float) -> bool:

@@ -29,10 +29,10 @@ from thesiskit.blocks import (
     distinct,
 )
 from thesiskit.datasets import reading
-from thesiskit.datasets.reading import MOST_REAL, Samples, Wanted, grouped, left_out, shown
+from thesiskit.datasets.reading import COVARIATE, Samples, Wanted, grouped, left_out, shown
 from thesiskit.datasets.source import Accepted, FeatureTable, Sizes, Source, at_least_one, numbered
 from thesiskit.datasets.synthetic import draw_linear, draw_responses
-from thesiskit.datasets.tables import read_coded
+from thesiskit.datasets.tables import read_coded, real_responses
 from thesiskit.defaults import MOST_VALUES
 from thesiskit.errors import DataError, quoted, shorten
 from thesiskit.frame import CategoryEncoder, check_plain, encode_classes, find_symbols
@@ -84,7 +84,7 @@ class InteractionData(Source):
 
     def incompatibilities(self, config: Any) -> Iterator[str]:
         """Yield a key that is for other responses."""
-        if "noise" in self.model_fields_set and not getattr(config.model, "continuous", False):
+        if "noise" in self.model_fields_set and not config.continuous:
             yield "data.noise: is for model.response: gaussian. Fix: remove it"
         yield from super().incompatibilities(config)
 
@@ -308,14 +308,13 @@ def read_features(
     path = Path(path)
     where, names = shown(path), None if like is None else like.features
     if path.suffix.lower() != ".parquet" and not reading.text_suffix(path):
-        raise DataError(
-            f"{where}: cannot read {shorten(path.suffix) or 'this'}. Fix: use "
-            f"{', '.join(reading.USUAL)} (also as .gz) or .parquet"
-        )
+        fault = f"{where}: cannot read {shorten(path.suffix) or 'this'}"
+        raise DataError(f"{fault}. Fix: use {', '.join(reading.USUAL)} (also as .gz) or .parquet")
     wanted = Wanted(response, new=new, features=names, **keys)
     samples, encoder, X, notes = read_coded(path, wanted, like, CategoryEncoder, texts=True)
     frame = samples.frame
-    covariates = {name: reading.covariate(frame[name], frame) for name in wanted.covariates}
+    columns = [frame[name] for name in wanted.covariates]
+    covariates = {x.name: reading.real_numbers(x, frame, *COVARIATE) for x in columns}
     if like is not None and new:
         classes, y = like.classes, np.zeros(len(X), dtype=like.response.dtype)
     else:
@@ -336,25 +335,11 @@ def _responses(
     check_plain(column, frame)
     what = f"{frame.where}: the response {quoted(column.name)}"
     if continuous:
-        y = column.values
-        odd = ~(np.abs(y) <= MOST_REAL)
-        if odd.any():
-            row = int(odd.argmax())
-            raise DataError(
-                f"{what} is {quoted(column.text(row))} in {frame.place(row)}, which is not a "
-                f"number within {MOST_REAL:g}\nFix: correct the value, or remove these samples"
-            )
-        if like is None and y.min() == y.max():
-            raise DataError(
-                f"{what} is {shorten(column.text(0))} in all samples. Fix: choose another response"
-            )
-        return [], y
+        return [], real_responses(column, frame, training=like is None)
     hint = "; if it is a number to predict, model.response: gaussian predicts it as a number"
     classes = find_symbols(column, what, hint=hint) if like is None else like.classes
     codes = encode_classes(column, classes, frame)
     if len(classes) < 2:
-        raise DataError(
-            f"{what} is {quoted(classes[0])} in all samples. Fix: choose a response with two "
-            f"classes"
-        )
+        fault = f"{what} is {quoted(classes[0])} in all samples"
+        raise DataError(f"{fault}. Fix: choose a response with two classes")
     return classes, codes.astype(np.int32)

@@ -204,8 +204,7 @@ class _Bytes(io.RawIOBase):
             fault = "it is a zip archive or an Excel file. Fix: save the sheet as CSV (UTF-8)"
         elif b"\0" in part:
             line = self._n_lines + part.count(b"\n", 0, part.index(b"\0")) + 1
-            fault = f"line {line} contains a NUL character; the file is "
-            fault += "damaged, or not a text file"
+            fault = f"line {line} contains a NUL character; the file is damaged, or not text"
         elif self._n_bytes + len(part) > self._most:
             fault = f"unpacks to more than {TEXT_TIMES} times its size. Fix: unpack it yourself"
         try:
@@ -419,9 +418,8 @@ def open_table(path: Path, *, header: bool = True, check_names: bool = True) -> 
         raise DataError(f"{where}: empty. Fix: write a line of names, then one sample per line")
     line, names = first
     if len(names) == 1 and names[0].startswith("#"):
-        raise DataError(
-            f"{where}: line {line} begins with '#' like a comment. Fix: remove such lines"
-        )
+        fault = f"line {line} begins with '#' like a comment. Fix: remove such lines"
+        raise DataError(f"{where}: {fault}")
     other = max(DELIMITERS, key=names[0].count)
     if len(names) == 1 and (count := names[0].count(other)):
         this = DELIMITERS[delimiter]
@@ -475,10 +473,8 @@ def _rows(file: IO[str], delimiter: str, where: str, skipped: int) -> Rows:
         if line > start or "unexpected end" in str(error):
             fault = f"line {start}: a quoted cell begins and does not end. Fix: correct the quotes"
         elif "field limit" in str(error):
-            fault = (
-                f"line {start} has a cell of more than {csv.field_size_limit():,} characters, the "
-                "limit"
-            )
+            most = csv.field_size_limit()
+            fault = f"line {start} has a cell of more than {most:,} characters, the limit"
         else:
             fault = f"line {line}: {error}. Fix: correct the quotes"
         raise DataError(f"{where}: {fault}") from None
@@ -650,10 +646,9 @@ def read_parquet(path: Path, wanted: "Wanted") -> tuple[Frame, list[str]]:
         texts = [None if pd.isna(value) else symbol_of(value) for value in ids]
         result[wanted.id].numbers, result[wanted.id].texts = None, texts
     if plain_numbers(wanted.decimal, wanted.thousands) is not None:
-        columns = [
-            column if column.texts is None else text_column(column.name, column.strings(), wanted)
-            for column in result.columns
-        ]
+        for j, column in enumerate(columns := [*result.columns]):
+            if column.texts is not None:
+                columns[j] = text_column(column.name, column.strings(), wanted)
         result = replace(result, columns=columns)
     return result, index
 
@@ -698,11 +693,9 @@ def read_h5ad(path: Path) -> tuple[Frame, Frame, list[str]]:
 def _with_versions(stored: Any, memory: Any) -> Any:
     """Return `obs`, in memory if its categories lack the version that anndata asks for."""
     version = "encoding-version"
-    lacking = [
-        name
-        for name, node in stored["obs"].items()
-        if node.attrs.get("encoding-type") == "categorical" and version not in node.attrs
-    ]
+    attributes = {name: node.attrs for name, node in stored["obs"].items()}
+    coded = [name for name in attributes if attributes[name].get("encoding-type") == "categorical"]
+    lacking = [name for name in coded if version not in attributes[name]]
     if not lacking:
         return stored["obs"]
     stored.copy("obs", memory)
@@ -806,11 +799,6 @@ class Wanted:
         return self.response if self.labels is None else None
 
     @property
-    def set_aside(self) -> tuple[str, ...]:
-        """Ignored columns, of samples with a response, for the checks of the table."""
-        return self.covariates if self.new else (*self.covariates, *self.ignore[:MOST_ASIDE])
-
-    @property
     def as_texts(self) -> set[str | None]:
         """Columns whose numbers stay texts."""
         return {self.own_response, self.id, *self.ignore, *self.covariates}
@@ -851,12 +839,10 @@ def find_columns(
             f"{where}: {key} {quoted(response)}, which is data.response. Fix: remove it from one "
             "of them"
         )
-    for name, times in Counter(ignore).items():
-        if times > 1:
-            key = (
-                "data.covariates and data.ignore name" if wanted.covariates else "data.ignore names"
-            )
-            raise DataError(f"{where}: {key} {quoted(name)} twice. Fix: name it once")
+    twice = next((name for name, times in Counter(ignore).items() if times > 1), None)
+    if twice is not None:
+        keys = "data.covariates and data.ignore name" if wanted.covariates else "data.ignore names"
+        raise DataError(f"{where}: {keys} {quoted(twice)} twice. Fix: name it once")
     for name in ignore if response is None else (response, *ignore):
         check_column(name, names, where)
     left_out = {*ignore, response}
@@ -967,27 +953,30 @@ def left_out(ignore: Sequence[str], groups: str | None) -> list[str]:
     return [*([] if groups is None else [groups]), *(name for name in ignore if name != groups)]
 
 
-def covariate(column: Column, frame: Frame) -> np.ndarray:
-    """Return a covariate of samples, NaN where it is missing; raise DataError where it is none."""
-    values = column.values
-    odd = (~np.isfinite(values) & ~column.missing) | (np.abs(values) > MOST_REAL)
+COVARIATE = "covariate", "dummy-code it, or drop it"
+
+
+def real_numbers(column: Column, frame: Frame, role: str, fix: str) -> np.ndarray:
+    """Return the numbers of a column, NaN where one is missing; DataError for other values.
+
+    role : what the column is, in words; fix : what to do about another value.
+    """
+    odd = ~(np.abs(column.values) <= MOST_REAL) & ~column.missing
     if odd.any():
         row = int(odd.argmax())
         raise DataError(
-            f"{frame.where}: the covariate {quoted(column.name)} is {quoted(column.text(row))} in "
-            f"{frame.place(row)}, which is not a number. Fix: dummy-code it, or drop it"
+            f"{frame.where}: the {role} {quoted(column.name)} is {quoted(column.text(row))} in "
+            f"{frame.place(row)}, which is not a number within {MOST_REAL:g}\nFix: {fix}"
         )
-    return values
+    return column.values
 
 
 def check_keys(source: Any) -> Any:
     """Return a source of the user's table; ValueError where a mark or a column is two things."""
     decimal, groups = source.decimal, source.sample_groups
     if source.thousands == decimal:
-        other = "," if decimal == "." else "."
-        raise ValueError(
-            f"thousands and decimal are both {decimal!r}; perhaps decimal is {other!r}"
-        )
+        hint = f"perhaps decimal is {',' if decimal == '.' else '.'!r}"
+        raise ValueError(f"thousands and decimal are both {decimal!r}; {hint}")
     for key in ("response", "id"):
         if groups is not None and getattr(source, key) == groups:
             raise ValueError(
@@ -1009,15 +998,11 @@ def grouped(table: Any, name: str | None, where: str) -> Any:
     cells = [re.sub(r"(?<=[0-9])\.0$", "", cell.strip()) for cell in table.aside[name]]
     groups = ["" if cell in MISSING_TEXTS else cell for cell in cells]
     notes, known = list(table.notes), list(filter(None, groups))
+    without, key = pluralise(len(groups) - len(known), "sample"), "data.sample_groups"
     if len(set(known)) == len(known):
-        notes.append(
-            f"data.sample_groups: no two samples have the same {quoted(name)}: there are no groups"
-        )
+        notes.append(f"{key}: no two samples have the same {quoted(name)}: there are no groups")
     elif len(known) < len(groups):
-        without = pluralise(len(groups) - len(known), "sample")
-        notes.append(
-            f"data.sample_groups: {without} without {quoted(name)}: each is a group by itself"
-        )
+        notes.append(f"{key}: {without} without {quoted(name)}: each is a group by itself")
     digest = hashlib.sha256(f"{table.digest}{groups}".encode()).hexdigest()
     return replace(table, groups=groups, digest=digest, notes=notes)
 
@@ -1085,23 +1070,21 @@ def read_samples(path: Path, wanted: Wanted, *, texts: bool = False) -> Samples:
         columns = find_columns(frame.names, wanted, where, index)
     else:
         frame, others, ids = read_h5ad(path)
-        columns = find_columns(
-            frame.names, replace(wanted, response=None, id=None, labels=None), where
-        )
+        in_obs = replace(wanted, response=None, id=None, labels=None)
+        columns = find_columns(frame.names, in_obs, where)
         columns, ids, notes = _columns_of_obs(columns, others, ids, wanted, where)
     meta = frame if others is None else others
     notes = [*columns.notes, *notes]
     if columns.id is not None:
-        ids = meta[columns.id].strings()
-        ids = check_ids(ids, columns.id, meta.where)
+        ids = check_ids(meta[columns.id].strings(), columns.id, meta.where)
     response = None if columns.response is None else meta[columns.response]
-    set_aside = wanted.set_aside if others is None else () if wanted.new else meta.names
+    # for the checks of the table, which are of samples with a response
+    ignored = wanted.ignore[:MOST_ASIDE] if others is None else meta.names
+    covariates = wanted.covariates if others is None else ()
+    set_aside = covariates if wanted.new else (*covariates, *ignored)
     not_aside = {columns.id, columns.response}
-    aside = {
-        name: meta[name].strings()
-        for name in [name for name in set_aside if name not in not_aside][:MOST_ASIDE]
-        if name in meta
-    }
+    names = [name for name in set_aside if name not in not_aside][:MOST_ASIDE]
+    aside = {name: meta[name].strings() for name in names if name in meta}
     if wanted.labels is not None and not wanted.new:
         response, aside = look_up(ids, wanted, where)
     for name in [] if wanted.new else columns.features:
@@ -1138,9 +1121,8 @@ def _with_response(samples: Samples, where: str, file_name: str) -> Samples:
         return samples
     texts = f" ({list_some([quoted(text) for text in response.gaps], 3)})" if response.gaps else ""
     if not len(rows):
-        raise DataError(
-            f"{where}: the response {quoted(response.name)} is missing in all samples{texts}"
-        )
+        fault = f"the response {quoted(response.name)} is missing in all samples{texts}"
+        raise DataError(f"{where}: {fault}")
     gaps = np.flatnonzero(response.missing).tolist()
     names = [samples.ids[row] if samples.ids else frame.place(row) for row in gaps]
     note = f"{shorten(file_name)}: {left_out_note(names, f'a response{texts}', where)}"
@@ -1192,9 +1174,8 @@ def look_up(ids: Sequence[str], wanted: Wanted, where: str) -> tuple[Column, dic
     assert wanted.labels is not None
     labels = shown(wanted.labels)
     if not ids:
-        raise DataError(
-            f"{where}: data.labels are matched by sample ID. Fix: name the column of IDs in data.id"
-        )
+        fault = f"{where}: data.labels are matched by sample ID"
+        raise DataError(f"{fault}. Fix: name the column of IDs in data.id")
     if wanted.response is None:
         raise DataError(f"{labels}: no response is given. Fix: set data.response")
     table = open_table(wanted.labels)
@@ -1216,12 +1197,9 @@ def look_up(ids: Sequence[str], wanted: Wanted, where: str) -> tuple[Column, dic
             f"samples of {shorten(where)}: {list_some(lacking)}. Fix: add or drop them"
         )
     frame = frame.take(np.array([place[sample] for sample in ids], dtype=np.intp))
-    aside = {
-        column.name: column.strings()
-        for column in frame.columns[:MOST_ASIDE]
-        if column.name not in (name, wanted.response)
-    }
-    return frame[wanted.response], aside
+    roles = (name, wanted.response)
+    columns = [column for column in frame.columns[:MOST_ASIDE] if column.name not in roles]
+    return frame[wanted.response], {column.name: column.strings() for column in columns}
 
 
 def _transposed_hint(table: TextTable, wanted: Wanted) -> str:

@@ -589,9 +589,8 @@ def _of_one_length(
         for state in row:
             if state not in checked_states and MISSING_STATE.fullmatch(state):
                 raise DataError(
-                    f"{source}: a state is missing in line {number} ({quoted(state)}). Fix: "
-                    f"fill it "
-                    "in, drop the sample, or code missing states as a separate symbol"
+                    f"{source}: a state is missing in line {number} ({quoted(state)}). Fix: fill "
+                    "it in, drop the sample, or code missing states as a separate symbol"
                 )
             checked_states.add(state)
         rows.append(row)
@@ -637,8 +636,7 @@ def _of_lines(
         )
     if "" in lines.labels:
         raise DataError(
-            f"{source}: line {lines.numbers[lines.labels.index('')]} has no label. Fix: write "
-            f"one "
+            f"{source}: line {lines.numbers[lines.labels.index('')]} has no label. Fix: write one "
             "at its end, after a space"
         )
     return [[*states, word] for states, word in zip(lines.states, lines.labels, strict=True)]

@@ -23,6 +23,7 @@ from thesiskit.frame import (
     CategoryEncoder,
     Coding,
     Column,
+    Frame,
     NumberEncoder,
     check_plain,
     check_text,
@@ -42,6 +43,7 @@ class FileData(Source):
     """The user's own table."""
 
     family: ClassVar = "table"
+    real: ClassVar = True
 
     source: Literal["file"]
     path: Text
@@ -53,7 +55,8 @@ class FileData(Source):
     """The column of the response; of an `.h5ad`, a column of `obs`."""
     positive: StrictBool | StrictStr | StrictInt | StrictFloat | None = None
     """The value of the response that is class 1; not needed if the values are 0 and 1. A response
-    with more values has a class for each (`model.kind: normal`)."""
+    with more values has a class for each (`model.kind: normal`), or is a number to predict
+    (`model.response: gaussian`)."""
     id: Text | None = None
     """The column that names the samples. It is not a feature, and its values must be unique.
     AnnData files have their own sample names."""
@@ -100,7 +103,7 @@ class FileData(Source):
         }
 
     def read(self, folder: Path, *, continuous: bool = False) -> list[Table]:
-        keys = self._keys | {"positive": self.positive}
+        keys = self._keys | {"positive": self.positive, "continuous": continuous}
         keys["labels"] = None if self.labels is None else folder / self.labels
         train = read_table(folder / self.path, self.response, **keys)
         if self.test_path is None:
@@ -158,6 +161,7 @@ def read_table(
     *,
     positive: Positive = None,
     like: Table | None = None,
+    continuous: bool = False,
     **keys: Any,
 ) -> Table:
     """Read a table of samples, with the response as classes; of new ones it means nothing.
@@ -169,6 +173,7 @@ def read_table(
     response : the column.
     positive : as `find_classes` takes it.
     like : the training table, whose features (in any order), words and classes count.
+    continuous : the responses are real numbers, not classes.
     keys : others of `Wanted`.
     """
     where, wanted = shown(path), Wanted(response, **keys)
@@ -186,6 +191,10 @@ def read_table(
         codes, classes = np.zeros(len(X), dtype=np.uint8), like.classes if like else ()
     else:
         check_plain(column, samples.frame)
+    if column is not None and continuous:
+        codes, classes = real_responses(column, samples.frame, training=like is None), ()
+        notes += [f"{shorten(path.name)}: {line}" for line in _few_values(codes) if like is None]
+    elif column is not None:
         classes = find_classes(column, positive, where) if like is None else like.classes
         codes = encode_classes(column, classes, samples.frame).astype(np.uint8)
     # the response and the names can come from other files than the features
@@ -284,9 +293,31 @@ def find_classes(column: Column, positive: Positive, where: str) -> tuple[str, .
             limit = f"at most {MOST_CLASSES} can be classes"
         raise DataError(
             f"{where}: the response has {count:,} values ({values}), {limit}; if it is a number to "
-            "predict, use data.source: table with model.kind: logistic and model.response: gaussian"
+            "predict, set model.response: gaussian (model.kind: normal, pool or logistic)"
         )
     return tuple(symbols)
+
+
+def real_responses(column: Column, frame: Frame, *, training: bool) -> np.ndarray:
+    """Return real responses, (n,); DataError for other values, or of training samples one value."""
+    fix = "correct the value, or remove these samples"
+    y = reading.real_numbers(column, frame, "response", fix)
+    if training and y.min() == y.max():
+        fault = f"the response {quoted(column.name)} is {shorten(column.text(0))} in all samples"
+        raise DataError(f"{frame.where}: {fault}. Fix: choose another response")
+    return y
+
+
+def _few_values(y: np.ndarray) -> list[str]:
+    """Return a note on real responses that could be classes, or counts."""
+    values = np.unique(y)
+    whole = len(values) <= MOST_CLASSES and (values == np.floor(values)).all()
+    text = f"the response has {len(values)} values, all whole numbers; counts or ordered classes "
+    text += "are predicted as real numbers, between and beyond these values"
+    if len(values) == 2:
+        text = f"the response has two values, {values[0]:g} and {values[1]:g}; to predict them as "
+        text += "classes, remove model.response"
+    return [text] if whole or len(values) == 2 else []
 
 
 def _find_positive(symbols: list[str], positive: Positive) -> str | None:

@@ -6,7 +6,7 @@ model = make_pipeline(MedianBinarizer(), NaiveBayesClassifier(n_features=10))
 model.fit(X, y).predict_proba(X_new)
 
 NormalClassifier takes real features as they are, and any number of classes; so does PoolClassifier,
-which is for features that go together.
+which is for correlated features.  NormalRegressor and PoolRegressor are for real responses.
 SequenceClassifier predicts what follows histories of discrete states; InteractionClassifier and
 InteractionRegressor predict from interactions of discrete features.
 """
@@ -21,7 +21,9 @@ from thesiskit.estimators.selecting import (
     MixtureClassifier,
     NaiveBayesClassifier,
     NormalClassifier,
+    NormalRegressor,
     PoolClassifier,
+    PoolRegressor,
     SelectingClassifier,
 )
 
@@ -32,7 +34,9 @@ __all__ = [
     "MixtureClassifier",
     "NaiveBayesClassifier",
     "NormalClassifier",
+    "NormalRegressor",
     "PoolClassifier",
+    "PoolRegressor",
     "SelectingClassifier",
     "SequenceClassifier",
 ]

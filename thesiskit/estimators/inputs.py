@@ -1,14 +1,14 @@
 """What estimators are given: tables of other packages, values of any type, how long chains run."""
 
 from collections.abc import Mapping
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from thesiskit.defaults import MOST_VALUES, UNTIL_CHAINS, UNTIL_FEWER_ITERATIONS
 from thesiskit.errors import UserError, quoted
@@ -25,6 +25,7 @@ from thesiskit.models.chains import Until, cores
 from thesiskit.models.packed import above, find_missing, median_thresholds
 
 AUTO = "auto"
+LEAST_UNIT, MOST_UNIT = 1e-100, 1e100  # of real responses: their squares are numbers
 
 
 class NoNumberError(UserError, TypeError):
@@ -68,8 +69,7 @@ def as_numbers(X):
             raise NoNumberError(
                 f"features must be numbers, and column {name} contains {quoted(value)} in sample "
                 f"{row + 1}, where the argument must be a string or a number. "
-                "Fix: dummy-code categories (pandas.get_dummies), or drop such "
-                "columns"
+                "Fix: dummy-code categories (pandas.get_dummies), or drop such columns"
             )
     numbers = np.column_stack(columns)
     return pd.DataFrame(numbers, columns=X.columns) if named else numbers
@@ -102,6 +102,28 @@ def check_response(y, *, numeric: bool = False):
         row, value = column.odd
         raise UserError(f"y must be numbers, and is {quoted(value)} in sample {row + 1}")
     return column.values
+
+
+def check_spread(y: np.ndarray) -> np.ndarray:
+    """Return real responses (n,); raise UserError for those that cannot be standardised."""
+    if y.min() == y.max():
+        raise UserError(f"the responses are all {y[0]:g}. Fix: choose another response")
+    with np.errstate(over="ignore", invalid="ignore"):
+        unit = float(y.std())
+    if not LEAST_UNIT <= unit <= MOST_UNIT:
+        raise UserError(
+            f"the responses run from {y.min():g} to {y.max():g}. Fix: give them in units in "
+            f"which their standard deviation is between {LEAST_UNIT:g} and {MOST_UNIT:g}"
+        )
+    return y.astype(float)
+
+
+def check_level(level) -> float:
+    """Return the probability below a central interval; raise UserError for another level."""
+    is_number = isinstance(level, Real) and not isinstance(level, bool)
+    if not is_number or not 0 < level < 1:
+        raise UserError(f"level must be a number between 0 and 1, got {quoted(level)}")
+    return (1 - float(level)) / 2
 
 
 def coded(estimator: Any, y: Any) -> np.ndarray:
@@ -163,6 +185,7 @@ class MedianBinarizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 class DiscreteFeatures(BaseEstimator):
     """Features of any discrete values, whose places among `categories_` are their codes."""
 
+    order: Any  # of patterns; none where features are binary
     _encoder: CategoryEncoder
 
     def _discrete(self, X, **options) -> Any:
@@ -196,8 +219,13 @@ class DiscreteFeatures(BaseEstimator):
     @property
     def _names(self) -> list[str]:
         """Names of the features; x0, x1, ... if the table has no names."""
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
+        return list(_check_feature_names_in(self, None))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        if self.order:
+            tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
 
 
 # ---- chains ----
@@ -209,10 +237,8 @@ def run_length(
     """Return until, and the values of `given` with what stands for None.
 
     given : chains, iterations and so on, as the user gave them; usual : of chains that are not
-    judged.  With until "auto" chains are judged unless the user gave a length, or one chain.
-
-    judged : whether the chains can be judged at all.
-    Raises UserError for another word than "auto".
+    judged; judged : whether the chains can be judged at all.  With until "auto" chains are judged
+    unless the user gave a length, or one chain.  Raises UserError for another word than "auto".
     """
     if isinstance(until, str):
         if until != AUTO:
@@ -221,7 +247,7 @@ def run_length(
                 f"got {quoted(until)}"
             )
         lengths = [value for name, value in given.items() if name != "chains"]
-        fixed = not judged or given["chains"] == 1 or any(one is not None for one in lengths)
+        fixed = not judged or given["chains"] == 1 or any(length is not None for length in lengths)
         until = None if fixed else Until()
     if until is not None:
         usual = {
@@ -230,5 +256,5 @@ def run_length(
             "burn_in": 0,
             "thin": 1,
         }
-    found = {name: usual[name] if value is None else value for name, value in given.items()}
-    return found | {"until": until}
+    values = {name: usual[name] if value is None else value for name, value in given.items()}
+    return values | {"until": until}

@@ -25,6 +25,7 @@ from thesiskit.estimators.inputs import (
     as_numbers,
     as_objects,
     check_response,
+    check_spread,
     coded,
     run_length,
     threads_for,
@@ -47,8 +48,6 @@ USUAL = {  # lengths of chains that are not judged
     "thin": defaults.THIN,
     "chains": defaults.CHAINS,
 }
-LEVELS = (0.05, 0.95)  # of the intervals of `largest`
-LEAST_UNIT, MOST_UNIT = 1e-100, 1e100  # of real responses: their squares are numbers
 
 
 class PatternModel(BaseEstimator):
@@ -93,15 +92,9 @@ class PatternModel(BaseEstimator):
             raise UserError(f"compress must be True or False, got {self.compress!r}")
         compress = bool(self.compress)
         length = run_length(self.until, {name: getattr(self, name) for name in USUAL}, USUAL)
-        self._model = Logistic(
-            order=order,
-            compress=compress,
-            **{
-                name: getattr(self, name)
-                for name in ("prior", "min_samples", "sigma", "sigma_scale")
-            },
-            **length,
-        )
+        names = ("prior", "min_samples", "sigma", "sigma_scale")
+        options = {name: getattr(self, name) for name in names} | length
+        self._model = Logistic(order=order, compress=compress, **options)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         *generators, last = np.random.default_rng(seed).spawn(self._model.chains + 1)
         self._seed = int(last.integers(np.iinfo(np.int32).max))  # of predictions
@@ -123,9 +116,9 @@ class PatternModel(BaseEstimator):
             self.diagnostics_ |= {"iterations": iterations, "reached": reached}
         if not self.diagnostics_["reliable"]:
             warnings.warn(
-                f"predictions are unreliable, because chains have not converged (R-hat of the "
-                f"log likelihood "
-                f"{rhat[0]:.2f}, effective draws {ess[0]:.0f}). Fix: increase iterations",
+                "predictions are unreliable, because chains have not converged (R-hat of the log "
+                f"likelihood {rhat[0]:.2f}, effective draws {ess[0]:.0f}). "
+                "Fix: increase iterations",
                 UnreliableWarning,
                 stacklevel=3,
             )
@@ -145,17 +138,13 @@ class PatternModel(BaseEstimator):
             posterior["set"] = (("set",), self.classes_[-self._draws.flat[0].shape[1] :])
         return draws.to_xarray()
 
-    def _grouped(self) -> Any:  # SequenceGroups or FeatureGroups
-        """Return the groups of patterns of the fitted model."""
-        check_is_fitted(self)
-        return self.compression_
-
     def get_feature_names_out(self, input_features=None):  # noqa: ARG002
         """Return a pattern of each group that has a coefficient, (G,), in the order of `draws_`.
 
         No name stands for two groups.  The group of all samples is called "(all)".
         """
-        groups, names = self._grouped(), self._training.patterns.names
+        check_is_fitted(self)
+        groups, names = self.compression_, self._training.patterns.names
         patterns = [groups.pattern(g, *names) for g in range(groups.n_groups)]
         return np.array([pattern or "(all)" for pattern in patterns], dtype=object)
 
@@ -165,7 +154,8 @@ class PatternModel(BaseEstimator):
         Patterns stand group by group of `compression_`, and by rising order within a group, as
         they do without compressing sequences.  Section "Splitting Compressed Parameters".
         """
-        groups = self._grouped()
+        check_is_fitted(self)
+        groups = self.compression_
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         coefficient, log_sigma = self._draws.flat
         cauchy, rng = self.prior == "cauchy", np.random.default_rng(seed)
@@ -224,7 +214,7 @@ class SequenceClassifier(PatternClassifier):
         are given, or one chain; None never stops before `iterations`.
     iterations, burn_in, thin, chains : None for what suits `until`.  iterations is the number of
         all iterations of a chain, with `until` the limit: 4000 unless given, with 4 chains.
-        Without `until` the first burn_in (750) of 2000 iterations are not kept, of the others
+        Without `until` the first burn_in (750) of 2000 iterations are dropped; of the others
         every thin-th (5th) is, of one chain; with it, leave burn_in and thin out.
     sigma : None to sample the widths of the priors, or their values for orders 0 to `order`.
     sigma_scale : "log", or "natural" to update sigma on its own scale, as the thesis implies.
@@ -254,10 +244,12 @@ class SequenceClassifier(PatternClassifier):
         """
         if y is None:
             raise ValueError("SequenceClassifier requires y to be passed, but the target y is None")
-        X, y = self._checked(as_objects(X), check_response(y))
-        if np.asarray(X).dtype.kind in "if":
+        X, y = self._checked(X, y=check_response(y))
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        self.states_, X = _states(X)
+        if X.dtype.kind in "if":
             check_non_negative(X, "SequenceClassifier")
-        self.states_ = _states(X)
         histories = check_histories(self._as_codes(X), "histories")
         order = check_order(self.order, histories.shape[1], "sequences")
         symbols: Any = self.states_
@@ -267,36 +259,28 @@ class SequenceClassifier(PatternClassifier):
         return self._fit(patterns, histories, order, coded(self, y))
 
     def _codes(self, X):
-        states = self._as_codes(self._checked(as_objects(X)))
+        states = self._as_codes(self._checked(X, reset=False))
         return check_histories(states, "histories", unseen=True)
 
     def _as_codes(self, X):
         """Return states as whole numbers, UNSEEN where no training sample has a string."""
+        states, X = _states(X)
         if self.states_ is None:
-            if _states(X) is not None:
+            if states is not None:
                 raise UserError("the states were whole numbers in fit. Fix: give whole numbers")
             return X
-        if _states(X) is None:
+        if states is None:
             raise UserError("the states were strings in fit. Fix: give strings here")
-        X = X.astype(str)
         place = np.minimum(np.searchsorted(self.states_, X), len(self.states_) - 1)
         return np.where(self.states_[place] == X, place, UNSEEN)
 
-    def _checked(self, X, y=None):
+    def _checked(self, X, **options) -> Any:
         """Return what scikit-learn's own checks leave of the data."""
+        X = as_objects(X)
         sliding = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iu"
         # a window over one sequence must not be copied, as check_array would
-        options: dict[str, Any] = {"skip_check_array": True} if sliding else {"dtype": None}
-        if y is None:
-            X = validate_data(self, X, reset=False, **options)
-            return _numbers(X)
-        if sliding:
-            validate_data(self, X, skip_check_array=True)
-            y = column_or_1d(y, warn=True)
-            check_consistent_length(X, y)
-        else:
-            X, y = validate_data(self, X, y, **options)
-        return _numbers(X), y
+        usual: dict[str, Any] = {"skip_check_array": True} if sliding else {"dtype": None}
+        return validate_data(self, X, **usual | options)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -307,9 +291,8 @@ class SequenceClassifier(PatternClassifier):
         return tags
 
 
-def _states(X) -> np.ndarray | None:
-    """Return the strings of X, sorted; None if X holds numbers."""
-    X = np.asarray(X)
+def _states(X) -> tuple[np.ndarray | None, np.ndarray]:
+    """Return the strings of X, sorted, and X as strings; None and numbers if X holds numbers."""
     if X.dtype.kind == "O":
         kinds = {isinstance(value, str) for value in X.flat}
         if kinds == {True, False}:
@@ -317,13 +300,12 @@ def _states(X) -> np.ndarray | None:
                 row, column = places[0] + 1
                 raise UserError(f"a state is missing in sample {row}, column {column}")
             raise UserError("some states are strings and some are not. Fix: make them all strings")
-        return np.unique(X.astype(str)) if kinds == {True} else None
-    return np.unique(X.astype(str)) if X.dtype.kind in "US" else None
-
-
-def _numbers(X):
-    """Return objects that are no strings as numbers."""
-    return as_numbers(X) if X.dtype.kind == "O" and _states(X) is None else X
+        if kinds != {True}:
+            return None, as_numbers(X)
+    elif X.dtype.kind not in "US":
+        return None, X
+    X = X.astype(str)
+    return np.unique(X), X
 
 
 # ---- features ----
@@ -380,9 +362,10 @@ class FeatureModel(DiscreteFeatures, PatternModel):
         "size=small, form=round"; patterns, the number of patterns that share the coefficient;
         samples, the number of training samples in which the patterns are present; class, the class
         that the coefficient belongs to (with two classes, the second); low, high and median, the
-        90% interval and the median of the posterior.  The group of all samples is left out.
+        90% interval and the median of the posterior.  The group of all samples is dropped.
         """
-        groups = self._grouped()
+        check_is_fitted(self)
+        groups = self.compression_
         draws = self._unit * self._draws.flat[0]
         median = np.median(draws, axis=0)
         interactions = np.flatnonzero(groups.kinds[groups.kind, 0] == 0)
@@ -390,7 +373,7 @@ class FeatureModel(DiscreteFeatures, PatternModel):
         largest = np.argsort(-size, axis=None, kind="stable")[: whole("k", k)]
         sets, place = np.unravel_index(largest, size.shape)
         group = interactions[place]
-        low, high = np.quantile(draws[:, sets, group], LEVELS, axis=0)
+        low, high = np.quantile(draws[:, sets, group], (0.05, 0.95), axis=0)
         names = self._training.patterns.names
         labels = getattr(self, "classes_", None)  # the last is that of a single set
         return pd.DataFrame({
@@ -403,13 +386,6 @@ class FeatureModel(DiscreteFeatures, PatternModel):
             # last, because a narrow terminal leaves out columns in the middle
             "median": median[sets, group],
         })  # fmt: skip
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class InteractionClassifier(FeatureModel, PatternClassifier):
@@ -424,7 +400,7 @@ class InteractionClassifier(FeatureModel, PatternClassifier):
     Parameters
     ----------
     order : the largest number of features that a pattern fixes, or "all".
-    min_samples : patterns that are present in fewer training samples are left out of the model.
+    min_samples : patterns that are present in fewer training samples are dropped from the model.
     prior, compress, until, iterations, burn_in, thin, chains, sigma, sigma_scale, n_jobs,
         random_state : as of SequenceClassifier.
 
@@ -460,8 +436,7 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
     Parameters
     ----------
     order, prior, compress, min_samples, until, iterations, burn_in, thin, chains, sigma,
-    sigma_scale,
-        n_jobs, random_state : as of InteractionClassifier.
+        sigma_scale, n_jobs, random_state : as of InteractionClassifier.
 
     Attributes
     ----------
@@ -477,22 +452,10 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         infinite or all the same.
         """
         patterns, codes, order, y = self._learn(X, y, y_numeric=True, ensure_min_samples=2)
-        self._check_responses(y)
+        self._unit = float(check_spread(y).std())
         self._fit(patterns, codes, order, y)
         self.noise_ = float(self._unit * np.median(np.exp(self._draws.log_noise)))
         return self
-
-    def _check_responses(self, y):
-        """Raise UserError for responses that cannot be standardised."""
-        if y.min() == y.max():
-            raise UserError(f"the responses are all {y[0]:g}. Fix: choose another response")
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._unit = float(y.std())
-        if not LEAST_UNIT <= self._unit <= MOST_UNIT:
-            raise UserError(
-                f"the responses run from {y.min():g} to {y.max():g}. Fix: give them in units in "
-                f"which their standard deviation is between {LEAST_UNIT:g} and {MOST_UNIT:g}"
-            )
 
     def predict(self, X):
         """Return the medians of the responses, (m,).

@@ -1,18 +1,19 @@
-"""Classifiers that first select features, and then fit a model to them.
+"""Classifiers and regressors that first select features, and then fit a model to them.
 
-The parameters of a classifier are the keys of its model (models/base.py), and what all have:
+The parameters of an estimator are the keys of its model (models/base.py), and what all have:
 n_features, correct, screened, temperature and random_state.
 """
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
     _check_feature_names_in,
@@ -23,22 +24,16 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thesiskit.defaults import (
-    ALPHA_PRIOR,
-    CLASS_PRIOR,
-    LOG,
-    NAIVE_ALPHA_POINTS,
-    PATTERN_PI,
-    PI,
-    RESIDUAL,
-    SCORES,
-)
+from thesiskit import defaults
+from thesiskit.defaults import LOG, RESIDUAL, SCORES
 from thesiskit.errors import UnreliableWarning, UserError, list_some, quoted
 from thesiskit.estimators.inputs import (
     AUTO,
     DiscreteFeatures,
     as_numbers,
+    check_level,
     check_response,
+    check_spread,
     coded,
     run_length,
     threads_for,
@@ -69,7 +64,7 @@ from thesiskit.models.selection import (
 )
 from thesiskit.models.temperature import Temperature, too_few
 
-DEFAULT_KEPT = 10  # features; of a table that has fewer, this number keeps all
+DEFAULT_SELECTED = 10  # features; of a table that has fewer, this number keeps all
 NOT_BINARY = (
     "features must be 0 or 1. Fix: put MedianBinarizer() before the classifier in a pipeline, "
     "or use NormalClassifier, which accepts real values"
@@ -78,42 +73,42 @@ NOT_BINARY = (
 UNLIKE = 100  # times the spread of the median feature
 SCALES = (
     f"the spread is {UNLIKE} times larger or smaller than the median of the selected features, but "
-    "variances share a prior. Fix: put StandardScaler() before the classifier in a "
-    "pipeline"
+    "variances share a prior. Fix: put StandardScaler() before the estimator in a pipeline"
 )
-DIGITS = "the values differ by less than a trillionth of their magnitude"
+DIGITS = "the values differ by less than a trillionth of their magnitude. Fix: drop such features"
 
 
-class SelectingClassifier(ClassifierMixin, BaseEstimator):
-    """A selection of features, a model of those kept, and a temperature.
-
-    A classifier of a model of one's own is a subclass with its class in `model_class`, and an
-    __init__ whose parameters are fields of the model, or of the list above.
-    """
+class SelectingEstimator(BaseEstimator):
+    """A selection of features, a model of the selected features, and a temperature."""
 
     model_class: ClassVar[type[SelectingModel]]
     random_state: Any
-    # of classifiers that have no such parameters
+    _coded: Callable[..., np.ndarray]  # returns checked responses, as a model takes them
+    _of_response: ClassVar[dict[str, int]] = {}  # options of scikit-learn's checks
+    # of estimators that have no such parameters
     n_features, correct, screened, temperature = None, True, None, None
-    transformation = None
+    transformation = n_jobs = None
     _transform: Transform | None = None
     _attributes: ClassVar[dict[str, str]] = {}  # after fit, by the name in the posterior
 
     # ---- fit ----
 
     def fit(self, X, y, groups=None):
-        """Fit to features X (n, p) and labels y (n,).
+        """Fit to features X (n, p) and labels y (n,), or the numbers y of a regressor.
 
         X is 0, 1 or NaN for models of binary features, else real, with NaN where a value is missing
-        (a mixture takes none).  groups (n,), such as patients with several samples each, are kept
-        together where a pool divides samples, and are imitated together.  Raises ValueError for
-        other values, a label of one value (of three or more, for models of two classes), n_features
-        outside 1..p, and a table that cannot have been screened as `screened` says.
+        (a mixture takes none).  groups (n,), such as patients with several samples each: samples
+        of a group are in the same fold of a pool, and are simulated together for a temperature.
+        Raises ValueError for other values, labels of one class (of three or more, for models of two
+        classes), equal numbers, n_features outside 1..p, and a filtered table that contradicts
+        `screened`.
         """
         self._model = self._as_model()
-        bits, y = self.model_class.takes == "bits", check_response(y)
+        bits = self.model_class.takes == "bits"
+        y = check_response(y, numeric=bool(self._of_response))
         # what is infinite among real features is found where the table is read in chunks
-        X, y = self._validated(X, y=y, **({} if bits else {"ensure_all_finite": False}))
+        options = self._of_response | ({} if bits else {"ensure_all_finite": False})
+        X, y = self._validated(X, y=y, **options)
         y = self._coded(y)
         if groups is not None:
             groups = np.unique(column_or_1d(groups), return_inverse=True)[1]
@@ -121,18 +116,18 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         self._check_options()
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        table = self._packed(X)
-        selection = self._select(table, y, rng)
-        training = replace(self._training(table, y, selection, rng), groups=groups)
+        selection, table = self._select(X, y, rng)
+        rngs, jobs = rng.spawn(self._model.chains), threads_for(self.n_jobs)
+        training = Training(selection, y, table, bool(self.correct), rngs, jobs, groups)
         if self.temperature and (reason := too_few(selection.class_counts)):
             words = f'temperature="{RESIDUAL}": {reason}; tau is 1'
             warnings.warn(words, UnreliableWarning, stacklevel=2)
         tempered = self.temperature is not None
         self._fitted = Fitted.of(self._model, training, self._transform, tempered=tempered)
         self._posterior = self._fitted.posterior
-        softened = self._fitted.temperature or Temperature.none(len(self.classes_))
+        softened = self._fitted.temperature or Temperature.none(len(getattr(self, "classes_", ())))
         self.tau_, self.offset_ = softened.tau, softened.offset
-        self.selected_ = selection.selected
+        self.selected_ = self._columns = selection.selected
         for name, source in self._attributes.items():
             has = selection if hasattr(selection, source) else self._posterior
             setattr(self, name, getattr(has, source))
@@ -152,106 +147,58 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         }
         return validate_data(self, as_numbers(X), **usual | options)
 
-    def _packed(self, X) -> Any:
-        """Return a validated table of training samples as features are selected from it."""
-        if self.model_class.takes != "bits":
-            self._transform = None
-            if self.transformation is None:
-                return X
-            check_transform(self.transformation, X, _check_feature_names_in(self, None))
-            self._transform = Transform.of(self.transformation, X)
-            return self._transform.apply(X)
-        if not is_binary(X):
-            raise UserError(NOT_BINARY)
-        return PackedFeatures.pack(X)
-
-    def _coded(self, y) -> np.ndarray:
-        """Return labels as the places of their classes, (n,)."""
-        places = coded(self, y)
-        if len(self.classes_) > 2 and self.model_class.most_classes == 2:
-            raise ValueError(
-                "Only binary classification is supported. "
-                f"The type of the target is {type_of_target(y)}. "
-                f"NormalClassifier accepts {len(self.classes_):,} classes"
-            )
-        return places
-
     def _check_options(self) -> None:
         """Raise UserError for options that no model can have."""
         if not isinstance(self.correct, bool | np.bool_):
             raise UserError(f"correct must be True or False, got {quoted(self.correct)}")
-        form = self.transformation
-        if form is not None and str(form) not in (LOG, SCORES):
-            raise UserError(
-                f'transformation: {quoted(form)} is unknown. Fix: use None, "{LOG}" or "{SCORES}"'
-            )
         k = self.n_features
         if k is not None and (not isinstance(k, Integral) or isinstance(k, bool)):
             raise UserError(f"n_features must be a whole number or None, got {quoted(k)}")
-        if self.temperature not in (None, RESIDUAL):
-            raise UserError(
-                f'temperature: {quoted(self.temperature)} is unknown. Fix: use None or "{RESIDUAL}"'
-            )
+        for name, values in (("transformation", (LOG, SCORES)), ("temperature", (RESIDUAL,))):
+            value = getattr(self, name)
+            if value is not None and str(value) not in values:
+                words = " or ".join(f'"{word}"' for word in values)
+                raise UserError(f"{name}: {quoted(value)} is unknown. Fix: use None or {words}")
 
-    def _select(self, table, y, rng) -> Selection | FSelection:
-        """Return the features, or patterns of them, that are selected from a table."""
-        k, takes_bits = self.n_features, self.model_class.takes == "bits"
+    def _select(self, X, y, rng) -> tuple[Selection | FSelection, Callable[[], np.ndarray]]:
+        """Select features, or patterns of them, from validated samples.
+
+        Returns also a function that returns the values of those selected, (n, k).
+        """
+        table, k, takes_bits = X, self.n_features, self.model_class.takes == "bits"
+        self._transform = None
+        if takes_bits:
+            if not is_binary(X):
+                raise UserError(NOT_BINARY)
+            table = PackedFeatures.pack(X)
+        elif self.transformation is not None:
+            check_transform(self.transformation, X, _check_feature_names_in(self, None))
+            self._transform = Transform.of(self.transformation, X)
+            table = self._transform.apply(X)
         prefiltered = as_prefiltered(self.screened, real=not takes_bits)
-        width = len(table) if takes_bits else table.shape[1]
-        at_most = k is None or k == DEFAULT_KEPT
-        size = width if k is None else min(int(k), width) if at_most else int(k)
+        p = X.shape[1]
+        at_most = k is None or k == DEFAULT_SELECTED
+        size = p if k is None else min(int(k), p) if at_most else int(k)
         selector = Selector(size, prefiltered=prefiltered, at_most=at_most)
         if takes_bits:
-            return selector.select_bits(table, y, rng)
-        return selector.select_reals(table, y, rng)
-
-    def _training(self, table, y, selection, rng) -> Training:
-        """Return what the model is fitted to: the features kept of all samples."""
-        chains = self._model.chains
-        return Training(
-            selection, y, lambda: self._kept(table, selection.selected),
-            bool(self.correct),
-            rngs=rng.spawn(chains) if chains else (),
-            jobs=threads_for(getattr(self, "n_jobs", None)) if chains else None,
-        )  # fmt: skip
-
-    # ---- predictions ----
-
-    def predict_proba(self, X):
-        """Return the probabilities of the classes for X (m, p), (m, G)."""
-        values = self._kept_of(X)  # refuses a model that is not fitted
-        return self._fitted.predict(values)
-
-    def predict_log_proba(self, X):
-        """Return the logs of the probabilities of the classes for X (m, p), (m, G).
-
-        They come from log odds, so they are exact where a probability is below 2^-53.
-        """
-        values = self._kept_of(X)
-        return self._fitted.predict_log(values)
-
-    def predict(self, X):
-        """Return the most probable label of each row of X (m, p), (m,); of equal ones the first."""
-        place = self.predict_log_proba(X).argmax(axis=1)  # first: it checks that there is a fit
-        return self.classes_[place]
+            selection = selector.select_bits(table, y, rng)
+            return selection, partial(table.unpack, selection.selected)
+        by_f = selector.select_reals(table, y, rng)
+        return by_f, partial(read_columns, table, by_f.selected)
 
     # ---- features ----
 
     def get_support(self, indices=False):
-        """Return which features were kept, or are of the patterns kept, (p,) booleans.
+        """Return which features, or features of patterns, were selected, (p,) booleans.
 
         indices : return their places in rising order instead.
         """
         check_is_fitted(self)
-        support = np.isin(np.arange(self.n_features_in_), self._columns_kept())
+        support = np.isin(np.arange(self.n_features_in_), self._columns)
         return np.flatnonzero(support) if indices else support
 
-    def _columns_kept(self) -> np.ndarray:
-        """Return the columns that predictions depend on."""
-        return self.selected_
-
     def get_feature_names_out(self, input_features=None):
-        """Return the names of the features kept, (k,), in the order of the columns of X.
+        """Return the names of the selected features, (k,), in the order of the columns of X.
 
         Those in `selected_` and `relevance_` are in another order: the strongest is first.
 
@@ -260,14 +207,8 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return _check_feature_names_in(self, input_features)[self.get_support()]
 
-    def _kept(self, table, selected) -> np.ndarray:
-        """Return the features kept of the training samples, (n, k)."""
-        if self.model_class.takes == "bits":
-            return table.unpack(selected)
-        return read_columns(table, selected)
-
-    def _kept_of(self, X) -> np.ndarray:
-        """Return the features kept of new samples, (m, k)."""
+    def _selected_values(self, X) -> np.ndarray:
+        """Return the values of the selected features of new samples, (m, k)."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         if self.transformation is not None:
@@ -284,13 +225,95 @@ class SelectingClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        bits = self.model_class.takes == "bits"
-        tags.classifier_tags.multi_class = self.model_class.most_classes != 2
         tags.input_tags.allow_nan = self.model_class.takes_missing
         tags.input_tags.positive_only = str(self.transformation) == LOG
+        return tags
+
+
+class SelectingClassifier(ClassifierMixin, SelectingEstimator):
+    """A classifier that selects features.
+
+    A classifier of a model of one's own is a subclass with its class in `model_class`, and an
+    __init__ whose parameters are fields of the model, or of the list above.
+    """
+
+    def _coded(self, y) -> np.ndarray:
+        """Return labels as the places of their classes, (n,)."""
+        places = coded(self, y)
+        if len(self.classes_) > 2 and self.model_class.most_classes == 2:
+            raise ValueError(
+                "Only binary classification is supported. "
+                f"The type of the target is {type_of_target(y)}. "
+                f"NormalClassifier accepts {len(self.classes_):,} classes"
+            )
+        return places
+
+    def predict_proba(self, X):
+        """Return the probabilities of the classes for X (m, p), (m, G)."""
+        values = self._selected_values(X)  # refuses a model that is not fitted
+        return self._fitted.predict(values)
+
+    def predict_log_proba(self, X):
+        """Return the logs of the probabilities of the classes for X (m, p), (m, G).
+
+        They come from log odds, so they are exact where a probability is below 2^-53.
+        """
+        values = self._selected_values(X)
+        return self._fitted.predict_log(values)
+
+    def predict(self, X):
+        """Return the most probable label of each row of X (m, p), (m,); of equal ones the first."""
+        place = self.predict_log_proba(X).argmax(axis=1)  # first: it checks that there is a fit
+        return self.classes_[place]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        bits = self.model_class.takes == "bits"
+        tags.classifier_tags.multi_class = self.model_class.most_classes != 2
         # the blobs of the checks are not binary, and have two features
         tags.classifier_tags.poor_score = bits or bool(self.n_features == 1)
         return tags
+
+
+class SelectingRegressor(RegressorMixin, SelectingEstimator):
+    """A regressor that selects features, with a predictive distribution of each response."""
+
+    _coded = staticmethod(check_spread)
+    _of_response: ClassVar = {"y_numeric": True, "ensure_min_samples": 2}
+
+    def density(self, X):
+        """Return the predictive distributions of X (m, p), a `thesiskit.models.density.Density`."""
+        values = self._selected_values(X)  # first: it checks that there is a fit
+        return self._fitted.density(values)
+
+    def predict(self, X, return_std=False):
+        """Return the means of the predictive distributions of X (m, p), (m,).
+
+        return_std : also return their standard deviations, (m,).
+        """
+        density = self.density(X)
+        return (density.mean, density.sd) if return_std else density.mean
+
+    def predict_interval(self, X, level=0.9):
+        """Return the ends of central prediction intervals for X (m, p), (m, 2).
+
+        level : the probability that a new response is inside, between 0 and 1.
+        """
+        tail = check_level(level)
+        density = self.density(X)
+        ends = [density.quantile(tail), density.quantile(1 - tail)]
+        return np.column_stack(ends)
+
+    def predict_density(self, X, y, *, log=False):
+        """Return the predictive density of the responses y (m,) for X (m, p), (m,).
+
+        log : return its natural logarithm, which is exact far away, too.
+        """
+        density = self.density(X)
+        y = column_or_1d(check_response(y, numeric=True))
+        check_consistent_length(density.location, y)
+        log_density = density.log_density(y)
+        return log_density if log else np.exp(log_density)
 
 
 def as_prefiltered(screened: Any, real: bool = False) -> Screened | None:
@@ -364,21 +387,20 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
     Attributes
     ----------
     classes_ : (2,) the two labels; the second is "class 1".
-    selected_ : (k,) column indices of the features kept, strongest first; of patterns, their
-        numbers, which pairs.planes.decode reads.
+    selected_ : (k,) column indices of the selected features, strongest first; of patterns,
+        their numbers, which pairs.planes.decode reads.
     patterns_ : the k patterns as text, strongest first; None without `order`.
     categories_ : with `order`, p arrays, the values of each feature, sorted.
-    gamma_squared_ : Fraction, squared correlation of the weakest feature kept.
+    gamma_squared_ : Fraction, squared correlation of the weakest selected feature.
     alpha_ : (K,) quadrature points.
     log_discard_ : (K,) log P(|COR| <= gamma given alpha) of one dropped feature (with missing
         values, the mean over these); zeros when nothing was dropped, or not corrected for.
     log_posterior_alpha_ : (K,) log posterior probability of each point; logsumexp is 0.
     pi_, log_posterior_pi_ : (J,) the points of pi, and their log posterior probabilities.
-    relevance_ : (k,) the posterior probability that each feature kept is relevant.
+    relevance_ : (k,) the posterior probability that each selected feature is relevant.
     tau_ : what log odds are divided by; 1 where too few samples have a temperature.
     offset_ : (G,) what is then added to the log probability of each class.
-    n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
-        any.
+    n_features_in_, feature_names_in_ : as scikit-learn's.
     """
 
     model_class = NaiveBayes
@@ -394,16 +416,16 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
 
     def __init__(
         self,
-        n_features=DEFAULT_KEPT,
+        n_features=DEFAULT_SELECTED,
         *,
         correct=True,
         screened=None,
-        class_prior=CLASS_PRIOR,
-        alpha_prior=ALPHA_PRIOR,
-        alpha_points=NAIVE_ALPHA_POINTS,
+        class_prior=defaults.CLASS_PRIOR,
+        alpha_prior=defaults.ALPHA_PRIOR,
+        alpha_points=defaults.NAIVE_ALPHA_POINTS,
         quadrature="exact",
         relevant="some",
-        pi=PI,
+        pi=defaults.PI,
         order=None,
         disjoint=False,
         ld=None,
@@ -429,19 +451,22 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
         """Fit to features X (n, p) and labels y (n,) of two classes.
 
         X is 0, 1 or NaN; with `order` any discrete values, and None, NaN or NA where one is
-        missing.  groups (n,), such as patients with several samples each, are kept together
-        where samples are imitated for a temperature.  Raises ValueError for other values, with
-        `order` real ones and more than 16 of a feature, a label of one value or three, more
-        n_features than there are, and a table that cannot have been screened as `screened` says.
+        missing.  groups (n,), such as patients with several samples each: samples of a group are
+        simulated together for a temperature.  Raises ValueError for other values, with `order` for
+        real ones and more than 16 of a feature, for one class or three, more n_features than there
+        are, and a filtered table that contradicts `screened`.
         """
         super().fit(X, y, groups)
         self.patterns_ = None
         if self.order:
-            self.patterns_ = self._planes.words(self.selected_, self._names, self._encoder.values)
+            from thesiskit.pairs import planes
+
+            self.patterns_ = planes.words(self.selected_, self._names, self._encoder.values)
+            self._columns = planes.features_of(self.selected_)
         return self
 
     def pattern_table(self):
-        """Return the patterns kept as a table, the one with the largest correlation first.
+        """Return the selected patterns as a table, the one with the largest correlation first.
 
         The columns are: pattern, such as "rs1=2, rs7=0"; for each class how many training samples
         have the pattern, and of how many this is known; odds ratio, by how much larger the odds of
@@ -465,13 +490,6 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
             | {"odds ratio": ratio[:, 0], "corrected": ratio[:, 1], "relevant": self.relevance_}
         )  # fmt: skip
 
-    @property
-    def _planes(self) -> Any:
-        """Patterns of features, which few need."""
-        from thesiskit.pairs import planes
-
-        return planes
-
     def _check_options(self) -> None:
         super()._check_options()
         if not self.order:
@@ -490,96 +508,41 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
 
     def _as_model(self, **others: Any) -> SelectingModel:
         # of millions of patterns a few are relevant
-        usual_pi = self.order and np.array_equal(self.pi, PI)
-        return super()._as_model(**others, **({"pi": PATTERN_PI} if usual_pi else {}))
+        usual_pi = self.order and np.array_equal(self.pi, defaults.PI)
+        return super()._as_model(**others, **({"pi": defaults.PATTERN_PI} if usual_pi else {}))
 
     def _validated(self, X, **options: Any) -> Any:
         return self._discrete(X, **options) if self.order else super()._validated(X, **options)
 
-    def _packed(self, X) -> Any:
+    def _select(self, X, y, rng) -> tuple[Selection | FSelection, Callable[[], np.ndarray]]:
         if not self.order:
-            return super()._packed(X)
-        instead = ", or use NormalClassifier, which accepts real values"
-        return self._learn_categories(X, self._planes.MOST_VALUES, instead)
-
-    def _select(self, table, y, rng) -> Selection | FSelection:
-        if not self.order:
-            return super()._select(table, y, rng)
+            return super()._select(X, y, rng)
+        from thesiskit.pairs import planes  # which few need
         from thesiskit.pairs.interactions import PatternSelector
 
+        instead = ", or use NormalClassifier, which accepts real values"
+        codes = self._learn_categories(X, planes.MOST_VALUES, instead)
         selector = PatternSelector(
             int(self.n_features or 0),
             order=int(self.order),
             disjoint=bool(self.disjoint),
             ld=self.ld,
-            at_most=self.n_features == DEFAULT_KEPT,
+            at_most=self.n_features == DEFAULT_SELECTED,
         )
-        return selector.select_patterns(self._planes.Planes.pack(table, y), rng)
+        selection = selector.select_patterns(planes.Planes.pack(codes, y), rng)
+        return selection, partial(planes.express, selection.selected, codes)
 
-    def _columns_kept(self) -> np.ndarray:
-        return self._planes.features_of(self.selected_) if self.order else self.selected_
-
-    def _kept(self, table, selected) -> np.ndarray:
+    def _selected_values(self, X) -> np.ndarray:
         if not self.order:
-            return super()._kept(table, selected)
-        return self._planes.express(selected, table)
+            return super()._selected_values(X)
+        from thesiskit.pairs import planes
 
-    def _kept_of(self, X) -> np.ndarray:
-        if not self.order:
-            return super()._kept_of(X)
         check_is_fitted(self)
-        return self._planes.express(self.selected_, self._codes(X))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = tags.input_tags.string = bool(self.order)
-        return tags
+        return planes.express(self.selected_, self._codes(X))
 
 
-class NormalClassifier(SelectingClassifier):
-    """Bayesian naive Bayes with normal features, those that differ most between the classes.
-
-    Continuous features are selected by the F statistic of the analysis of variance, which with two
-    classes orders them as the absolute correlation does.  With `correct`, the posterior is
-    conditioned on the fact that the dropped features were weak, which calibrates the probabilities.
-    A missing value (NaN) has no term in the likelihood and the predictions, which is exact under
-    the model.  For counts and other skewed values, use transformation="log" or "normal-scores".
-
-    Parameters
-    ----------
-    n_features : number of features to select, at most the number of features that vary (default:
-        10, or all if there are fewer); None selects all.
-    correct : whether to condition on the selection.
-    relevant : "some": each feature is relevant with an unknown probability pi, and otherwise has
-        the same mean in all classes; "all": all features are relevant.
-    screened : for a table that somebody filtered, such as {"of": 10000, "threshold": 0.26}: the
-        number of features before the filter, and the absolute correlation (with more classes the
-        correlation ratio) above which features were selected; {"of": 10000, "f": 12.3} gives the F
-        statistic.  If only "of" is given, the threshold is the smallest F statistic in the table.
-        The filter must have used the samples of `fit`.  The lost features are assumed to have as
-        many missing values as those in the table.
-    class_prior : the Dirichlet prior of the class probabilities: one number, or one for each class.
-    temperature : "residual": log odds are divided by tau >= 1, because correlated features count
-        the same evidence several times; NaiveBayesClassifier explains it.  None: tau is 1.
-    transformation : "log": log2 of features, or of counts log2 of counts per million;
-        "normal-scores": normal quantiles of ranks.  Both are fitted in `fit`, without labels.
-        None: values are used as they are.  (A parameter called transform would make it a
-        transformer to scikit-learn.)
-    random_state : breaks ties between features at the threshold.
-
-    Attributes
-    ----------
-    classes_ : (G,) the labels.
-    selected_ : (k,) column indices of the selected features, strongest first.
-    threshold_ : the F statistic that no dropped feature exceeds.
-    relevance_ : (k,) the posterior probability that each selected feature is relevant.
-    log_posterior_ : (C, R, J) log posterior probabilities of each shape of effects, of their
-        variance (`ratio_`, (R,)) and of pi (`pi_`, (J,)) together; logsumexp is 0.
-    tau_ : the temperature; 1 if there are too few samples to estimate it.
-    offset_ : (G,) what is then added to the log probability of each class.
-    n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
-        any.
-    """
+class NormalEstimator(SelectingEstimator):
+    """What the classifier and the regressor of normal features have in common."""
 
     model_class = Normal
     _attributes: ClassVar = {
@@ -590,9 +553,68 @@ class NormalClassifier(SelectingClassifier):
         "pi_": "pi",
     }
 
+    def fit(self, X, y, groups=None):
+        """Fit to real features X (n, p), NaN where one is missing, and labels or numbers y (n,).
+
+        Warns of selected features that are on another scale than the others, or hardly vary.
+        """
+        super().fit(X, y, groups)
+        selection = self._posterior.selection
+        spread = np.sqrt(selection.within / selection.counts.sum(axis=1))
+        middle = np.median(spread)
+        unlike = (spread > UNLIKE * middle) | ((UNLIKE * spread < middle) & (selection.f < LARGEST))
+        names = _check_feature_names_in(self, None)[self.selected_]
+        for affected, words in (
+            (unlike, SCALES),
+            (spread < RELATIVE * np.abs(selection.scaled).max(axis=1), DIGITS),
+        ):
+            if affected.any():
+                message = f"{list_some(names[affected])}: {words}"
+                warnings.warn(message, UnreliableWarning, stacklevel=2)
+        return self
+
+
+class NormalClassifier(NormalEstimator, SelectingClassifier):
+    """Bayesian naive Bayes with normal features, those that differ most between the classes.
+
+    Continuous features are selected by the F statistic of the analysis of variance, which with two
+    classes orders them as the absolute correlation does.  `correct` and missing values (NaN) are as
+    of NaiveBayesClassifier.  For counts and other skewed values, use transformation="log" or
+    "normal-scores".
+
+    Parameters
+    ----------
+    n_features : number of features to select, at most the number of features that vary (default:
+        10, or all if there are fewer); None selects all.
+    correct, random_state : as of NaiveBayesClassifier.
+    relevant : "some": each feature is relevant with an unknown probability pi, and otherwise has
+        the same mean in all classes; "all": all features are relevant.
+    screened : for a table that somebody filtered, such as {"of": 10000, "threshold": 0.26}: the
+        number of features before the filter, and the absolute correlation (with more classes the
+        correlation ratio) above which features were selected; {"of": 10000, "f": 12.3} gives the F
+        statistic.  NaiveBayesClassifier explains the assumptions.
+    class_prior : the Dirichlet prior of the class probabilities: one number, or one for each class.
+    temperature : "residual": log odds are divided by tau >= 1, because correlated features count
+        the same evidence several times; NaiveBayesClassifier explains it.  None: tau is 1.
+    transformation : "log": log2 of features, or of counts log2 of counts per million;
+        "normal-scores": normal quantiles of ranks.  Both are fitted in `fit`, without labels.
+        None: values are used as they are.  (A parameter called transform would make it a
+        transformer to scikit-learn.)
+
+    Attributes
+    ----------
+    classes_ : (G,) the labels.
+    selected_ : (k,) column indices of the selected features, strongest first.
+    threshold_ : the F statistic that no dropped feature exceeds.
+    relevance_ : (k,) the posterior probability that each selected feature is relevant.
+    log_posterior_ : (C, R, J) log posterior probabilities of each shape of effects, of their
+        variance (`ratio_`, (R,)) and of pi (`pi_`, (J,)) together; logsumexp is 0.
+    tau_, offset_, n_features_in_, feature_names_in_ : as of NaiveBayesClassifier.
+    """
+
     def __init__(
         self,
-        n_features=DEFAULT_KEPT,
+        n_features=DEFAULT_SELECTED,
         *,
         correct=True,
         screened=None,
@@ -611,29 +633,80 @@ class NormalClassifier(SelectingClassifier):
         self.transformation = transformation
         self.random_state = random_state
 
-    def fit(self, X, y, groups=None):
-        """Fit to real features X (n, p), NaN where one is missing, and labels y (n,).
 
-        Warns of features kept that are on another scale than the others, or hardly vary.
+class NormalRegressor(NormalEstimator, SelectingRegressor):
+    """Bayesian regression with normal features, those that correlate best with the response.
+
+    Each real feature is a linear function of the response plus normal noise.  A prediction is a
+    distribution of the response.  `correct` calibrates prediction intervals.
+
+    Parameters
+    ----------
+    n_features, correct, screened, temperature, transformation, random_state : as of
+        NormalClassifier; tau divides log ratios of densities.
+    relevant : "some": each feature is relevant with an unknown probability pi, and otherwise
+        independent of the response; "all": all features are relevant.
+
+    Attributes
+    ----------
+    selected_, threshold_, relevance_, log_posterior_, ratio_, pi_, tau_, n_features_in_,
+        feature_names_in_ : as of NormalClassifier, with the slope of a feature in place of
+        differences between classes.
+    """
+
+    def __init__(
+        self,
+        n_features=DEFAULT_SELECTED,
+        *,
+        correct=True,
+        screened=None,
+        relevant="some",
+        temperature=RESIDUAL,
+        transformation=None,
+        random_state=None,
+    ):
+        self.n_features = n_features
+        self.correct = correct
+        self.screened = screened
+        self.relevant = relevant
+        self.temperature = temperature
+        self.transformation = transformation
+        self.random_state = random_state
+
+
+class PoolEstimator(SelectingEstimator):
+    """What the classifier and the regressor of the pool have in common."""
+
+    model_class = Pool
+
+    def __init__(self, transformation=None, *, random_state=None):
+        self.transformation = transformation
+        self.random_state = random_state
+
+    def fit(self, X, y, groups=None):
+        """Fit to real features X (n, p), NaN where one is missing, and labels or numbers y (n,).
+
+        Raises ValueError for other values, one class, and a table of which no column varies.
         """
         super().fit(X, y, groups)
-        selection = self._posterior.selection
-        spread = np.sqrt(selection.within / selection.counts.sum(axis=1))
-        middle = np.median(spread)
-        unlike = (spread > UNLIKE * middle) | ((UNLIKE * spread < middle) & (selection.f < LARGEST))
-        names = _check_feature_names_in(self, None)[self.selected_]
-        for affected, words in (
-            (unlike, SCALES),
-            (spread < RELATIVE * np.abs(selection.scaled).max(axis=1), DIGITS),
+        effect = pool.effects(self._posterior)
+        if hasattr(self, "classes_"):
+            self.power_ = self._posterior["power"]
+        else:
+            effect = effect[0]
+        for name, values in (
+            ("coef_", effect * self._posterior["scale"]),
+            ("effect_", effect),
+            ("lasso_share_", pool.lasso_share(self._posterior)),
         ):
-            if affected.any():
-                warnings.warn(
-                    f"{list_some(names[affected])}: {words}", UnreliableWarning, stacklevel=2
-                )
+            of_all = np.zeros((*values.shape[:-1], self.n_features_in_))
+            of_all[..., self.selected_] = values
+            setattr(self, name, of_all)
+        self.shrinkage_ = float(self._posterior["shrinkage"])
         return self
 
 
-class PoolClassifier(SelectingClassifier):
+class PoolClassifier(PoolEstimator, SelectingClassifier):
     """Ridge, lasso and linear discriminants of all features, averaged by how well they predict.
 
     Features are continuous, and there may be any number of classes.  Use it for features that are
@@ -658,34 +731,26 @@ class PoolClassifier(SelectingClassifier):
     power_ : (3,) the powers of ridge, lasso and discriminants in the product of probabilities.
     shrinkage_ : the weight of the class frequencies in the predictions, near 1 if cross-validation
         shows no benefit of any feature.
-    n_features_in_, feature_names_in_ : number of features seen in fit, and their names if X had
-        any.
+    n_features_in_, feature_names_in_ : as of NaiveBayesClassifier.
     """
 
-    model_class = Pool
 
-    def __init__(self, transformation=None, *, random_state=None):
-        self.transformation = transformation
-        self.random_state = random_state
+class PoolRegressor(PoolEstimator, SelectingRegressor):
+    """Ridge, lasso and partial least squares of all features, averaged by how well they predict.
 
-    def fit(self, X, y, groups=None):
-        """Fit to real features X (n, p), NaN where one is missing, and labels y (n,).
+    Features may be correlated.  A prediction is a distribution of the response (models/pool.py).
 
-        Raises ValueError for other values, one class, and a table of which no column varies.
-        """
-        super().fit(X, y, groups)
-        effect = pool.effects(self._posterior)
-        for name, values in (
-            ("coef_", effect * self._posterior["scale"]),
-            ("effect_", effect),
-            ("lasso_share_", pool.lasso_share(self._posterior)),
-        ):
-            of_all = np.zeros((*values.shape[:-1], self.n_features_in_))
-            of_all[..., self.selected_] = values
-            setattr(self, name, of_all)
-        self.power_ = self._posterior["power"]
-        self.shrinkage_ = float(self._posterior["shrinkage"])
-        return self
+    Parameters
+    ----------
+    transformation, random_state : as of PoolClassifier.
+
+    Attributes
+    ----------
+    selected_, lasso_share_, shrinkage_, n_features_in_, feature_names_in_ : as of PoolClassifier,
+        with the mean of the response in place of class frequencies.
+    coef_ : (p,) by how much the prediction is moved by one unit of each feature.
+    effect_ : (p,) the same for one standard deviation of each feature, to compare features.
+    """
 
 
 class MixtureClassifier(SelectingClassifier):
@@ -693,30 +758,24 @@ class MixtureClassifier(SelectingClassifier):
 
     Section "Application to Bayesian Mixture Models" of the thesis.  The response is one more
     feature of the components.  With `correct`, the posterior is conditioned on the fact that the
-    features left out were weak.  If the chains disagree, `fit` gives an UnreliableWarning.
+    dropped features were weak.  If the chains disagree, `fit` gives an UnreliableWarning.
 
     Parameters
     ----------
-    n_features, screened : as of NaiveBayesClassifier.
-    correct : condition on the selection.
+    n_features, correct, screened : as of NaiveBayesClassifier.
     sampler : "collapsed", or "gibbs", the sampler that the thesis describes ("thesis" up to
         version 0.2).
-    until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400), of the
-        collapsed sampler.  Chains are compared after 200, 300, 450, ... iterations, of which the
-        second half counts, and stop when log alpha, the log posterior, the agreement of labels with
-        responses and the predictions for up to 20 training samples have reached both.  At most
-        1,000 draws are kept.  "auto" is (1.01, 400), unless iterations or burn_in are given, or one
-        chain.
+    until : as of SequenceClassifier, for the collapsed sampler.  Log alpha, the log posterior, the
+        agreement of labels with responses and the predictions are compared.
     chains, iterations, burn_in : settings of the sampler; None for its defaults.  iterations is
-        the number of all iterations, of which the first burn_in are not kept; with `until` it is
-        the limit, 4000 unless given, and burn_in is left out.
+        the number of all iterations, of which the first burn_in are dropped; with `until` it is
+        the limit, 4000 unless given, without a burn_in.
     class_prior : (f_0, f_1), the Beta prior of the probability of a component.
     alpha_prior, response_alpha_prior : (shape, rate) of the Inverse-Gamma priors of alpha and
         alpha_0.  The larger alpha is, the more alike are the components in their features;
         alpha_0 is the same for the response.
     alpha_points : points of the grids of alpha and alpha_0; None for the sampler's default.
-    n_jobs : how many chains run at the same time, in threads; None or -1 for one on each core.
-        It changes no draw.
+    n_jobs : as of SequenceClassifier.
     random_state : breaks ties between features at the cut, and seeds the chains.
 
     Attributes
@@ -735,7 +794,7 @@ class MixtureClassifier(SelectingClassifier):
 
     def __init__(
         self,
-        n_features=DEFAULT_KEPT,
+        n_features=DEFAULT_SELECTED,
         *,
         correct=True,
         screened=None,
@@ -744,9 +803,9 @@ class MixtureClassifier(SelectingClassifier):
         chains=COLLAPSED["chains"],
         iterations=None,
         burn_in=None,
-        class_prior=CLASS_PRIOR,
-        alpha_prior=ALPHA_PRIOR,
-        response_alpha_prior=ALPHA_PRIOR,
+        class_prior=defaults.CLASS_PRIOR,
+        alpha_prior=defaults.ALPHA_PRIOR,
+        response_alpha_prior=defaults.ALPHA_PRIOR,
         alpha_points=None,
         n_jobs=None,
         random_state=None,
@@ -784,9 +843,9 @@ class MixtureClassifier(SelectingClassifier):
             self.diagnostics_ |= {"iterations": draws.iterations, "reached": draws.judgement.enough}
         if not diagnosis.reliable:
             warnings.warn(
-                f"predictions are unreliable, because chains have not converged (R-hat "
-                f"{diagnosis.rhat.max():.2f}, "
-                f"effective draws {diagnosis.ess.min():.0f}). Fix: increase iterations",
+                "predictions are unreliable, because chains have not converged (R-hat "
+                f"{diagnosis.rhat.max():.2f}, effective draws {diagnosis.ess.min():.0f}). "
+                "Fix: increase iterations",
                 UnreliableWarning,
                 stacklevel=2,
             )

@@ -27,6 +27,7 @@ from thesiskit.files import DAMAGES
 from thesiskit.fitted.file import EXPORT, check_writable, read_model, write_model
 from thesiskit.fitted.inputs import Inputs, distinct
 from thesiskit.fitted.methods import (
+    QUANTILES,
     FittedMethod,
     FrequencyMethod,
     PatternMethod,
@@ -183,30 +184,21 @@ class FittedModel:
         """
         lacking: dict[str, str] = getattr(table, "lacking", {})
         like: Any = self.inputs.like
-        names, methods_asked = self.inputs.names, self.methods.values() if lacking else ()
-        names_used = {
-            method.name: {names[j] for j in method.columns(self.inputs)} for method in methods_asked
-        }
-        of_counts = {
-            name
-            for name, method in self.methods.items()
-            if method.transform is not None and len(method.transform.mean)
-        }
+        names, names_used, of_counts = self.inputs.names, dict[str, set[str]](), set[str]()
+        for name, method in self.methods.items() if lacking else ():
+            names_used[name] = {names[j] for j in method.columns(self.inputs)}
+            if method.transform is not None and len(method.transform.mean):
+                of_counts.add(name)
         columns_by_note: dict[str, list[str]] = {}
         for column, hint in lacking.items():
             features = like.encoder.features_of(column)
-            methods = [
-                name
-                for name in self.methods
-                if name in of_counts or not names_used[name].isdisjoint(features)
-            ]
+            users = {name for name in names_used if not names_used[name].isdisjoint(features)}
+            methods = [name for name in self.methods if name in users | of_counts]
             for method in (self.methods[name] for name in methods):
                 if not method.takes_missing:
-                    raise DataError(
-                        f"{table.source}: lacks {quoted(column)}, which {method.name} selects, "
-                        f"and the {method.kind} model does not accept missing "
-                        f"values{hint or '. Fix: add it'}"
-                    )
+                    fault = f"lacks {quoted(column)}, which {method.name} selects, and the "
+                    fault += f"{method.kind} model does not accept missing values"
+                    raise DataError(f"{table.source}: {fault}{hint or '. Fix: add it'}")
             note = f"selected by {list_some(methods, 2)}: treated as missing"
             note = note if methods else "selected by no method: no effect"
             if of_counts.intersection(methods):
@@ -242,8 +234,8 @@ class FittedModel:
             arrays = self._predicted(method, samples, numbers)
             columns: dict[str, Any] = {"id": ids, "method": method.name}
             if not self.classes:
-                quantiles = {"median": "median", "5%": "low", "95%": "high"}
-                columns |= {label: arrays[name] for label, name in quantiles.items()}
+                labels = QUANTILES.items()  # some distributions have no mean
+                columns |= {label: arrays.get(name, np.nan) for name, label in labels}
             else:
                 likely = most_probable(arrays["probability"])
                 columns["predicted"] = [self.classes[k] for k in likely]
@@ -356,18 +348,15 @@ def load_model(path: str | Path) -> FittedModel:
     except (ValidationError, *FAULTS) as error:
         if isinstance(error, DataError) and str(error).startswith(f"{path}: "):
             raise
-        raise DataError(
-            f"{path}: not a valid fitted model ({shorten(error, 100)}). Fix: {EXPORT}"
-        ) from None
+        fault = f"not a valid fitted model ({shorten(error, 100)})"
+        raise DataError(f"{path}: {fault}. Fix: {EXPORT}") from None
 
 
 def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel:
     name = header["source"]["source"]
     if name not in SOURCES:
-        raise DataError(
-            f"{path}: its tables are read by data.source: {shorten(name)}, which is not here. Fix: "
-            "install the package that has it"
-        )
+        fault = f"its tables are read by data.source: {shorten(name)}, which is not here"
+        raise DataError(f"{path}: {fault}. Fix: install the package that has it")
     about = dict(header["source"])
     if "case_groups" in about:  # of earlier versions
         about["sample_groups"] = about.pop("case_groups")

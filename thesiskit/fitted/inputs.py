@@ -173,7 +173,7 @@ class Inputs:
         inside = columns.ndim == 1 and not ((columns < 0) | (columns >= width)).any()
         if not inside or columns.shape != thresholds.shape or (np.diff(columns) <= 0).any():
             raise ValueError("its columns are damaged")
-        if len(classes) < 2 or (names and len(names) != width):
+        if len(classes) == 1 or (names and len(names) != width):
             raise ValueError("its names are damaged")
         coding = {str(name): [*map(str, words)] for name, words in about.get("coding", {}).items()}
         features = names or [f"x{j + 1}" for j in range(width)]

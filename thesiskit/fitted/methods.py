@@ -19,6 +19,7 @@ from thesiskit.fitted.inputs import NONE, Inputs
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import LARGEST, PatternTraining, check, shaped
 from thesiskit.models.chains import Arrays, marked
+from thesiskit.models.density import MEDIAN, Density
 from thesiskit.models.logistic import Logistic
 from thesiskit.models.packed import Transform, check_transform
 from thesiskit.models.patterns import PATTERNS
@@ -28,6 +29,16 @@ from thesiskit.models.temperature import Temperature
 
 EXACT = "enumeration"  # a kind that older files have for a mixture
 FREQUENCIES = "class frequencies"
+GUESS = "distribution of the response"  # without features
+# of new samples with real responses: columns of predictions, by the name of each array
+ENDS = {"low": "5%", "lower": "25%", "upper": "75%", "high": "95%"}  # of intervals
+QUANTILES = {"mean": "mean", "median": "median"} | ENDS
+
+
+def summarise_density(density: Density) -> Arrays:
+    """Return the mean of each distribution, and quantiles, by the names of QUANTILES."""
+    ends = {name: density.quantile(float(text[:-1]) / 100) for name, text in ENDS.items()}
+    return {"mean": density.mean, "median": density.quantile(MEDIAN)} | ends
 
 
 def match_name(text: str, names: Mapping[str, str]) -> str:
@@ -106,7 +117,7 @@ class FittedMethod(ABC):
 
     @abstractmethod
     def predict(self, inputs: Inputs, samples: np.ndarray) -> Arrays:
-        """Return `probability` (T, K), or of real responses median, low and high, (T,) each."""
+        """Return `probability` (T, K), or of real responses what QUANTILES name, (T,) each."""
 
     def columns(self, inputs: Inputs) -> np.ndarray:
         """Return the columns of samples that predictions depend on."""
@@ -148,6 +159,8 @@ class SelectedMethod(FittedMethod):
                 f"a value is missing in sample {sample + 1}, feature {name}, and the {self.kind} "
                 "model does not accept it. Fix: fill it in, or drop the sample"
             )
+        if not inputs.classes:
+            return summarise_density(self.fitted.density(table))
         return {"probability": self.fitted.predict(table)}
 
     @classmethod
@@ -202,8 +215,7 @@ class PeerMethod(FittedMethod):
         answer = peers.predict(self.method, self.task, self.learnt, table)
         if inputs.classes:
             return {"probability": answer}
-        unknown = np.full(len(answer), np.nan)  # such a method says no more
-        return {"median": answer, "low": unknown, "high": unknown}
+        return summarise_density(Density.of_students(answer))
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         task = {name: getattr(self.task, name) for name in ("kind", "classes", "keep", "order")}
@@ -223,16 +235,19 @@ class PeerMethod(FittedMethod):
 
 
 class FrequencyMethod(FittedMethod):
-    """The class frequencies of the training samples, where no model predicts better.
+    """What is known without features, where no model predicts better.
 
-    counts : (K,) training samples of each class.
+    counts : (K,) training samples of each class; of real responses their distribution, as
+        `density.guess` returns it.
     """
 
     def __init__(self, counts: np.ndarray):
-        super().__init__(FREQUENCIES, "frequencies")
+        super().__init__(FREQUENCIES if counts.ndim == 1 else GUESS, "frequencies")
         self.counts = counts
 
     def predict(self, inputs: Inputs, samples: np.ndarray) -> Arrays:
+        if not inputs.classes:
+            return summarise_density(Density.of_students(self.counts.repeat(len(samples), axis=0)))
         return {"probability": np.tile(self.counts / self.counts.sum(), (len(samples), 1))}
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
@@ -241,8 +256,12 @@ class FrequencyMethod(FittedMethod):
     @classmethod
     def restore(cls, _about: dict[str, Any], arrays: Arrays, inputs: Inputs) -> "FrequencyMethod":
         counts = arrays["counts"]
-        check(counts.dtype.kind in "iu" and counts.shape == (len(inputs.classes),))
-        check((counts >= 0).all() and counts.sum() > 0)
+        if inputs.classes:
+            check(counts.dtype.kind in "iu" and counts.shape == (len(inputs.classes),))
+            check((counts >= 0).all() and counts.sum() > 0)
+        else:
+            check(counts.dtype.kind == "f" and counts.shape == (1, 1, 4) and counts[0, 0, 0] == 1)
+            check((np.abs(counts) < LARGEST).all() and (counts[..., 2:] > 0).all())
         return cls(counts)
 
 

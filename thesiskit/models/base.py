@@ -29,6 +29,7 @@ from scipy import special
 from thesiskit.blocks import Block, Probabilities, Several, Some
 from thesiskit.defaults import NO_TEMPERATURE, RESIDUAL
 from thesiskit.errors import UserError, quoted
+from thesiskit.models.density import Density
 from thesiskit.models.temperature import (
     SEED,
     Temperature,
@@ -39,6 +40,7 @@ from thesiskit.models.temperature import (
 )
 
 Arrays = dict[str, np.ndarray]
+CLASSES, GAUSSIAN = "classes", "gaussian"  # responses
 OWN = ("corrected", "uncorrected")  # the methods that are a model's own
 # our own models beside one of another kind: kind and method, by the name that configs write
 OTHERS = {
@@ -46,6 +48,8 @@ OTHERS = {
     for word, kind in (("naive", "naive-bayes"), ("normal", "normal"))
     for own in OWN
 }
+# third-party methods that take real responses
+WITH_REALS = ("ridge", "lasso", "pls", "bayesian-ridge", "random-forest", "pool")
 CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
 LARGEST = 1e100  # of alpha, of logs and of temperatures in a model file
 SOFTENED = ("tau", "offset", "tau_errors")  # of a temperature, in result files
@@ -54,6 +58,12 @@ ABOUT_TEMPERATURE = (
     "features count the same evidence several times; each class gets an offset. Both are estimated "
     "in each training set from samples simulated with its residuals, also for a pre-filtered "
     "table; the part `temperature-table` shows tau. `[none, residual]` compares both."
+)
+
+
+ABOUT_RESPONSE = (
+    "`classes`, or `gaussian` for a real response: its predictive distribution is computed. "
+    f"Third-party methods for a real response: `{'`, `'.join(WITH_REALS)}` (with `kind: normal`)."
 )
 
 
@@ -72,7 +82,7 @@ class Training:
     """What a model is fitted to.
 
     selection : the features kept, with what is known of those left out.
-    response : (n,) classes of the training samples.
+    response : (n,) classes of the training samples, or as floats a real response.
     table : returns the kept features of the training samples, (n, k).
     correct : whether to condition on the selection.
     rngs : as many generators as a model has chains; none of a model that is not sampled.
@@ -181,6 +191,7 @@ class SelectingModel(Model):
     """A model of features that were selected.
 
     takes : "bits" or "reals", what its features are.
+    responses : CLASSES, and GAUSSIAN if it takes real responses; of_classes : keys for classes.
     most_classes : how many classes it takes, None for any number.
     takes_missing : whether values may be missing.
     variant : the field that says by which rule or sampler it is done, if there are several.
@@ -191,6 +202,8 @@ class SelectingModel(Model):
     """
 
     takes: ClassVar[Literal["bits", "reals"]]
+    responses: ClassVar[tuple[str, ...]] = (CLASSES,)
+    of_classes: ClassVar[tuple[str, ...]] = ()
     most_classes: ClassVar[int | None] = None
     takes_missing: ClassVar[bool] = True
     variant: ClassVar[str] = ""
@@ -263,6 +276,13 @@ class SelectingModel(Model):
         if softened is None:
             return log_probability
         return temper(log_probability, softened.tau, softened.offset)
+
+    def density(self, posterior, table: np.ndarray, softened: Temperature | None = None) -> Density:
+        """Return predictive distributions of a real response for new samples, (T, k)."""
+        raise UserError(
+            f"kind: {self.kind} does not predict a real response. "
+            "Fix: use kind: normal or kind: pool, or divide the response into classes"
+        )
 
     def imitate(
         self, posterior: Any, training: Training, rng: np.random.Generator
@@ -407,12 +427,14 @@ def block_of(model: type[SelectingModel]) -> type[SelectingBlock]:
     """Return the block of a config that has the keys of a model."""
     tag: Any = Literal[(model.kind,)]
     list_of: Any = Several
-    words: Any = Literal[(*OWN, *model.rivals)]  # type: ignore[valid-type]
-    methods = Some[words]
-    mine: dict[str, Any] = {
-        "kind": (tag, Field(model.kind, description=model.about_kind)),
-        "methods": (methods, Field(list(OWN), description=model.about_methods)),
-    }
+    mine: dict[str, Any] = {"kind": (tag, Field(model.kind, description=model.about_kind))}
+    rivals = dict.fromkeys(model.rivals)
+    if GAUSSIAN in model.responses:
+        rivals |= dict.fromkeys(name for name in WITH_REALS if name != model.kind)
+        response = Field(CLASSES, description=ABOUT_RESPONSE)
+        mine["response"] = Literal[model.responses], response  # type: ignore[valid-type]
+    words: Any = Literal[(*OWN, *rivals)]  # type: ignore[valid-type]
+    mine["methods"] = Some[words], Field(list(OWN), description=model.about_methods)
     if model.imitates:
         temperatures: Any = list_of[Literal[NO_TEMPERATURE, RESIDUAL]]
         usual = Field([model.usual_temperature], description=ABOUT_TEMPERATURE)

@@ -1,4 +1,4 @@
-"""The path of the lasso: logistic regressions with an L1 penalty of the best features."""
+"""The path of the lasso: regressions with an L1 penalty of the best features."""
 
 import inspect
 import warnings
@@ -11,19 +11,25 @@ import numpy as np
 
 SCREENED = 500  # features of lasso: those with the largest F statistics in its training samples
 PENALTIES = np.logspace(0.15, 2.3, 8)  # C of lasso, times the smallest with which a feature is used
+# of a real response, times the largest with which a feature is used
+REAL_PENALTIES = np.logspace(-0.15, -3, 20)
+REAL_STEPS = {"tol": 1e-3, "max_iter": 2000}
 
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Fit on one thread, and without scikit-learn's warnings.
+    """Fit on one thread, and without scikit-learn's warnings and checks.
 
-    More threads add numbers in another order, and OpenMP's waiting threads cost tenfold on data
-    this small.  A column that is constant has F = 0 / 0 and is ranked last; a penalty for which the
-    iterations were too few (a UserWarning too) is judged by where they led.
+    Its checks cost half of the time of a lasso.  More threads add numbers in another order, and
+    OpenMP's waiting threads cost tenfold on data this small.  A column that is constant has F =
+    0 / 0 and is ranked last; a penalty for which the iterations were too few (a UserWarning too) is
+    judged by where they led.
     """
+    import sklearn
     from threadpoolctl import threadpool_limits
 
     with (
+        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
         threadpool_limits(1),
         np.errstate(divide="ignore", invalid="ignore"),
         warnings.catch_warnings(),
@@ -33,10 +39,13 @@ def quietly() -> Iterator[None]:
 
 
 def best_columns(columns: np.ndarray, codes: np.ndarray, many: int) -> np.ndarray:
-    """Return the columns with the largest F statistics, in the order of the table."""
-    from sklearn.feature_selection import f_classif
+    """Return the columns with the largest F statistics, in the order of the table.
 
-    f = f_classif(columns, codes)[0]
+    codes : (n,) classes, or a real response.
+    """
+    from sklearn.feature_selection import f_classif, f_regression
+
+    f = (f_regression if codes.dtype.kind == "f" else f_classif)(columns, codes)[0]
     f[np.isnan(f)] = -1
     return np.sort(np.argsort(-f, kind="stable")[:many])
 
@@ -45,9 +54,14 @@ def lasso_path(
     columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray, seed: int
 ) -> Iterator[dict[str, np.ndarray]]:
     """Yield a fit of the best columns, standardised, with each penalty."""
+    from sklearn.linear_model import LogisticRegression
+
     best = best_columns(columns, codes, SCREENED)
     mean, deviation = columns[:, best].mean(axis=0), columns[:, best].std(axis=0)
     deviation[deviation == 0] = np.inf  # constant in a fold
+    standard = {"best": best, "mean": mean, "deviation": deviation}
+    # it is quick, and penalises a large intercept a little
+    options = {"solver": "liblinear", "intercept_scaling": 10, "tol": 1e-3, "random_state": seed}
     known = (columns[:, best] - mean) / deviation
     members = [codes == g for g in (range(1, 2) if codes.max() == 1 else range(codes.max() + 1))]
     steepest = [np.abs(known.T @ (member - member.mean())).max() for member in members]
@@ -57,24 +71,10 @@ def lasso_path(
             if steepest[g] == 0:
                 intercept[g] = np.log(member.mean() / (1 - member.mean()))
                 continue
-            model = _l1_logistic(penalty / steepest[g], seed).fit(known, member)
-            coefficient[g], intercept[g] = model.coef_[0], model.intercept_[0]
-        yield {
-            "best": best,
-            "mean": mean,
-            "deviation": deviation,
-            "coef_": coefficient,
-            "intercept_": intercept,
-        }
-
-
-def _l1_logistic(C: float, seed: int) -> Any:
-    """Return the model; liblinear is quick, and penalises a large intercept a little."""
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(
-        C=C, solver="liblinear", intercept_scaling=10, tol=1e-3, random_state=seed, **_l1()
-    )
+            model = LogisticRegression(C=penalty / steepest[g], **options, **_l1())
+            coefficient[g] = model.fit(known, member).coef_[0]
+            intercept[g] = model.intercept_[0]
+        yield standard | {"coef_": coefficient, "intercept_": intercept}
 
 
 @cache
@@ -85,6 +85,21 @@ def _l1() -> dict[str, Any]:
     known = inspect.signature(LogisticRegression).parameters.get("penalty")
     old = known is not None and known.default == "l2"
     return {"penalty": "l1"} if old else {"l1_ratio": 1.0}
+
+
+def real_lasso_path(columns: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the coefficients with each penalty, intercepts last, (L, p + 1); 0 of most columns."""
+    from sklearn.linear_model import lasso_path
+
+    best = best_columns(columns, y, SCREENED)
+    centre, mean = columns[:, best].mean(axis=0), y.mean()
+    samples, away = columns[:, best] - centre, y - mean
+    penalties = REAL_PENALTIES * np.abs(samples.T @ away).max() / len(y)
+    path = np.zeros((len(penalties), columns.shape[1] + 1))
+    if penalties.any():
+        path[:, best] = lasso_path(samples, away, alphas=penalties, **REAL_STEPS)[1].T
+    path[:, -1] = mean - path[:, best] @ centre
+    return path
 
 
 def one_against_others(scores: np.ndarray) -> np.ndarray:

@@ -181,11 +181,6 @@ class LogisticBlock(Block):
     sigma_mode: Width = defaults.SIGMA_MODE
     """The prior of sigma_o has its mode at `sigma_mode` / o."""
 
-    @property
-    def continuous(self) -> bool:
-        """Whether responses are real numbers."""
-        return self.response == "gaussian"
-
     def order_beyond(self, most: int, patterns: str) -> str:
         """Return the key of an order that is not possible and what is wrong, "" without such.
 
@@ -257,6 +252,7 @@ def saved_from(arrays: Arrays) -> Arrays:
 # ---- the model: priors and sampler ----
 
 PRIORS = ("cauchy", "gaussian")
+NEW_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # of predictions of new samples
 SCALES = ("log", "natural")
 START_SIGMA = 0.1
 OF_METHODS = ("order", "compress", "min_samples")  # not of chains
@@ -797,7 +793,6 @@ def flat(coefficient: np.ndarray, log_sigma: np.ndarray) -> tuple[np.ndarray, np
 # ---- what models are fitted to, and what they come to ----
 
 NAMED = 20_000  # groups that get their names in a file: those with the largest coefficients
-LEVELS = (0.05, 0.5, 0.95)  # of low, median and high, of real responses
 SPLIT_DRAWS = 10  # random splits of each draw, in the prediction of a sample by itself
 FARTHEST = 100.0  # abs log of a width in a model file; chains stay within 80
 TOGETHER = 256  # samples whose linear functions are held at once
@@ -853,14 +848,19 @@ class Posterior:
     ) -> Arrays:
         """Return what is predicted of test samples (T, p) with these responses, (T, .) each.
 
-        probability (T, K); or of real responses median, low and high, and log_density.
+        probability (T, K); or of real responses the arrays that `density.SCORED` names.  With
+        Cauchy priors, shares and new patterns leave no mean and sd, which are NaN.
         """
         if self.classes:
             return {"probability": self.predict(codes, rng, overlap=overlap)}
         predicted = self.respond(overlap or self.training.groups.shared(codes), rng)
-        low, median, high = self.mean + self.unit * predicted.quantile(LEVELS)
-        density = predicted.log_density((response - self.mean) / self.unit) - np.log(self.unit)
-        return {"median": median, "low": low, "high": high, "log_density": density}
+        scores = predicted.scores((response - self.mean) / self.unit)
+        if self.model.cauchy:
+            scores |= dict.fromkeys(("mean", "sd"), np.full(len(response), np.nan))
+        scores |= {name: self.unit * scores[name] for name in ("sd", "crps")}
+        places = ("median", "low", "high", "mean")
+        scores |= {name: self.mean + self.unit * scores[name] for name in places}
+        return scores | {"log_density": scores["log_density"] - np.log(self.unit)}
 
     def predict_alone(
         self, codes: np.ndarray, seed: int, split_draws: int = SPLIT_DRAWS
@@ -890,11 +890,14 @@ class Posterior:
         return self.mean + self.unit * np.hstack(quantiles)[:, overlap.sample_of]
 
     def predict_new(self, codes: np.ndarray, seed: int) -> Arrays:
-        """Return probability (T, K), or of real responses low, median and high, (T,) each."""
+        """Return probability (T, K), or of real responses quantiles, (T,) each.
+
+        With Cauchy priors there is no mean.
+        """
         if self.classes:
             return {"probability": self.predict_alone(codes, seed)}
-        quantiles = self.quantiles_alone(codes, LEVELS, seed)
-        return dict(zip(("low", "median", "high"), quantiles, strict=True))
+        quantiles = self.quantiles_alone(codes, NEW_LEVELS, seed)
+        return dict(zip(("low", "lower", "median", "upper", "high"), quantiles, strict=True))
 
     def saved(self) -> tuple[dict[str, Any], Arrays]:
         """Return what of it a model file has, besides the training samples: for `restored`."""

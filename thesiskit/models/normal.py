@@ -1,4 +1,4 @@
-"""The naive Bayes model with normal features and any number of classes, corrected for selection.
+"""The naive Bayes model with normal features, corrected for selection: classes, or a real response.
 
 | symbol | name | shape |
 |---|---|---|
@@ -61,6 +61,28 @@ has, this and the points and nodes that are skipped move its probabilities by le
 of usual samples by less than 1e-6): the densities of nodes have tails of the same degree, so that
 what matters far away can be told without x, and a sample that skipped points may matter to is
 found.
+
+A real response has another design, and all else is the same:
+
+| symbol | name | shape |
+|---|---|---|
+| z, the response less its mean, in standard deviations | `response_points`, of new ones | (G,) |
+| n_j, mean of x_j, W_j | `FSelection.counts`, `means`, `within` | (k, 1), (k, 1), (k,) |
+| b_j, mean of z, S_j, over the samples that have feature j | `FSelection.lines` | (k, 3) |
+| s_j = r_j / (1 + r_j), r_j = rho_j n_j / 2 | `share`, `shrinkage` | any |
+
+    x_ij ~ N(mu_j + beta_j t_i, w_j),  t_i = z_i - mean of z,  beta_j ~ N(0, r_j w_j / S_j).
+
+With r_j, two classes of equal size are the response 0 and 1 with the same priors.  Above,
+Q = b_j^2 S_j / (1 + r_j), the factor before it is (1 + r_j)^(-1/2), F = (n_j - 2) b_j^2 S_j / W_j,
+and F / (1 + r_j) has the F distribution with 1 and n_j - 2 degrees of freedom.  A new value given a
+response has the mean m_j + s_j b_j t and v = 1 + 1 / n_j + s_j t^2 / S_j.  The response given its
+features has the density p(z) exp(L(z)), where p is the Student t distribution of a new response
+given the others, and L the log of the average of products: computed at `response_points`, and
+interpolated by cubic splines in asinh(z / CENTRE), which moves it by about 1e-4; where a sample is
+so far away that a response beyond 10 standard deviations is predicted, this moves its mean by up to
+half of its standard deviation.  Points (c, rho, pi) are thinned to where a sum is as exact
+(`_strides`).  With a temperature it is exp(L(z) / tau).
 """
 
 from __future__ import annotations
@@ -72,7 +94,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
-from scipy import optimize, special
+from scipy import interpolate, optimize, special
 from threadpoolctl import threadpool_limits
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
@@ -85,7 +107,6 @@ from thesiskit.models.base import (
     SelectingModel,
     SomeRelevant,
     Training,
-    as_probability,
     check,
     check_count,
     config_field,
@@ -94,8 +115,9 @@ from thesiskit.models.base import (
     positive,
     shaped,
 )
-from thesiskit.models.selection import FSelection
-from thesiskit.models.temperature import imitated_reals
+from thesiskit.models.density import Density, U, student_log_density
+from thesiskit.models.selection import FSelection, n_parameters
+from thesiskit.models.temperature import DRAWS, SEED, Temperature, imitated_reals, too_few
 
 LEAST_SHAPE, MOST_SHAPE = 0.5, 1000.0
 STORED = ("log_joint", "variance", "log_discard")  # of a posterior
@@ -116,6 +138,7 @@ class Normal(SomeRelevant):
     """
 
     kind, takes, imitates, usual_temperature = "normal", "reals", True, RESIDUAL
+    responses, of_classes = ("classes", "gaussian"), ("class_prior",)
     words = "naive Bayes with normal features"
     rivals = (
         "naive-corrected",
@@ -234,21 +257,65 @@ class Normal(SomeRelevant):
         """Return the posterior."""
         return fit(training.selection, self, correct=training.correct)
 
+    def density(self, posterior, table: np.ndarray, softened: Temperature | None = None) -> Density:
+        """Return predictive distributions of a real response for kept features, (T, k)."""
+        ratios = log_ratios(posterior, table)
+        if softened is not None:
+            ratios = ratios / softened.tau
+        return as_density(posterior, ratios)
+
     def log_probability(self, posterior: NormalPosterior, table: np.ndarray) -> np.ndarray:
         """Return log P(class), (T, G), for the kept features of new samples, (T, k)."""
-        return predict_log(posterior, table)
+        ratios = log_ratios(posterior, table)
+        log_joint = ratios + posterior.log_prior
+        total = special.logsumexp(log_joint, axis=1, keepdims=True)
+        return log_joint - total
 
     def imitate(self, posterior, training, rng) -> tuple[np.ndarray, np.ndarray]:
         """Return imitated samples of the kept features, and their classes."""
-        unit, y = posterior.selection.unit, training.response
+        selection, y = posterior.selection, training.response
+        z = y if selection.lines is None else (y - selection.center) / selection.spread
+        table = selection.unit * training.table()
         means, spread, variance = means_of(posterior)
-        table = unit * training.table()
-        samples, y = imitated_reals(table, y, means, spread, variance, rng, training.groups)
-        return samples / unit, y
+        samples, _ = imitated_reals(table, z, means, spread, variance, rng, training.groups)
+        return samples / selection.unit, np.tile(y, DRAWS)
+
+    def residual_temperature(self, posterior, training: Training) -> Temperature:
+        """Return the temperature of imitated samples.
+
+        That of a real response has no offsets, and the least mean of -log p(y); the expected error
+        is the root mean squared one, in units of the response.
+        """
+        selection = training.selection
+        if selection.lines is None:
+            return super().residual_temperature(posterior, training)
+        if not len(selection.selected) or too_few(selection.class_counts):
+            return Temperature.none(0)
+        samples, y = self.imitate(posterior, training, np.random.default_rng(SEED))
+        ratios, (fine, log_prior) = log_ratios(posterior, samples), posterior.finer_points
+        curve = interpolate.CubicSpline(posterior.response_points, ratios, axis=1)
+        on_fine, z = curve(fine), (y - selection.center) / selection.spread
+        at_response = _along(curve, z[:, None])[:, 0]
+
+        def loss(log_tau: float) -> float:
+            inverse = np.exp(-log_tau)
+            total = log_sum(inverse * on_fine + log_prior)
+            log_density = inverse * at_response - total
+            return -float(log_density.mean())
+
+        best = optimize.minimize_scalar(loss, bounds=(0, np.log(MOST_TAU)), method="bounded")
+        tau = float(np.exp(best.x))
+        scale = as_density(posterior, ratios / tau).scale
+        return Temperature(tau, np.zeros(0), expected=float(np.sqrt((scale**2).mean())))
 
     def predicted_error(self, posterior: NormalPosterior, rng: np.random.Generator) -> float:
-        """Return the error rate that the posterior predicts of new samples."""
+        """Return the error rate that the posterior predicts of new samples.
+
+        Of a real response it is the root mean squared error, in its units.
+        """
         p = predictive_probabilities_of_new_samples(posterior, rng)
+        if posterior.selection.lines is not None:
+            return float(np.sqrt((as_density(posterior, p).scale ** 2).mean()))
         return 1 - p.max(axis=1).mean()
 
     def pack(self, posteriors: list[NormalPosterior]) -> Arrays:
@@ -262,7 +329,7 @@ class Normal(SomeRelevant):
             for name in STORED
         }
         return arrays | {
-            "shape": posteriors[0].shapes,
+            "shape": self.shapes,
             "ratio": posteriors[0].ratio,
             "pi": posteriors[0].pi,
         }
@@ -296,7 +363,11 @@ class Normal(SomeRelevant):
         selection = posterior.selection
         arrays = {name: getattr(selection, name) for name in (*KEPT, "class_counts")}
         arrays |= {name: getattr(posterior, name) for name in SAVED}
-        return {"settings": posterior.settings.settings, "unit": selection.unit}, arrays
+        about = {"settings": posterior.settings.settings, "unit": selection.unit}
+        if selection.lines is not None:
+            about |= {"center": selection.center, "spread": selection.spread}
+            arrays["lines"] = selection.lines
+        return about, arrays
 
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[SelectingModel, NormalPosterior]:
@@ -304,13 +375,15 @@ class Normal(SomeRelevant):
         model = cls.made(about["settings"])
         check(model.pi is not None and model.ratio is not None)
         check(all(1 / MOST_RATIO < ratio < MOST_RATIO for ratio in model.ratio))
+        real = not classes
+        classes = classes or 1
         class_counts = shaped(arrays, {"class_counts": (np.intp, "G")}, G=classes)["class_counts"]
         check((class_counts > 0).all())
         model.class_weights(classes)
         moments = shaped(arrays, KEPT, k=len(selected), G=classes)
         counts = moments["counts"].astype(np.int64)
         check(((counts >= 0) & (counts <= class_counts)).all())
-        check((counts.sum(axis=1) > (counts > 0).sum(axis=1)).all())
+        check((counts.sum(axis=1) > n_parameters(counts)).all())
         unit = about.get("unit", 1.0)  # older files have none
         check(type(unit) is float and 0 < unit < np.inf)
         check((np.abs(moments["means"] * unit) < LARGEST).all())
@@ -336,6 +409,13 @@ class Normal(SomeRelevant):
             limits=np.empty(0),
             unit=unit,
         )
+        if real:
+            center, spread = about["center"], about["spread"]
+            check(type(center) is float and np.isfinite(center))
+            check(type(spread) is float and 0 < spread < np.inf)
+            lines = shaped(arrays, {"lines": (float, "k three")}, k=len(selected), three=3)["lines"]
+            check((np.abs(lines * [unit, 1, 1]) < LARGEST).all() and (lines[:, 2] > 0).all())
+            selection = replace(selection, lines=lines, center=center, spread=spread)
         log_discard = np.zeros((sizes["C"], sizes["R"]))
         return model, restore(selection, model, log_discard=log_discard, **posterior)
 
@@ -392,7 +472,8 @@ def effect_density(s: np.ndarray, shape: float | np.ndarray) -> np.ndarray:
 def tails(counts: np.ndarray, threshold: float, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return P(F <= threshold) and P(F > threshold) for features with each rho_j, (M,) each."""
     counts = np.asarray(counts)[np.asarray(counts) > 0]
-    classes, rest = len(counts), int(counts.sum()) - len(counts)
+    classes = int(n_parameters(counts))
+    rest = int(counts.sum()) - classes
     f = max(float(threshold), LEAST_F)
     c = 1 + np.multiply.outer(np.asarray(ratio, dtype=float), _spreads(counts))
     if classes == 2 or np.ptp(c, axis=1).max(initial=0) == 0:
@@ -402,8 +483,10 @@ def tails(counts: np.ndarray, threshold: float, ratio: np.ndarray) -> tuple[np.n
 
 
 def _spreads(counts: np.ndarray) -> np.ndarray:
-    """Return the nonzero eigenvalues of diag(n) - n n' / N, (G - 1,), rising."""
+    """Return the nonzero eigenvalues of diag(n) - n n' / N, (G - 1,), rising; n / 2 of a line."""
     n = counts.astype(float)
+    if len(n) == 1:
+        return n / 2
     if len(n) == 2:
         return np.array([2 * n[0] * n[1] / n.sum()])
     return np.linalg.eigvalsh(np.diag(n) - np.outer(n, n) / n.sum())[1:]
@@ -458,12 +541,10 @@ class Nodes:
 
     ratio : (M,), 0 first; then a lattice, then the values of rho where T_j is 1.
     weight : (rows, M - 1), for the nodes above 0.
-    lattice : how many nodes the lattice has.
     """
 
     ratio: np.ndarray
     weight: np.ndarray
-    lattice: int
 
     @classmethod
     def of(cls, settings: Normal, classes: int) -> Nodes:
@@ -476,7 +557,7 @@ class Nodes:
         weights = np.zeros((len(c), len(nodes) + len(single)))
         weights[~point_mass, : len(nodes)] = weight
         weights[point_mass, len(nodes) + column] = 1
-        return cls(np.append(0.0, np.exp(np.append(nodes, single))), weights, len(nodes))
+        return cls(np.append(0.0, np.exp(np.append(nodes, single))), weights)
 
 
 def _node_lattice(
@@ -519,6 +600,11 @@ class Between:
     def of(cls, selection: FSelection, ratio: np.ndarray) -> Between:
         """Return them for the kept features, at the nodes ratio (M,)."""
         counts, means = selection.counts, selection.scaled
+        if selection.lines is not None:
+            slope, _, squares = selection.lines.T
+            rho = 1 + ratio * counts / 2
+            explained = ((selection.unit * slope) ** 2 * squares)[:, None] / rho
+            return cls(np.broadcast_to(means, rho.shape), explained, -0.5 * np.log(rho))
         if len(counts) and (counts == counts[0]).all():
             counts = counts[:1]  # without missing values all features share them
         shape = (len(counts), len(ratio))
@@ -615,11 +701,6 @@ class NormalPosterior:
     variance: np.ndarray
 
     @property
-    def shapes(self) -> np.ndarray:
-        """The values of c, (C,), infinite where T_j is 1."""
-        return self.settings.shapes
-
-    @property
     def ratio(self) -> np.ndarray:
         """The values of rho, (R,)."""
         return np.array(self.settings.ratio)
@@ -648,8 +729,15 @@ class NormalPosterior:
     def points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows of `Nodes.weight`, places of pi, and log probabilities of the points to predict at.
 
-        In the order of pi, then of the rows.
+        In the order of pi, then of the rows.  Of a real response every so many are enough.
         """
+        _, R, J = self.log_joint.shape
+        if self.selection.lines is not None:
+            (i, i_weight), (j, j_weight) = map(_coarser, (R, J), self._strides())
+            log = self.log_joint[:, i[:, None], j] + np.log(np.multiply.outer(i_weight, j_weight))
+            log -= special.logsumexp(log)
+            shape, ratio, pi = np.nonzero(log > np.log(UNLIKELY))
+            return shape * R + i[ratio], j[pi], log[shape, ratio, pi]
         log_joint = self.log_joint.reshape(-1, len(self.pi))
         probability = np.exp(log_joint.reshape(-1))
         order = np.argsort(probability, kind="stable")
@@ -657,6 +745,20 @@ class NormalPosterior:
         heavy[order[np.cumsum(probability[order]) > SKIPPED]] = True
         j, row = np.nonzero(heavy.reshape(log_joint.shape).T)
         return row, j, log_joint[row, j]
+
+    def _strides(self) -> list[int]:
+        """Return which values of rho, and of pi, are enough: every so many.
+
+        The sum over a lattice is as exact if its steps are at most standard deviations, of each
+        given the other.
+        """
+        p = np.exp(self.log_joint).sum(axis=0)
+        places = np.indices(p.shape).reshape(2, -1)
+        (first, cross), (_, second) = np.cov(places, aweights=p.reshape(-1), ddof=0)
+        squares = np.array([first, second])
+        conditional = squares - cross**2 / np.maximum(squares[::-1], LEAST)
+        strides = STRIDE * np.sqrt(np.maximum(conditional, 0))
+        return np.clip(strides, 1, MOST_STRIDE).astype(int).tolist()
 
     @cached_property
     def skipped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -683,6 +785,65 @@ class NormalPosterior:
         row, j, _ = self.skipped
         return Products.of(self, self.points[:2], (row.ravel(), j.ravel()))
 
+    def log_prior_density(self, z: np.ndarray) -> np.ndarray:
+        """Return the log density of a real response z before its features are known.
+
+        It is that of `density.guess`, in standard deviations.
+        """
+        n = self.selection.class_counts[0]
+        scale = np.sqrt((n + 1) / (n - 1))
+        log_density = student_log_density(z / scale, n - 1)
+        return log_density - np.log(scale)
+
+    @cached_property
+    def log_prior(self) -> np.ndarray:
+        """Logs of the prior of classes, or of steps of a real response, up to a constant, (G,)."""
+        counts = self.selection.class_counts
+        if self.selection.lines is None:
+            return np.log(self.settings.class_weights(len(counts)) + counts)
+        u = self.response_points
+        return self.log_prior_density(CENTRE * np.sinh(u)) + np.log(np.cosh(u))
+
+    @cached_property
+    def finer_points(self) -> tuple[np.ndarray, np.ndarray]:
+        """More places than `response_points`, and log densities of each before the features."""
+        u = self.response_points
+        fine = np.linspace(u[0], u[-1], FINER * (len(u) - 1) + 1)
+        log_prior = self.log_prior_density(CENTRE * np.sinh(fine))
+        return fine, log_prior + np.log(np.cosh(fine))
+
+    @cached_property
+    def response_points(self) -> np.ndarray:
+        """Where a real response is looked at, (G,): even places in asinh(z / CENTRE).
+
+        z is the response less its mean, in standard deviations.  The steps suit the feature whose
+        line is steepest beside the variation about it.
+        """
+        (a, b), selection = self.variance, self.selection
+        assert selection.lines is not None
+        variation = (a * b + selection.within) / (a + selection.counts[:, 0])
+        steepest = (selection.unit * selection.lines[:, 0]) ** 2 / variation
+        width = np.clip(np.maximum(steepest.max(initial=0), LEAST) ** -0.5, *WIDTHS)
+        last = np.arcsinh(FARTHEST / CENTRE)
+        return np.linspace(-last, last, 2 * int(np.ceil(last * CENTRE / (STEP * width))) + 1)
+
+    def new_values(
+        self, features: np.ndarray | slice, feature: np.ndarray, ratio: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the location and v of new values, (M, G) each; see `predictive`.
+
+        feature (M,) : places among some features; ratio (M,) : rho_j.  G are the classes, or
+        `response_points`.
+        """
+        selection = self.selection
+        counts, means = selection.counts[features][feature], selection.scaled[features][feature]
+        if selection.lines is None:
+            return predictive(counts, means, ratio)[:2]
+        slope, middle, squares = selection.lines[features][feature].T[:, :, None]
+        t = CENTRE * np.sinh(self.response_points) - middle
+        share = ratio[:, None] * counts / (2 + ratio[:, None] * counts)
+        return means + selection.unit * share * slope * t, 1 + 1 / counts + share * t**2 / squares
+
     def irrelevance(self, row: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Return h, the probability that a kept feature is not relevant, (k, .), at some points."""
         pi, evidence = self.pi[j], self.evidence
@@ -706,7 +867,7 @@ def fit(selection: FSelection, settings: Normal, *, correct: bool = True) -> Nor
     """
     settings.class_weights(len(selection.class_counts))  # refuses other numbers of classes
     settings = settings.for_features(selection.n_features)
-    nodes = Nodes.of(settings, len(selection.class_counts))
+    nodes = Nodes.of(settings, max(2, len(selection.class_counts)))
     between = Between.of(selection, nodes.ratio)
     log_factor, log_discard = _left_out(selection, settings, correct)
     if settings.variance is not None:
@@ -725,7 +886,7 @@ def fit(selection: FSelection, settings: Normal, *, correct: bool = True) -> Nor
 def restore(selection: FSelection, settings: Normal, **stored: np.ndarray) -> NormalPosterior:
     """Return the posterior that `fit` gave, from the arrays that were stored, those of STORED."""
     settings = settings.for_features(selection.n_features)
-    nodes = Nodes.of(settings, len(selection.class_counts))
+    nodes = Nodes.of(settings, max(2, len(selection.class_counts)))
     return NormalPosterior(settings, selection, nodes, Between.of(selection, nodes.ratio), **stored)
 
 
@@ -842,7 +1003,8 @@ def _best_variance(
 
 TOGETHER = 1 << 15  # log densities of samples that are predicted together: they stay in a cache
 TABLES = 1 << 22  # numbers in the tables of features that are added together
-TABLE_STEP = 0.2  # of tables, in standard deviations within classes: logs are exact to 3e-7
+# of tables, in standard deviations within classes, or about lines: logs are exact to 3e-7, or 2e-5
+TABLE_STEP = 0.2, 0.4
 EIGHT = 8  # numbers that the kernel computes at once
 NO_WEIGHT = 1e-9  # nodes of less probability, near and far away at every point, are left out
 NO_PRIOR = 1e-40  # less is 0: products of small numbers stay normal
@@ -900,11 +1062,9 @@ class Predictive:
         rows, at = np.unique(np.pad(row, fill, mode="edge"), return_inverse=True)
         pi = np.pad(pi, fill, mode="edge")
         weight = nodes.weight[rows]
-        far = _far_evidence(counts, nodes.ratio, log_between, a)
+        far = _far_evidence(posterior, features, log_between)
         feature, node, offset = _used_nodes(weight, by_node, far)
-        location, v, _ = predictive(
-            counts[feature], selection.scaled[features][feature], nodes.ratio[node]
-        )
+        location, v = posterior.new_values(features, feature, nodes.ratio[node])
         # of the training values, for the node without effect and for the most probable one
         ends = np.arange(len(n)), np.stack([np.zeros(len(n), dtype=int), by_node.argmax(axis=1)])
         log_none, log_most = log_between[ends] - (a + n - 1) / 2 * np.log(within + squares[ends])
@@ -928,7 +1088,7 @@ class Predictive:
             prior=np.ascontiguousarray(np.pad(prior.T, ((0, 0), more))),
             log_norm=log_norm + (log_most - log_none)[:, None],
             middle=posterior.between.mean[features, 0].copy(),
-            step=TABLE_STEP * np.sqrt(within / (a + n)),
+            step=TABLE_STEP[selection.lines is not None] * np.sqrt(within / (a + n)),
         )
 
     def weight(self, j: int) -> np.ndarray:
@@ -956,17 +1116,19 @@ class Predictive:
 
 
 def _far_evidence(
-    counts: np.ndarray, ratio: np.ndarray, log_between: np.ndarray, a: float
+    posterior: NormalPosterior, features: np.ndarray | slice, log_between: np.ndarray
 ) -> np.ndarray:
     """Return what a feature and a value far away say of each node, (k, M), or (1, M) for all.
 
     Sums of squares are nothing beside that value's.
     """
+    counts, ratio = posterior.selection.counts[features], posterior.nodes.ratio
     if len(counts) and (counts == counts[0]).all():
         counts, log_between = counts[:1], log_between[:1]
-    repeated = np.repeat(counts, len(ratio), axis=0)
-    _, v, _ = predictive(repeated, np.zeros(repeated.shape), np.tile(ratio, len(counts)))
+    feature = np.repeat(np.arange(len(counts)), len(ratio))
+    _, v = posterior.new_values(features, feature, np.tile(ratio, len(counts)))
     widest = np.log(v.max(axis=1)).reshape(log_between.shape)
+    a = posterior.variance[0]
     log = log_between + (a + counts.sum(axis=1, keepdims=True) - 1) / 2 * widest
     return np.exp(log - log.max(axis=1, keepdims=True))
 
@@ -994,6 +1156,14 @@ def _used_nodes(
     return feature, node, offset
 
 
+CENTRE = 4.0  # standard deviations of a real response, within which its points are about even
+FARTHEST = 30.0  # standard deviations from the mean
+WIDTHS = 0.05, 2.0  # of standard deviations in which a feature's density changes
+STEP = 0.3  # of points, in these widths
+MOST_TAU = 1000.0  # of a real response
+FINER = 8  # points between two, where location and scale of a density are looked for
+UNLIKELY = 1e-9  # points of less probability are not looked at
+STRIDE, MOST_STRIDE = 1.25, 4  # values of a grid in a standard deviation are enough; at most
 MANY = 1 << 18  # products that are made together
 PART = 1 << 20  # features times points of which products are made together
 
@@ -1067,7 +1237,7 @@ class Products:
 def _from_products(
     posterior: NormalPosterior, features: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the log densities of samples (T, k), (T, G), and whether they are exact, (T,)."""
+    """Return the log densities of samples (T, k), and whether they are exact, (T, G) each."""
     products, (_, _, log_weight) = posterior.products, posterior.points
     log_skipped = posterior.skipped[2]
     C, first, last = log_skipped.shape
@@ -1079,20 +1249,20 @@ def _from_products(
     weight[products.place[:size], 0] = np.exp(log_weight)
     np.add.at(weight[:, 1], products.place[size:], corner.reshape(-1))
     T, G = len(features), len(products.densities.mean)
-    log_density, reliable = np.empty((T, G)), np.empty(T, dtype=bool)
+    log_density, reliable = np.empty((T, G)), np.empty((T, G), dtype=bool)
     for part, (product, fallen, log_scale, _) in products.multiplied(features, False):
         count = len(log_density[part])
         total, more = np.moveaxis(product @ weight, -1, 0)[:, :count]
         fallen = fallen[:count]  # far more than the range of logs
         doubt = np.exp(DOUBT[0] + DOUBT[1] * np.minimum(fallen, -kernel.LEAST))
-        fine = (fallen < -kernel.LEAST) & (more * doubt < NO_MORE * total)
-        reliable[part] = fine.all(axis=1)
+        reliable[part] = (fallen < -kernel.LEAST) & (more * doubt < NO_MORE * total)
         log_density[part] = np.log(np.maximum(total, LEAST)) + log_scale[:count]
     return log_density, reliable
 
 
 FEW_FEATURES = 30  # with more, the densities at a few points are interpolated to all others
-FEW = 40  # points at which the densities of all samples are computed
+FEW, FEWER = 40, 24  # points at which all samples are looked at; fewer of real responses
+RESPONSES = np.array([-12.0, -4.0, -2.0, -1.0, 0.3, 0.7, 1.5, 3.0, 6.0])  # some real ones
 IMITATED = 128, 512  # values for each class, by which these are chosen; at most
 GOLDEN = 0.6180339887498949  # its multiples are spread evenly
 REMOTE = 1e-5  # how exact densities are where points are skipped, relative to the best points
@@ -1137,43 +1307,50 @@ class Interpolation:
     @classmethod
     def of(cls, posterior: NormalPosterior) -> Interpolation:
         """Return what the predictions of a posterior need."""
-        _, _, log_weight = posterior.points
-        pairs = zip(posterior.points[:2], posterior.skipped[:2], strict=True)
-        row, j = (np.append(points, corners) for points, corners in pairs)
+        row, j, log_weight = posterior.points
+        log_skipped = np.full((1, 0, 0), -np.inf)
+        if posterior.selection.lines is None:
+            *corners, log_skipped = posterior.skipped
+            row, j = np.append(row, corners[0]), np.append(j, corners[1])
         size = len(log_weight)
         scale = np.full(len(row), REMOTE)
         scale[:size] = np.sqrt(np.maximum(np.exp(log_weight - log_weight.max()), REMOTE))
         logs = _some_logs(posterior, row, j)
-        columns = _chosen(logs * scale)
+        columns = _chosen(logs * scale, FEW if posterior.selection.lines is None else FEWER)
         densities = Predictive.of(posterior, row[columns], posterior.pi[j[columns]])
         basis, triangle = np.linalg.qr(logs[:, columns])
         to_terms = np.zeros((len(densities.row), len(columns)))
         to_terms[: len(columns)] = np.linalg.inv(triangle)
-        return cls(densities, to_terms, basis.T @ logs, log_weight, posterior.skipped[2])
+        return cls(densities, to_terms, basis.T @ logs, log_weight, log_skipped)
 
     def log_densities(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the log densities of samples (T, k), (T, G), and whether they are exact, (T,)."""
-        factors = self.densities.log_densities(features) @ self.to_terms
+        """Return the log densities of samples (T, k), and whether they are exact, (T, G) each."""
+        at_chosen = self.densities.log_densities(features)
+        factors = at_chosen @ self.to_terms
         T, G, r = factors.shape
-        log_density, reliable = np.empty((T, G)), np.empty(T, dtype=bool)
+        log_density, reliable = np.empty((T, G)), np.empty((T, G), dtype=bool)
         size, (C, first, last) = len(self.log_weight), self.log_skipped.shape
         effect = np.abs(self.terms[-LAST:, :size]) @ np.exp(self.log_weight)
-        block = np.zeros((SAMPLES, G, r))
-        for start in range(0, T, SAMPLES):
-            part = slice(start, start + SAMPLES)
+        together = SAMPLES if G < SAMPLES else 1
+        block = np.zeros((together, G, r))
+        for start in range(0, T, together):
+            part = slice(start, start + together)
             count = len(factors[part])
             block[:count] = factors[part]
             logs = (block.reshape(-1, r) @ self.terms)[: count * G]
             log_density[part] = log_sum(logs[:, :size] + self.log_weight).reshape(-1, G)
+            if not first:  # far away, where terms are missing, bounds are enough
+                ends = at_chosen[part].min(axis=2), at_chosen[part].max(axis=2)
+                log_density[part] = np.clip(log_density[part], *ends)
+                reliable[part] = True
+                continue
             corners = logs[:, size:].reshape(-1, C, first + 1, last + 1)
             doubt = DOUBT[0] + DOUBT[1] * np.ptp(logs[:, size:], axis=1).reshape(-1, G)
             most = np.maximum(corners[:, :, 1:], corners[:, :, :-1])
             most = np.maximum(most[..., 1:], most[..., :-1]) + self.log_skipped
             more = log_sum(most.reshape(len(most), -1)).reshape(-1, G) + doubt
             missing = (np.abs(factors[part, :, -LAST:]) @ effect).reshape(-1, G)
-            reliable[part] = (
-                (more - log_density[part] < np.log(NO_MORE)) & (missing < ENOUGH)
-            ).all(axis=1)
+            reliable[part] = (more - log_density[part] < np.log(NO_MORE)) & (missing < ENOUGH)
         return log_density, reliable
 
 
@@ -1193,26 +1370,41 @@ def _lines(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return order[lines], cell
 
 
+def _coarser(size: int, stride: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return every so many places and the last, (m,), and how many places each stands for, (m,)."""
+    places = np.unique(np.append(np.arange(0, size, stride), size - 1))
+    steps = np.diff(places)
+    weight = (np.append(steps, 1) + np.append(1, steps)) / 2
+    return places, weight
+
+
 def _some_logs(posterior: NormalPosterior, row: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Return log densities of values of some features at points, (., P), which vary as all do."""
-    k, G = posterior.selection.means.shape
+    k = len(posterior.selection.selected)
+    classes = np.arange(len(posterior.log_prior))
+    if posterior.selection.lines is not None:
+        classes = np.searchsorted(posterior.response_points, np.arcsinh(RESPONSES / CENTRE))
+    G = len(classes)
     number = np.arange(min(IMITATED[0] * G, IMITATED[1]))
     # half of them of the most relevant features
     place = np.append(*(spaced(1, k, len(number) // 2) for spaced in (np.geomspace, np.linspace)))
     features, column = np.unique(place.astype(int) - 1, return_inverse=True)
     densities = Predictive.of(posterior, row, posterior.pi[j], features)
     # quantiles of a Cauchy distribution, in standard deviations: many are near, some far away
-    away = np.tan(np.pi * ((GOLDEN * (number + 1)) % 1 - 0.5)) / TABLE_STEP
+    away = np.tan(np.pi * ((GOLDEN * (number + 1)) % 1 - 0.5)) / TABLE_STEP[0]
     samples = np.full((len(number), len(features)), np.nan)
     samples[number, column] = densities.middle[column] + away * densities.step[column]
+    names = "mean", "inverse", "log_factor"
+    rows = {name: np.ascontiguousarray(getattr(densities, name)[classes]) for name in names}
+    densities = replace(densities, **rows)
     logs = densities.without_tables().log_densities(samples)
     return logs[number, number % G, : len(row)]
 
 
-def _chosen(logs: np.ndarray) -> np.ndarray:
+def _chosen(logs: np.ndarray, most: int) -> np.ndarray:
     """Return columns that span the others, the most important first, by pivoted Cholesky."""
     columns: list[int] = []
-    while len(columns) < FEW:
+    while len(columns) < most:
         # what is left is found anew before it is lost in rounding
         basis, _ = np.linalg.qr(logs[:, columns])
         rest = logs - basis @ (basis.T @ logs) if columns else logs
@@ -1222,7 +1414,7 @@ def _chosen(logs: np.ndarray) -> np.ndarray:
         terms: list[np.ndarray] = []
         if not enough > NOTHING:
             break
-        while len(columns) < FEW and remainder.max() > enough:
+        while len(columns) < most and remainder.max() > enough:
             place = int(remainder.argmax())
             term = rest[:, place] @ rest
             if terms:
@@ -1238,7 +1430,7 @@ def _chosen(logs: np.ndarray) -> np.ndarray:
 def _from_all_points(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
     """Return the log densities of samples (T, k), (T, G)."""
     log_joint = posterior.log_joint.reshape(-1, len(posterior.pi))
-    log_density = np.full((len(features), len(posterior.selection.class_counts)), -np.inf)
+    log_density = np.full((len(features), len(posterior.log_prior)), -np.inf)
     together = EIGHT * max(1, PART // (EIGHT * features.shape[1] * len(posterior.pi)))
     for start in range(0, len(log_joint), together):
         part_joint = log_joint[start : start + together]
@@ -1262,26 +1454,27 @@ def log_densities(posterior: NormalPosterior, features: np.ndarray) -> np.ndarra
     Of each sample it is less a constant, which classes have in common.
     """
     if not features.size:
-        return np.zeros((len(features), len(posterior.selection.class_counts)))
-    if features.shape[1] <= FEW_FEATURES:
+        return np.zeros((len(features), len(posterior.log_prior)))
+    if features.shape[1] <= FEW_FEATURES and posterior.selection.lines is None:
         log_density, reliable = _from_products(posterior, features)
     else:
         log_density, reliable = posterior.interpolation.log_densities(features)
-    if not reliable.all():
-        log_density[~reliable] = _from_all_points(posterior, features[~reliable])
+    doubtful = ~reliable.all(axis=1)
+    if doubtful.any():
+        log_density[doubtful] = _from_all_points(posterior, features[doubtful])
     return log_density
 
 
 @threadpool_limits.wrap(limits=1)
-def predict_log(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
-    """Return the log probability of each class, (T, G), for rows of the kept features, (T, k).
+def log_ratios(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
+    """Return `log_densities` for rows of the kept features, (T, k), in their own units.
 
     The features are in the order of `selected`; NaN is a missing value, which has no term.
 
     Raises DataError for another number of columns, and infinite values.
     """
     features = np.ascontiguousarray(features, dtype=float)
-    k, G = len(posterior.selection.selected), len(posterior.selection.class_counts)
+    k = len(posterior.selection.selected)
     if features.ndim != 2 or features.shape[1] != k:
         raise DataError(f"{k} features were selected, but got a table of shape {features.shape}")
     if np.isinf(features).any():
@@ -1289,14 +1482,37 @@ def predict_log(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
         raise DataError(
             f"sample {sample + 1} has an infinite value in selected feature {feature + 1}"
         )
-    prior = posterior.settings.class_weights(G) + posterior.selection.class_counts
-    log_joint = log_densities(posterior, features * posterior.selection.unit) + np.log(prior)
-    return log_joint - special.logsumexp(log_joint, axis=1, keepdims=True)
+    return log_densities(posterior, features * posterior.selection.unit)
 
 
-def predict(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
-    """Return the probability of each class, (T, G), for rows of the kept features, (T, k)."""
-    return as_probability(predict_log(posterior, features))
+def as_density(posterior: NormalPosterior, ratios: np.ndarray) -> Density:
+    """Return distributions p(y) exp(ratios), ratios (T, G) at `response_points`, in units of y.
+
+    Between the responses they are interpolated by cubic splines, outside by lines.
+    """
+    selection, u = posterior.selection, posterior.response_points
+    curve = interpolate.CubicSpline(u, ratios, axis=1)
+    fine, log_prior = posterior.finer_points
+    z = CENTRE * np.sinh(fine)
+    p = special.softmax(curve(fine) + log_prior, axis=1)
+    location = p @ z
+    scale = np.sqrt((p * (z - location[:, None]) ** 2).sum(axis=1))
+    points = location[:, None] + scale[:, None] * np.sinh(U)
+    logs = _along(curve, points) + posterior.log_prior_density(points)
+    return Density.of_logs(
+        selection.center + selection.spread * location, selection.spread * scale, logs
+    )
+
+
+def _along(curve: interpolate.CubicSpline, z: np.ndarray) -> np.ndarray:
+    """Return each of T splines at its own responses z, (T, .); outside, lines that never rise."""
+    u, place = curve.x, np.arcsinh(z / CENTRE)
+    inside = np.clip(place, u[0], u[-1])
+    at = np.minimum(((inside - u[0]) / (u[1] - u[0])).astype(int), len(u) - 2)
+    rows, away = np.arange(len(z))[:, None], inside - u[at]
+    a, b, c, d = (coefficients[at, rows] for coefficients in curve.c)
+    outside = ((3 * a * away + 2 * b) * away + c) * (place - inside)
+    return ((a * away + b) * away + c) * away + d + np.minimum(outside, 0)
 
 
 def predictive_probabilities_of_new_samples(
@@ -1305,11 +1521,11 @@ def predictive_probabilities_of_new_samples(
     """Return class probabilities for new samples from the posterior predictive, (samples, G).
 
     The mean of 1 less the largest is the error that the model predicts where no sample is tested.
+    Of a real response, return what `log_ratios` returns for such samples.
     """
     selection = posterior.selection
-    G = len(selection.class_counts)
-    chance = posterior.settings.class_weights(G) + selection.class_counts
-    y = rng.choice(G, size=samples, p=chance / chance.sum())
+    prior = special.softmax(posterior.log_prior)
+    y = rng.choice(len(prior), size=samples, p=prior)
     row, j, log_weight = posterior.points
     densities = Predictive.of(posterior, row, posterior.pi[j])
     point = rng.choice(len(row), size=samples, p=np.exp(special.log_softmax(log_weight)))
@@ -1322,14 +1538,18 @@ def predictive_probabilities_of_new_samples(
         degrees = 2 * densities.power[feature] - 1
         scale = np.sqrt(densities.spread[node] / densities.inverse[y, node] / degrees)
         features[:, feature] = densities.mean[y, node] + scale * rng.standard_t(degrees, samples)
-    return predict(posterior, features / selection.unit)
+    features /= selection.unit
+    if selection.lines is not None:
+        return log_ratios(posterior, features)
+    return posterior.settings.predict(posterior, features)
 
 
 @threadpool_limits.wrap(limits=1)
 def means_of(posterior: NormalPosterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what the posterior expects of each kept feature: class means, and variances.
 
-    means, spread (k, G) : the mean of each class, and its variance in units of w_j.
+    means, spread (k, G) : the mean of each class, and its variance in units of w_j; of a real
+        response (k, 2) the mean where t is 0, and the slope.
     variance (k,) : w_j.
     """
     selection, nodes, (a, b) = posterior.selection, posterior.nodes, posterior.variance
@@ -1339,6 +1559,14 @@ def means_of(posterior: NormalPosterior) -> tuple[np.ndarray, np.ndarray, np.nda
     samples = selection.counts.sum(axis=1)
     squares = (shares * posterior.between.squares).sum(axis=1)
     variance = (a * b + selection.within + squares) / np.maximum(a + samples - 3, 1)
+    if selection.lines is not None:
+        slope, _, squares_of_t = selection.lines.T
+        slope = selection.unit * slope
+        shrinkage = nodes.ratio * selection.counts / (2 + nodes.ratio * selection.counts)
+        mean = (shares * shrinkage).sum(axis=1)
+        varying = (shares * (shrinkage - mean[:, None]) ** 2).sum(axis=1) * slope**2 / variance
+        means = np.column_stack([selection.scaled, mean * slope])
+        return means, np.column_stack([1 / samples, mean / squares_of_t + varying]), variance
     means, spread = np.empty_like(selection.means), np.empty_like(selection.means)
     for j, share in enumerate(shares):
         has_weight = share > NO_SHARE

@@ -5,19 +5,22 @@
     task = Task(REALS, classes=3, keep=10)
     learnt = fit("gaussian-nb", task, X, y, seed)        # dict of named arrays
     predict("gaussian-nb", task, learnt, X_new)          # P(class), (T, 3)
+    predict("ridge", Task(NUMBERS), learnt, X_new)       # components of a `Density`, (T, M, 4)
     fit_predict("random-forest", task, X, y, X_new, seed)
     names(REALS)                                         # what configs may ask for
-    PEERS["gaussian-nb"].words                           # what tables call it
 
 To add a method: a class with two functions, and a line in `PEERS`.  What an `exported` method
 learns is named arrays, which a file can hold without a pickle; others keep an object of
 scikit-learn.
 
-Tuning is by the log loss of five stratified folds of the training samples, in which everything is
-done again, the choice of the best features too; ridges are tuned by leaving samples out.
+Tuning is by the log loss, or the squared error, of five stratified folds of the training samples,
+in which everything is done again, the choice of the best features too; ridges are tuned by leaving
+samples out.  To the n training samples one is added, shared by the classes equally, so that no
+probability is 0; but not with the naive Bayes methods of chapter 2, which are scikit-learn's.
 
-To the n training samples one is added, shared by the classes equally, so that no probability is 0;
-but not with the naive Bayes methods of chapter 2, which are scikit-learn's as they are.
+A real response has a Student t distribution around the prediction, with the scale and the degrees
+of freedom of the errors that five folds of the training samples make, the tuning being repeated
+without each; of a forest, of out-of-bag errors.
 
 FEATURES have codes from 0; a code below 0 is a missing value or one that no training sample has,
 which the methods do not tell apart: no column of the feature is set.  To naive-bayes it is one more
@@ -27,34 +30,41 @@ most samples.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from thesiskit.defaults import NO_TRANSFORM, RESIDUAL, TEMPERED
 from thesiskit.errors import DataError, UserError
-from thesiskit.models import pool
+from thesiskit.models import lasso, pool
 from thesiskit.models.base import LARGEST, OWN, Arrays, check
-from thesiskit.models.folds import column_means, independent_samples, together
-from thesiskit.models.lasso import PENALTIES, best_columns, lasso_path, one_against_others, quietly
+from thesiskit.models.density import fit_student, guess, students
+from thesiskit.models.folds import column_means, independent_samples, stratified, together
+from thesiskit.models.lasso import PENALTIES, best_columns, one_against_others, quietly
 from thesiskit.models.packed import chunks
 
-# kinds of tasks: features of 0 and 1, or as they are; discrete ones, with classes or with real
-# responses; the states before a response
-BITS, REALS, SEQUENCES = "bits", "reals", "sequences"
+# kinds of tasks: features of 0 and 1, or as they are, with classes or with real responses
+# (NUMBERS); discrete ones, with classes or with real responses; the states before a response
+BITS, REALS, SEQUENCES, NUMBERS = "bits", "reals", "sequences", "numbers"
 FEATURES, RESPONSES = "features", "real responses"
+REAL_RESPONSES = (NUMBERS, RESPONSES)
 # of data that have such samples
 FAMILIES = {BITS: "table", REALS: "table", SEQUENCES: SEQUENCES, FEATURES: FEATURES,
-            RESPONSES: FEATURES}  # fmt: skip
+            NUMBERS: "table", RESPONSES: FEATURES}  # fmt: skip
 
 CS = np.logspace(-4, 4, 10)  # of logistic regression
 RIDGE_CS = np.logspace(-5, 3, 9)
 WHOLE_CS = np.logspace(-3, 5, 9)  # of l2-logistic, for rows whose mean squared length is 1
+RIDGES = np.logspace(-8, 3, 34)  # of ridge with NUMBERS, for such rows
+MOST_PARTS = 20  # of pls
 FOLDS = 5
 TREES = 500
+NORMAL = 1e9  # degrees of freedom of a normal distribution
 
 Fit = dict[str, Any]  # arrays by name; of a method that is not exported, an object of scikit-learn
 
@@ -63,8 +73,8 @@ Fit = dict[str, Any]  # arrays by name; of a method that is not exported, an obj
 class Task:
     """What is predicted from what.
 
-    kind : BITS, REALS, FEATURES, RESPONSES or SEQUENCES.
-    classes : how many there are; it does not matter to RESPONSES.
+    kind : BITS, REALS, NUMBERS, FEATURES, RESPONSES or SEQUENCES.
+    classes : how many there are; it does not matter to real responses.
     keep : BITS, REALS: how many features are kept, by a method that selects.
     values : FEATURES, RESPONSES: how many values each feature has; SEQUENCES: how many states.
     order : SEQUENCES: how many of the last states are used.
@@ -99,14 +109,28 @@ class Peer:
         raise NotImplementedError
 
     def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
-        """Return P(class), (T, G), or real responses, (T,), by what was learnt."""
-        raise NotImplementedError
+        """Return P(class), (T, G), by what was learnt.
+
+        Of a real response return predictions, (T,), or components of a `Density`, (T, M, 4).
+        Unless a subclass has another rule, they are linear, or softmax of linear scores.
+        """
+        scores = columns @ learnt["coef_"].T + learnt["intercept_"]
+        if "counts" not in learnt:
+            return scores
+        if scores.shape[1] == 1:
+            scores = np.hstack([np.zeros_like(scores), scores])
+        return special.softmax(scores, axis=1)
 
     def prepare(self, task: Task, table: np.ndarray) -> Arrays:
         """Return what is learnt of columns: what fills gaps, and which of them are used."""
+        if task.kind == BITS:
+            return {"filling": 2 * np.nansum(table, axis=0) > (~np.isnan(table)).sum(axis=0)}
         if task.kind == REALS:
             means = column_means(table)
             return {"filling": means, "varying": np.ptp(filled(table, means), axis=0) > 0}
+        if task.kind == NUMBERS:
+            mean, scale = pool.standardisation(table)
+            return {"mean": mean, "scale": scale}
         if task.kind in (FEATURES, RESPONSES):
             # without columns that are 0 in all training samples: their coefficients would be 0
             return {"expressed": np.unique(one_hot(table, task.values).indices)}
@@ -115,49 +139,67 @@ class Peer:
     def columns(self, task: Task, learnt: Fit, table: np.ndarray) -> Any:
         """Return a table, of training samples or others, as the columns that `learn` takes."""
         if task.kind == BITS:
-            return table
+            return filled(table, learnt["filling"])
         if task.kind == REALS:
             columns = filled(np.asarray(table, dtype=float), learnt["filling"])
             return columns if learnt["varying"].all() else columns[:, learnt["varying"]]
+        if task.kind == NUMBERS:
+            return pool.standardise(table, learnt["mean"], learnt["scale"])
         columns = one_hot(table, task.values)
         return columns.toarray() if task.kind == SEQUENCES else columns[:, learnt["expressed"]]
 
-    def base_rate_suffices(self, task: Task, base: Arrays) -> bool:
-        """Return whether the base rate is the fit, whatever the features."""
-        if task.kind == RESPONSES:
-            return base["mean response"][1] == 1
-        if self.selects and task.keep == 0:  # no feature passes a threshold
-            return True
-        return np.count_nonzero(base["counts"]) == 1
-
     def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Fit:
         """Return the base rate, and what is learnt unless the base rate suffices."""
-        if task.kind == RESPONSES:
-            response = np.asarray(response, dtype=float)
-            base = {"mean response": np.array([response.mean(), len(response)])}
-        else:
-            counts = np.bincount(response, minlength=task.classes)
-            base = {"counts": counts}
-            response = np.searchsorted(np.flatnonzero(counts), response)
-        discrete = task.kind in (FEATURES, RESPONSES)
-        if self.base_rate_suffices(task, base) or (discrete and not (table >= 0).any()):
+        if task.kind in REAL_RESPONSES:
+            return self._fit_real(task, table, np.asarray(response, dtype=float), seed)
+        counts = np.bincount(response, minlength=task.classes)
+        base = {"counts": counts}
+        # no feature passes a threshold, or all samples are of one class
+        if (self.selects and task.keep == 0) or np.count_nonzero(counts) == 1:
             return base
+        codes = np.searchsorted(np.flatnonzero(counts), response)
+        return base | self._learn_columns(task, table, codes, seed)
+
+    def _fit_real(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Fit:
+        """Return the distribution without features, what is learnt, and the scale of its errors."""
+        base = {"guess": guess(response)[0]}
+        if len(response) < pool.FEWEST or np.ptp(response) == 0:
+            return base
+        fit = base | self._learn_columns(task, table, response, seed)
+        if len(fit) == 1 or "errors" in fit:
+            return fit
+        errors = np.empty(len(response))
+        for train, test in _parts(len(response), seed, task.groups):
+            groups = None if task.groups is None else task.groups[train]
+            inner, y = replace(task, groups=groups), response[train]
+            part = {"guess": guess(y)[0], "errors": np.ones(2)}
+            if np.ptp(y) > 0:
+                part |= self._learn_columns(inner, table[train], y, seed)
+            errors[test] = response[test] - self.predict(inner, part, table[test])[:, 0, 1]
+        return fit | {"errors": fit_student(errors, base["guess"][0, 2])}
+
+    def _learn_columns(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Fit:
+        """Return what is learnt of the columns; nothing where none varies or has a value."""
+        if task.kind in (FEATURES, RESPONSES) and not (table >= 0).any():
+            return {}
         prepared = self.prepare(task, table)
         columns = self.columns(task, prepared, table)
-        if columns.shape[1] == 0:
-            return base
+        if columns.shape[1] == 0 or not prepared.get("scale", np.ones(1)).any():
+            return {}
         with quietly():
-            return base | prepared | self.learn(task, columns, response, seed)
+            return prepared | self.learn(task, columns, response, seed)
 
     def predict(self, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
         """Return predictions for samples by what `fit` returned."""
         answer = None  # the base rate
-        if len(learnt) > 1:
+        if not {*learnt} <= {"counts", "guess", "errors"}:
             columns = self.columns(task, learnt, table)
             with quietly():
                 answer = self.answer(learnt, columns)
-        if task.kind == RESPONSES:
-            return np.full(len(table), learnt["mean response"][0]) if answer is None else answer
+        if task.kind in REAL_RESPONSES:
+            if answer is None:
+                return np.tile(learnt["guess"], (len(table), 1, 1))
+            return answer if answer.ndim == 3 else students(answer, *learnt["errors"])
         counts = learnt["counts"]
         n = counts.sum()
         p = np.tile(counts / n, (len(table), 1))
@@ -172,9 +214,7 @@ class Peer:
 
 def names(*kinds: str) -> tuple[str, ...]:
     """Return the names of the methods that take one of some kinds of tasks."""
-    return tuple(
-        dict.fromkeys(name for kind in kinds for name, peer in PEERS.items() if kind in peer.takes)
-    )
+    return tuple(name for name, peer in PEERS.items() if {*kinds} & {*peer.takes})
 
 
 def load() -> None:
@@ -190,7 +230,7 @@ def fit(name: str, task: Task, table: np.ndarray, response: np.ndarray, seed: in
     """Return what a method learns from training samples, as `predict` takes it.
 
     table : (n, p) features, or states in order of time.
-    response : (n,) classes 0..classes-1; real numbers with RESPONSES.
+    response : (n,) classes 0..classes-1; or real numbers.
     seed : of folds and trees.
 
     Raises
@@ -208,7 +248,7 @@ def fit(name: str, task: Task, table: np.ndarray, response: np.ndarray, seed: in
 
 
 def predict(name: str, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
-    """Return P(class) of samples, (T, classes), or their real responses, (T,).
+    """Return P(class) of samples, (T, classes), or components of their `Density`, (T, M, 4).
 
     learnt : what `fit` returned for the task.
     """
@@ -235,11 +275,14 @@ def check_learnt(name: str, task: Task, learnt: Arrays, width: int) -> None:
         check(array.dtype.kind in "biuf" and (np.abs(array.astype(float)) < LARGEST).all())
     check("best" not in learnt or (learnt["best"] >= 0).all())
     check("class" not in learnt or ((learnt["class"] >= 0) & (learnt["cases"] > 0)).all())
-    codes = task.kind != REALS
+    codes = task.kind not in (REALS, NUMBERS)
     p = predict(name, task, learnt, np.zeros((2, width), dtype=int if codes else float))
-    real = task.kind == RESPONSES
-    check(p.shape == ((2,) if real else (2, task.classes)))
-    check(np.isfinite(p).all() and (real or (p >= 0).all()))
+    if task.kind in REAL_RESPONSES:
+        check(learnt["guess"].shape == (1, 4) and (learnt.get("errors", np.ones(2)) > 0).all())
+        check(p.ndim == 3 and p.shape[::2] == (2, 4) and np.isfinite(p[:, :, :3]).all())
+        check((p[:, :, 0] >= 0).all() and (p[:, :, 2:] > 0).all())
+        return
+    check(p.shape == (2, task.classes) and np.isfinite(p).all() and (p >= 0).all())
 
 
 Rows = tuple[np.ndarray, np.ndarray]  # that train, and that are left out
@@ -265,6 +308,12 @@ def _folds(codes: np.ndarray, seed: int, groups: np.ndarray | None = None) -> li
         if all(len(np.unique(codes[train])) == len(counts) for train, _ in rows):
             return rows
     return None
+
+
+def _parts(n: int, seed: int, groups: np.ndarray | None = None) -> list[Rows]:
+    """Return shuffled folds of samples with real responses; groups (n,) stay together."""
+    fold = stratified(np.zeros(n, dtype=int), np.random.default_rng(seed), FOLDS, groups)
+    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in np.unique(fold)]
 
 
 # ---- tables as columns of numbers ----
@@ -325,6 +374,19 @@ def _mean_log_probability(model: Any, rows: Any, response: np.ndarray) -> float:
     return float(np.log(np.maximum(p, np.finfo(p.dtype).eps)).mean())
 
 
+def _best_of_path(
+    path: Callable, task: Task, columns: np.ndarray, response: np.ndarray, seed: int
+) -> Arrays:
+    """Return those coefficients of a path, intercepts last, which predict best in five folds."""
+    errors = []
+    for train, test in _parts(len(response), seed, task.groups):
+        fits = path(columns[train], response[train])
+        predicted = columns[test] @ fits[:, :-1].T + fits[:, -1]
+        errors.append(np.square(predicted - response[test, None]).sum(axis=0))
+    best = path(columns, response)[np.sum(errors, axis=0).argmin()]
+    return {"coef_": best[:-1], "intercept_": best[-1]}
+
+
 class LogisticRegression(Peer):
     """Logistic regression; or a ridge, whose penalty is tuned by leave-one-out squared error."""
 
@@ -334,27 +396,64 @@ class LogisticRegression(Peer):
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
         from sklearn.linear_model import RidgeCV
 
-        if task.kind == RESPONSES:
-            model = RidgeCV(1 / RIDGE_CS).fit(columns, response)
+        if task.kind in REAL_RESPONSES:
+            grid = 1 / RIDGE_CS if task.kind == RESPONSES else RIDGES * columns.shape[1]
+            parts = None if task.groups is None else _parts(len(response), seed, task.groups)
+            model = RidgeCV(grid, cv=parts).fit(columns, response)
         else:
             model = logistic_regression(columns, response, seed, CS, task.groups)
         return {"coef_": model.coef_, "intercept_": np.asarray(model.intercept_)}
 
-    def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
-        from sklearn.linear_model import LogisticRegression, Ridge
-
-        model = LogisticRegression() if "counts" in learnt else Ridge()
-        model.coef_, model.intercept_ = learnt["coef_"], learnt["intercept_"]
-        if "counts" not in learnt:
-            return model.predict(columns)
-        model.classes_ = np.flatnonzero(learnt["counts"])
-        return model.predict_proba(columns)
-
 
 class Ridge(LogisticRegression):
-    """Ridge regression of one-hot features."""
+    """Ridge regression of one-hot features, or of standardised ones."""
 
-    words, takes = "ridge regression, one-hot", (RESPONSES,)
+    words, takes = "ridge regression", (RESPONSES, NUMBERS)
+
+
+class PartialLeastSquares(LogisticRegression):
+    """Partial least squares with the number of components that predicts best in five folds."""
+
+    words, takes = "partial least squares", (NUMBERS,)
+
+    def learn(self, task: Task, columns: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
+        path = partial(pool.partial_least_squares, most=MOST_PARTS)
+        return _best_of_path(path, task, columns, response, seed)
+
+
+class BayesianRidge(LogisticRegression):
+    """scikit-learn's BayesianRidge of standardised features, and its predictive distribution.
+
+    It is fitted in the space of the training samples, where it is the same.  The variance of a
+    prediction is that of errors, plus `prior` times the mean square of the features, less the
+    squared length of the features times `root`, (p, r): what the training samples teach.
+    """
+
+    words, takes = "Bayesian ridge regression", (NUMBERS,)
+
+    def learn(self, task: Task, columns: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
+        from sklearn.linear_model import BayesianRidge
+
+        span = pool.Span.of(columns, slice(None), np.ones(columns.shape[1]))
+        mean, scale = response.mean(), response.std()
+        model = BayesianRidge().fit(span.rows, (response - mean) / scale)
+        gain = np.maximum(
+            1 / model.lambda_ - np.diag(model.sigma_), 0
+        )  # coordinates are orthogonal
+        root = span.in_features(np.diag(np.sqrt(gain))).T
+        return {
+            "coef_": span.in_features(model.coef_[None])[0] * scale,
+            "intercept_": np.array(mean + scale * model.intercept_),
+            "errors": np.array([scale / np.sqrt(model.alpha_), NORMAL]),
+            "prior": np.array(scale**2 / model.lambda_),
+            "root": root * scale,
+        }
+
+    def answer(self, learnt: Arrays, columns: np.ndarray) -> np.ndarray:
+        away = learnt["prior"] * np.square(columns).mean(axis=1)
+        away -= np.square(columns @ learnt["root"]).sum(axis=1)
+        sd = np.sqrt(learnt["errors"][0] ** 2 + np.maximum(away, 0))
+        return students(super().answer(learnt, columns), sd, NORMAL)
 
 
 class WholeLogistic(LogisticRegression):
@@ -373,52 +472,34 @@ class WholeLogistic(LogisticRegression):
     def columns(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
         if "mean" not in learnt:  # of training samples, which `learn` standardises
             return table
-        difference = np.asarray(table, dtype=float) - learnt["mean"]
-        return np.where(np.isnan(difference), 0, difference)
+        return pool.standardise(table, learnt["mean"], np.ones(1))
 
     def learn(self, task: Task, columns: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
         n, p = columns.shape
-        parts = [columns[:, part] for part in chunks(columns)] if p > n else [columns]
-        inner, varying = np.zeros((n, n) if p > n else ()), 0
-        for part in parts:
-            rows, _, deviation = _standardised(part)
-            varying += int(np.isfinite(deviation).sum())
-            if p > n:
-                inner += rows @ rows.T
-        if varying == 0:
+        parts = [*chunks(columns)] if p > n else [slice(p)]
+        moments = [pool.standardisation(columns[:, part]) for part in parts]
+        mean, scale = map(np.concatenate, zip(*moments, strict=True))
+        if not scale.any():
             return {}
-        coordinates = rows / np.sqrt(varying)  # the mean square of a row is 1
-        if p > n:
-            squares, vectors = np.linalg.eigh(inner / varying)
-            kept = squares > 1e-10 * squares[-1]
-            lengths, vectors = np.sqrt(squares[kept]), vectors[:, kept]
-            coordinates = vectors * lengths
-        model = logistic_regression(coordinates, response, seed, WHOLE_CS, task.groups)
-        means, coefficients = [], []
-        for part in parts:
-            rows, mean, deviation = _standardised(part)
-            if p > n:
-                slopes = model.coef_ @ (vectors / lengths / varying).T @ rows
-            else:
-                slopes = model.coef_ / np.sqrt(varying)
-            means.append(mean)
-            coefficients.append(slopes / deviation)
-        return {
-            "mean": np.concatenate(means),
-            "coef_": np.concatenate(coefficients, axis=1),
-            "intercept_": model.intercept_,
-        }
+        scale /= np.sqrt(np.count_nonzero(scale))  # the mean square of a row is 1
 
+        def standard(part: slice) -> np.ndarray:
+            return pool.standardise(columns[:, part], mean[part], scale[part])
 
-@np.errstate(over="ignore")
-def _standardised(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return columns with mean 0 and variance 1, 0 where a value is missing; means, deviations."""
-    table = table.astype(float)
-    mean = column_means(table)
-    table = np.where(np.isnan(table), 0, table - mean)
-    deviation = np.sqrt((table**2).mean(axis=0))
-    deviation[~(deviation > 1e-12 * np.abs(mean))] = np.inf  # constant: it is not used
-    return table / deviation, mean, deviation
+        if p <= n:
+            model = logistic_regression(standard(slice(p)), response, seed, WHOLE_CS, task.groups)
+            slopes = [model.coef_]
+        else:
+            rows = map(standard, parts)
+            inner = sum((part @ part.T for part in rows), start=np.zeros((n, n)))
+            squares, vectors = np.linalg.eigh(inner)
+            positive = squares > 1e-10 * squares[-1]
+            lengths, vectors = np.sqrt(squares[positive]), vectors[:, positive]
+            model = logistic_regression(vectors * lengths, response, seed, WHOLE_CS, task.groups)
+            back = model.coef_ @ (vectors / lengths).T
+            slopes = [back @ part for part in map(standard, parts)]
+        coefficient = np.concatenate(slopes, axis=1) * scale
+        return {"mean": mean, "coef_": coefficient, "intercept_": model.intercept_}
 
 
 # ---- methods whose fit is an object of scikit-learn, which no file can hold ----
@@ -453,11 +534,7 @@ class BernoulliNaiveBayes(FittedObject):
         model = make_pipeline(SelectKBest(f_classif, k=task.keep), BernoulliNB())
         if self.calibrated:
             model = CalibratedClassifierCV(model, cv=_folds(response, seed, task.groups))
-        filling = 2 * np.nansum(columns, axis=0) > (~np.isnan(columns)).sum(axis=0)
-        return {"filling": filling, "model": model.fit(filled(columns, filling), response)}
-
-    def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
-        return super().answer(learnt, filled(columns, learnt["filling"]))
+        return {"model": model.fit(columns, response)}
 
 
 class CalibratedBernoulliNaiveBayes(BernoulliNaiveBayes):
@@ -465,10 +542,10 @@ class CalibratedBernoulliNaiveBayes(BernoulliNaiveBayes):
 
     words, calibrated = "SelectKBest + BernoulliNB, calibrated", True
 
-    def base_rate_suffices(self, task: Task, base: Arrays) -> bool:
-        if task.keep > 0 and base["counts"].min() < 2:
+    def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Fit:
+        if task.keep > 0 and np.bincount(response, minlength=task.classes).min() < 2:
             raise DataError("bernoulli-nb-calibrated needs two training samples of each class")
-        return super().base_rate_suffices(task, base)
+        return super().fit(task, table, response, seed)
 
 
 class GaussianNaiveBayes(FittedObject):
@@ -501,18 +578,26 @@ class CategoricalNaiveBayes(FittedObject):
 class RandomForest(FittedObject):
     """scikit-learn's forest of TREES trees."""
 
-    words, takes = "random forest", (REALS, FEATURES, RESPONSES)
+    words, takes = "random forest", (REALS, NUMBERS, FEATURES, RESPONSES)
 
     def columns(self, task: Task, learnt: Fit, table: np.ndarray) -> np.ndarray:
         columns = super().columns(task, learnt, table)
         # a forest takes a fifth of the time of a sparse table
-        return columns if task.kind == REALS else columns.toarray()
+        return columns if task.kind in (REALS, NUMBERS) else columns.toarray()
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-        kind = RandomForestRegressor if task.kind == RESPONSES else RandomForestClassifier
-        return {"model": kind(TREES, random_state=seed).fit(columns, response)}
+        if task.kind not in REAL_RESPONSES:
+            return {
+                "model": RandomForestClassifier(TREES, random_state=seed).fit(columns, response)
+            }
+        model = RandomForestRegressor(TREES, oob_score=True, random_state=seed)
+        fit = {"model": model.fit(columns, response)}
+        if task.groups is None:
+            errors = response - model.oob_prediction_
+            fit["errors"] = fit_student(errors, guess(response)[0, 0, 2])
+        return fit
 
 
 class GradientBoosting(FittedObject):
@@ -530,7 +615,7 @@ class GradientBoosting(FittedObject):
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-        if task.kind == RESPONSES:
+        if task.kind in REAL_RESPONSES:
             kind, stop = HistGradientBoostingRegressor, len(response) > 10
         else:
             counts = np.bincount(response)
@@ -542,42 +627,55 @@ class GradientBoosting(FittedObject):
 
 
 class Lasso(Peer):
-    """Logistic regression with an L1 penalty of the best SCREENED features.
+    """Logistic regression with an L1 penalty of the best SCREENED features; or of real responses.
 
     Of more than two classes each is fitted against the others.  The penalty has the lowest log loss
     in folds; it is that in the middle where a class has one sample.
     """
 
-    words, takes = "logistic regression, L1", (REALS,)
+    words, takes = "lasso", (REALS, NUMBERS)
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
+        if task.kind == NUMBERS:
+            return _best_of_path(lasso.real_lasso_path, task, columns, response, seed)
         best = len(PENALTIES) // 2
         if (folds := _folds(response, seed, task.groups)) is not None:
             loss = np.zeros(len(PENALTIES))
             for train, test in folds:
-                fits = lasso_path(columns[train], response[train], PENALTIES, seed)
+                fits = lasso.lasso_path(columns[train], response[train], PENALTIES, seed)
                 for i, fitted in enumerate(fits):
                     p = self.answer(fitted, columns[test])[np.arange(len(test)), response[test]]
                     loss[i] -= np.log(np.maximum(p, np.finfo(float).eps)).sum()
             best = int(loss.argmin())
-        return next(lasso_path(columns, response, PENALTIES[best : best + 1], seed))
+        return next(lasso.lasso_path(columns, response, PENALTIES[best : best + 1], seed))
 
     def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
+        if "best" not in learnt:
+            return super().answer(learnt, columns)
         samples = (columns[:, learnt["best"]] - learnt["mean"]) / learnt["deviation"]
-        lines = zip(learnt["coef_"], learnt["intercept_"], strict=True)
-        scores = np.hstack([samples @ slope[:, None] + level for slope, level in lines])
+        scores = samples @ learnt["coef_"].T + learnt["intercept_"]
         return one_against_others(np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores)
 
 
 class PoolMethod(Peer):
     """The model of that kind, as a method to compare with."""
 
-    words, takes = "pool of ridge, lasso, discriminants", (REALS,)
+    words, takes = "pool of linear methods", (REALS, NUMBERS)
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
-        return pool.fit(columns, response, np.random.default_rng(seed), task.groups)
+        fit = pool.fit(columns, response, np.random.default_rng(seed), task.groups)
+        if task.kind == REALS:
+            return fit
+        # of standardised columns, which the pool takes as they are
+        return {
+            "coef_": fit["coefficient"],
+            "intercept_": fit["intercept"],
+            "errors": fit["errors"],
+        }
 
     def answer(self, learnt: Arrays, columns: Any) -> np.ndarray:
+        if "counts" not in learnt:
+            return super().answer(learnt, columns)
         return np.exp(pool.log_probability(learnt, columns))
 
 
@@ -654,6 +752,8 @@ PEERS: dict[str, Peer] = {
     "l2-logistic": WholeLogistic(),
     "gaussian-nb": GaussianNaiveBayes(),
     "lasso": Lasso(),
+    "pls": PartialLeastSquares(),
+    "bayesian-ridge": BayesianRidge(),
     "pool": PoolMethod(),
     "n-gram": NGram(),
     "logistic-regression": LogisticRegression(),
@@ -678,6 +778,16 @@ WORDS = {  # what tables and legends call a method whose name does not say it
     "normal-corrected": "normal features, corrected",
     "normal-uncorrected": "normal features, uncorrected",
     **{name: peer.words for name, peer in PEERS.items()},
+}
+
+
+SHORT = {  # names of methods on pages, where they differ from those of tables
+    "complete": "",
+    "l2-logistic": "ridge",
+    "lasso": "lasso",
+    "logistic-regression": "logistic regression",
+    "pool": "pool",
+    "ridge": "ridge",
 }
 
 
@@ -738,9 +848,7 @@ class Method:
     @property
     def family(self) -> Method:
         """The method without its selection and its variant, which methods are grouped by."""
-        return Method(
-            estimator=self.estimator, relevant=self.relevant, temperature=self.temperature
-        )
+        return replace(self.options, estimator=self.estimator)
 
     @property
     def options(self) -> Method:
@@ -776,9 +884,7 @@ class Method:
         return " ".join([self.label, *(part for part in parts if part not in (NONE, "all"))])
 
 
-def as_columns(
-    methods: Iterable[Method], names: Sequence[str] = DESCRIBED
-) -> dict[str, np.ndarray]:
+def as_columns(methods: Iterable[Method], names: Sequence[str] = DESCRIBED) -> Arrays:
     """Return the columns of result files that describe methods, by default of selected features."""
     rows = [*methods]
     return {

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from thesiskit.models.base import SelectingModel, Training
+from thesiskit.models.density import Density
 from thesiskit.models.packed import PackedFeatures, Transform
 from thesiskit.models.selection import (
     FSelection,
@@ -70,7 +71,9 @@ class Selector:
         rng: np.random.Generator,
         rows: np.ndarray | None = None,
     ) -> FSelection:
-        """Select real features (n, p) by some rows, or all of them; y (n,) are classes from 0.
+        """Select real features (n, p) by some rows, or all of them.
+
+        y (n,) are classes from 0, or real numbers.
 
         Raises as `select_by_f` does.
         """
@@ -122,6 +125,10 @@ class Fitted:
     def predict(self, values: np.ndarray) -> np.ndarray:
         """Return P(class), (T, G), of samples with these values (T, k) of selected features."""
         return self.model.predict(self.posterior, values, self.temperature)
+
+    def density(self, values: np.ndarray) -> Density:
+        """Return the distributions of real responses of samples with these values (T, k)."""
+        return self.model.density(self.posterior, values, self.temperature)
 
     def predict_log(self, values: np.ndarray) -> np.ndarray:
         """Return log P(class), (T, G), of samples with these values (T, k)."""

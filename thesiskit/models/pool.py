@@ -1,4 +1,4 @@
-"""A pool of ridge, lasso and discriminants, for real features that go together.
+"""A pool of linear methods, for real features that go together: ridge, lasso and discriminants.
 
 | symbol | name | shape |
 |---|---|---|
@@ -47,20 +47,51 @@ What a feature does (`effects`) is told by a linear function that is near the lo
 with d_s the slope of the regression of the log odds of p on those of the setting before its
 temperature, its mixing and what is added, times that of the shrunken log odds on those of P, over
 the samples that were left out.
+
+A real response is predicted by a weighted mean of linear predictions, which is linear, too.
+
+- *Ridge*: penalties n g of the sum of squares, g in REAL_RIDGES, on the 10 or 100 features with the
+  largest F, on all, and on all weighted as above.
+- *Lasso*: the path of models/lasso.
+- *Partial least squares* with 1 to PARTS components, on 100, all and the weighted features.
+
+Settings of a method on the same features are averaged with weights proportional to m_s^(-n/2), m_s
+being the mean square of the left-out errors.  The M averages have weights w >= 0 with the sum 1,
+
+    w minimises  n / 2 log mean_i e_i^2 + PULL M sum_m (w_m - 1/M)^2,
+
+e being the left-out errors of the pool.  As above it is shrunken to the mean response, by odds of
+PRIOR_ODDS times the ratio of (mean_i e_i^2)^(-n/2) of the two.  The predictive density is a Student
+t, whose scale and degrees of freedom fit e; a scale that grows with the distance to the training
+samples predicts worse, and its intervals are too short.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import optimize, special
 
-from thesiskit.models.base import LARGEST, Arrays, SelectingModel, Training, check
+from thesiskit.models import lasso
+from thesiskit.models.base import (
+    CLASSES,
+    GAUSSIAN,
+    LARGEST,
+    Arrays,
+    SelectingModel,
+    Training,
+    check,
+    shaped,
+)
+from thesiskit.models.chains import marked
+from thesiskit.models.density import Density, fit_student, guess, students
 from thesiskit.models.folds import stratified
-from thesiskit.models.lasso import PENALTIES, SCREENED, lasso_path, one_against_others, quietly
+from thesiskit.models.lasso import PENALTIES, one_against_others, quietly
 from thesiskit.models.selection import RELATIVE, ROUNDING, moments_of
+from thesiskit.models.temperature import Temperature
 
 VARIANCES = np.array([0.1, 0.5, 2, 8, 30, 120, 600, 3000])  # of coefficients of ridges
 RIDGES = (0.03, 0.3, 3.0)  # of discriminants
@@ -70,19 +101,26 @@ FOLDS = 5
 MOST_POWER = 3.0
 PRIOR_ODDS = 200.0  # that no feature is of use, if there are two classes
 NO_WEIGHT = 1e-4  # settings of less weight are left out
+LEAST_ERROR = 1e-12  # mean square of errors, in variances of the response
+FEWEST = 4  # samples with a real response, of which errors have a distribution
 SAMPLES = 4096  # that are predicted at once
 RIDGE, LASSO, DISCRIMINANTS = range(3)  # families
+OF_LASSO = 1  # the number of the lasso among the methods for a real response
+REAL_RIDGES = np.logspace(-7, 1.5, 18)  # of a real response, with features as of KERNELS
+PARTS = 15  # of partial least squares
+PULL = 10.0  # of weights of methods to equal ones
 FAMILIES = ("ridge", "lasso", "discriminants")
 OF_FEATURES = ("effect", "deviation", "lasso_share")  # in result files
 KERNELS = ("10", "100", "1000", "all", "weighted")  # features that a kernel is of
 OF_RIDGE, OF_DISCRIMINANTS = ("10", "100", "all", "weighted"), ("100", "1000", "all")
+OF_PARTS = ("100", "all", "weighted")
 
 
 @dataclass(frozen=True)
 class Pool(SelectingModel):
     """Ridge, lasso and regularised linear discriminants of all features, averaged."""
 
-    kind, takes = "pool", "reals"
+    kind, takes, responses = "pool", "reals", (CLASSES, GAUSSIAN)
     words = "a pool of ridge, lasso and discriminants"
     rivals = ("gaussian-nb", "l2-logistic", "lasso", "random-forest")
     selects = False
@@ -92,6 +130,11 @@ class Pool(SelectingModel):
     stored |= {"coefficient": (float, "S G k"), "intercept": (float, "S G"), "family": (int, "S")}
     stored |= dict.fromkeys(("weight", "sharpness", "mixing"), (float, "S"))
     stored |= {"power": (float, "M"), "damping": (float, "S"), "shrinkage": (float, "")}
+    stored_reals: ClassVar[dict[str, tuple[type, str]]] = dict.fromkeys(
+        ("mean", "scale", "coefficient", "lasso_share"), (float, "k")
+    )
+    stored_reals |= {"intercept": (float, ""), "cases": (int, ""), "errors": (float, "E")}
+    stored_reals |= {"shrinkage": (float, "")}
     about_methods = (
         "`corrected` and `uncorrected` are the same here, one method; third-party methods: "
         "`gaussian-nb`, `l2-logistic`, `lasso` and `random-forest`."
@@ -109,11 +152,22 @@ class Pool(SelectingModel):
         """Return log P(class), (T, G), for new samples, (T, k)."""
         return log_probability(posterior, table)
 
+    def density(
+        self, posterior: Arrays, table: np.ndarray, softened: Temperature | None = None
+    ) -> Density:
+        """Return predictive distributions of a real response for new samples, (T, k)."""
+        return Density.of_students(components(posterior, table))
+
     def pack(self, fitted: list[Arrays]) -> Arrays:
         """Return the arrays of result files, with OF_FEATURES of all splits end to end."""
         summaries = [(effects(fit).T, deviations(fit), lasso_share(fit)) for fit in fitted]
         of_features = map(np.concatenate, zip(*summaries, strict=True))
-        return super().pack(fitted) | dict(zip(OF_FEATURES, of_features, strict=True))
+        arrays = {f"{s}/{name}": fit[name] for s, fit in enumerate(fitted) for name in fit}
+        return arrays | dict(zip(OF_FEATURES, of_features, strict=True))
+
+    def unpack(self, arrays: Arrays, s: int, training: Training) -> Arrays:
+        """Return what was learnt of split s."""
+        return marked(arrays, f"{s}/")
 
     @classmethod
     def join(cls, posteriors: list[Arrays]) -> Arrays:
@@ -123,6 +177,11 @@ class Pool(SelectingModel):
     @classmethod
     def restored(cls, about, arrays, selected, classes) -> tuple[SelectingModel, Arrays]:
         """Return the model and what it had learnt; ValueError if damaged."""
+        if classes == 0:
+            posterior = shaped(arrays, cls.stored_reals, k=len(selected), E=2)
+            check(all(np.isfinite(values).all() for values in posterior.values()))
+            check((posterior["scale"] >= 0).all() and (posterior["errors"] > 0).all())
+            return cls.made(about["settings"]), posterior
         arrays = {"shrinkage": np.array(0.0)} | arrays  # older files have none
         model, posterior = super().restored(about, arrays, selected, classes)
         of_values = ("mean", "scale")  # of any size
@@ -140,12 +199,14 @@ class Pool(SelectingModel):
 def fit(
     table: np.ndarray, y: np.ndarray, rng: np.random.Generator, groups: np.ndarray | None = None
 ) -> Arrays:
-    """Return the pool of training samples, named arrays with `Pool.stored`'s shapes.
+    """Return the pool of training samples, named arrays with the shapes that `Pool` has.
 
     table : (n, p) real features, NaN where a value is missing.
-    y : (n,) classes 0 to G - 1, each with a sample.
+    y : (n,) classes 0 to G - 1, each with a sample; or as floats a real response.
     rng : divides the samples into folds; groups (n,), numbers from 0, stay together.
     """
+    if y.dtype.kind == "f":
+        return _fit_reals(table, y, rng, groups)
     n, G = len(y), int(y.max()) + 1
     share = np.bincount(y) / n
     with quietly():
@@ -153,9 +214,8 @@ def fit(
         left_out = _left_out(table, y, stratified(y, rng, FOLDS, groups), len(lines))
     family = np.array([line.family for line in lines])
     sharpness, mixing = np.ones(len(family)), np.zeros(len(family))
-    weight, scores = np.zeros(len(family)), _log_odds(left_out)
+    scores = _log_odds(left_out)
     scores -= scores.mean(axis=1, keepdims=True)
-    pooled = []
     for s in np.flatnonzero(family == DISCRIMINANTS).tolist():
         sharpness[s], mixing[s] = _softened(left_out[s], y, share)
         left_out[s] = _mixed(left_out[s], sharpness[s], mixing[s], share)
@@ -163,12 +223,8 @@ def fit(
     moved, size = (scores * _log_odds(left_out)).sum(axis=(1, 2)), (scores**2).sum(axis=(1, 2))
     damping = moved / np.maximum(size, np.finfo(float).tiny)
     losses = -np.log(left_out[:, np.arange(n), y]).sum(axis=1)
-    for m in range(len(FAMILIES)):
-        in_family = family == m
-        chance = special.softmax(-losses[in_family])
-        chance[chance < NO_WEIGHT] = 0
-        weight[in_family] = chance / chance.sum()
-        pooled.append(np.tensordot(weight[in_family], left_out[in_family], 1))
+    within = _weights_within(losses, family)
+    weight, pooled = within.sum(axis=0), np.tensordot(within, left_out, 1)
     power = _powers(np.log(pooled), y)
     shrinkage, slope = _shrunken(np.tensordot(power, np.log(pooled), 1), y, share)
     weighted = np.flatnonzero(weight)
@@ -190,6 +246,46 @@ def fit(
     }
 
 
+def _fit_reals(
+    table: np.ndarray, y: np.ndarray, rng: np.random.Generator, groups: np.ndarray | None
+) -> Arrays:
+    """Return the pool of training samples with a real response."""
+    n, p = table.shape
+    _, location, spread, freedom = guess(y)[0, 0]
+    target = (y - location) / spread
+    fold = stratified(np.zeros(n, dtype=int), rng, FOLDS, groups)
+    coefficient, use, shrinkage = np.zeros(p), np.zeros(p), 1.0
+    errors = np.array([1.0, freedom])
+    with quietly():
+        mean, scale, lines = _learn(table, target)
+        if fold.max() > 0 and n >= FEWEST and scale.any() and np.ptp(y) > 0:
+            family = np.array([line.family for line in lines])
+            left_out = _left_out(table, target, fold, len(lines))[..., 0]
+            weight, shrinkage = _weights(left_out - target, family)
+            errors = fit_student(target - weight @ left_out, 1.0)
+            used = np.flatnonzero(weight)
+            slopes = np.array([lines[s].coefficient(p)[0] for s in used])
+            of_lasso = weight[used] * (family[used] == OF_LASSO)
+            coefficient = weight[used] @ slopes
+            use = of_lasso / max(of_lasso.sum(), np.finfo(float).tiny) @ (slopes != 0)
+    return {
+        "mean": mean,
+        "scale": scale,
+        "coefficient": coefficient * spread,
+        "lasso_share": use,
+        "intercept": np.array(location),
+        "cases": np.array(n),
+        "errors": errors * [spread, 1],
+        "shrinkage": np.array(shrinkage),
+    }
+
+
+def components(posterior: Arrays, table: np.ndarray) -> np.ndarray:
+    """Return the predictive distribution of the real response of new samples, (T, 1, 4)."""
+    z = standardise(table, posterior["mean"], posterior["scale"])
+    return students(z @ posterior["coefficient"] + posterior["intercept"], *posterior["errors"])
+
+
 def log_probability(posterior: Arrays, table: np.ndarray) -> np.ndarray:
     """Return log P(class), (T, G), for the features of new samples, (T, p)."""
     n, (S, G, p) = int(posterior["cases"]), posterior["coefficient"].shape
@@ -197,8 +293,8 @@ def log_probability(posterior: Arrays, table: np.ndarray) -> np.ndarray:
     shrinkage = float(posterior.get("shrinkage", 0.0))  # older files have none
     result = np.empty((len(table), G))
     for start in range(0, len(table), SAMPLES):
-        z = (table[start : start + SAMPLES] - posterior["mean"]) * posterior["scale"]
-        scores = (np.where(np.isnan(z), 0, z) @ flat.T).reshape(-1, S, G) + posterior["intercept"]
+        z = standardise(table[start : start + SAMPLES], posterior["mean"], posterior["scale"])
+        scores = (z @ flat.T).reshape(-1, S, G) + posterior["intercept"]
         pooled = np.zeros((len(FAMILIES), len(z), G))
         for s, m in enumerate(family.tolist()):
             p_s = _probability(m, scores[:, s])
@@ -215,10 +311,11 @@ def log_probability(posterior: Arrays, table: np.ndarray) -> np.ndarray:
 def effects(posterior: Arrays) -> np.ndarray:
     """Return by how much each feature moves the log probability of each class, about, (G, p).
 
-    It is for one standard deviation of the feature, the others being as they are: the coefficients
-    of all settings, weighted as their predictions are, and damped: scores can be of any size, but
-    probabilities of a setting stay away from 0 and 1.  The sum over classes is 0.
+    It is for one standard deviation of the feature, the others being as they are; the sum over
+    classes is 0.  Of a real response it is by how much each moves the prediction, (1, p).
     """
+    if "errors" in posterior:
+        return posterior["coefficient"][None]
     by = posterior["weight"] * posterior["power"][posterior["family"]] * posterior["damping"]
     linear = np.tensordot(by, posterior["coefficient"], 1)
     return linear - linear.mean(axis=0)
@@ -232,6 +329,8 @@ def deviations(posterior: Arrays) -> np.ndarray:
 
 def lasso_share(posterior: Arrays) -> np.ndarray:
     """Return for each feature the weight of those settings of the lasso that use it, (p,)."""
+    if "errors" in posterior:
+        return posterior["lasso_share"]
     is_lasso = posterior["family"] == LASSO
     return posterior["weight"][is_lasso] @ (posterior["coefficient"][is_lasso] != 0).any(axis=1)
 
@@ -312,7 +411,41 @@ def _shrunken(log: np.ndarray, y: np.ndarray, share: np.ndarray) -> tuple[float,
     return shrinkage, float((plain * mixed).sum() / size)
 
 
-# ---- the linear classifiers ----
+def _weights_within(losses: np.ndarray, family: np.ndarray) -> np.ndarray:
+    """Return the weight of each setting in each family, (M, S), from the losses (S,)."""
+    members = family == np.unique(family)[:, None]
+    weight = special.softmax(np.where(members, -losses, -np.inf), axis=1)
+    weight[weight < NO_WEIGHT] = 0
+    return weight / weight.sum(axis=1, keepdims=True)
+
+
+def _weights(errors: np.ndarray, method: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the weight of each setting from left-out errors, (S,), and the shrinkage.
+
+    errors : (S, n), in standard deviations of the response; method : (S,), each with its features;
+        the first setting is the mean of the training responses, whose weight is the shrinkage.
+    """
+    n = errors.shape[1]
+    square = np.maximum(np.square(errors).mean(axis=1), LEAST_ERROR)
+    within = _weights_within(n / 2 * np.log(square[1:]), method[1:])
+    e, M = within @ errors[1:], len(within)
+
+    def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
+        w = special.softmax(x)
+        pooled = w @ e
+        mean_square = np.mean(pooled**2) + LEAST_ERROR
+        slope = e @ pooled / mean_square + 2 * PULL * M * (w - 1 / M)
+        value = n / 2 * np.log(mean_square) + PULL * M * np.sum((w - 1 / M) ** 2)
+        return value, w * (slope - w @ slope)
+
+    optimum = optimize.minimize(loss, np.zeros(M), jac=True, method="L-BFGS-B").x
+    w = special.softmax(optimum)
+    gain = n / 2 * np.log(square[0] / (np.mean((w @ e) ** 2) + LEAST_ERROR))
+    shrinkage = float(special.expit(np.log(PRIOR_ODDS) - gain))
+    return np.append(shrinkage, (1 - shrinkage) * w @ within), shrinkage
+
+
+# ---- the linear methods ----
 
 
 @dataclass(frozen=True)
@@ -350,92 +483,129 @@ class Span:
 
 
 @dataclass(frozen=True)
-class PlainColumns:
-    """Some columns as they are, as `Span` for the lasso."""
-
-    columns: np.ndarray
-
-    def coordinates(self, z: np.ndarray) -> np.ndarray:
-        """Return the columns."""
-        return z[:, self.columns]
-
-    def in_features(self, slope: np.ndarray) -> np.ndarray:
-        """Return coefficients of features, (G, w)."""
-        return slope
-
-
-@dataclass(frozen=True)
 class Line:
-    """A fit with one setting: scores of the classes are coordinates slope' + intercept."""
+    """A fit with one setting: scores of the classes are coordinates slope' + intercept.
+
+    space : what the coordinates are in; None where they are the features.
+    """
 
     family: int
-    space: Span | PlainColumns
+    space: Span | None
     slope: np.ndarray
     intercept: np.ndarray
 
     def coefficient(self, p: int) -> np.ndarray:
         """Return the coefficients of all features, (G, p)."""
+        if self.space is None:
+            return self.slope
         coefficients = np.zeros((len(self.slope), p))
         coefficients[:, self.space.columns] = self.space.in_features(self.slope)
         return coefficients
 
 
-def _learn(table: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[Line]]:
-    """Fit all settings to samples (n, p) of classes y (n,), each with a sample.
-
-    Return also by what features are standardised: their mean, and what they are multiplied by.
-    """
-    measured, unit, (_, mean, within, origin) = moments_of(table, [np.arange(len(table))])
+def standardisation(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means of columns (n, p), and what they are multiplied by; 0 of constant ones."""
+    _, unit, (_, mean, within, origin) = moments_of(table, [np.arange(len(table))])
     deviation = np.sqrt(within / len(table)) / unit
     mean = mean[:, 0] / unit + origin
     varies = deviation > np.where(origin, ROUNDING, RELATIVE) * np.abs(mean)
-    scale = np.divide(1, deviation, out=np.zeros_like(mean), where=varies)
+    return mean, np.divide(1, deviation, out=np.zeros_like(mean), where=varies)
+
+
+def standardise(table: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return standardised columns, 0 where a value is missing, (T, p)."""
     z = (table - mean) * scale
-    if measured:
-        z[np.isnan(z)] = 0
+    z[np.isnan(z)] = 0
+    return z
+
+
+def _learn(table: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[Line]]:
+    """Fit all settings to samples (n, p) of classes y (n,), each with a sample, or real responses.
+
+    Return also by what features are standardised: their mean, and what they are multiplied by.
+    """
+    mean, scale = standardisation(table)
+    z = standardise(table, mean, scale)
+    if y.dtype.kind == "f":
+        return mean, scale, [*_real_lines(z, y)]
     return mean, scale, [*_lines(z, y)] if y.max() else []
 
 
-def _lines(z: np.ndarray, y: np.ndarray) -> Iterator[Line]:
-    """Yield the fits with all settings, the same ones for every table of as many columns."""
-    f = _f_statistics(z, y)
-    p, order = z.shape[1], np.argsort(-f, kind="stable")
+def partial_least_squares(columns: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
+    """Return the coefficients with 1, ..., most components, intercepts last, (most, p + 1).
+
+    Where fewer explain the response, the last ones are repeated.
+    """
+    from sklearn.cross_decomposition import PLSRegression
+
+    centre, mean = columns.mean(axis=0), y.mean()
+    span = Span.of(columns - centre, slice(None), np.ones(columns.shape[1]))
+    parts = min(most, span.rows.shape[1])
+    if parts == 0:
+        return np.tile(np.append(np.zeros(len(centre)), mean), (most, 1))
+    model = PLSRegression(parts, scale=False).fit(span.rows, y - mean)
+    slopes = span.in_features(np.cumsum(model.x_rotations_ * model.y_loadings_, axis=1).T)
+    path = np.column_stack([slopes, mean - slopes @ centre])
+    return path[np.minimum(np.arange(most), parts - 1)]
+
+
+def _spans(z: np.ndarray, y: np.ndarray) -> dict[str, Span]:
+    """Return the spans of KERNELS, those of all features and of fewer than these."""
+    f, p = _f_statistics(z, y), z.shape[1]
+    order = np.argsort(-f, kind="stable")
     sizes = {name: int(name) for name in KERNELS[:3] if int(name) < p}
     spans = {name: Span.of(z, order[:size], np.ones(size)) for name, size in sizes.items()}
     weight = np.minimum(f / max(np.median(f), np.finfo(float).tiny), MOST_WEIGHT)
     spans["all"] = Span.of(z, slice(None), np.ones(p))
     spans["weighted"] = Span.of(z, slice(None), weight) if weight.any() else spans["all"]
+    return spans
+
+
+def _lines(z: np.ndarray, y: np.ndarray) -> Iterator[Line]:
+    """Yield the fits with all settings, the same ones for every table of as many columns."""
+    spans = _spans(z, y)
     for span in (spans[name] for name in OF_RIDGE if name in spans):
         for coefficients in _ridges(span.rows, y):
             yield Line(RIDGE, span, coefficients[:, :-1], coefficients[:, -1])
-    yield from _lassos(z, y, np.sort(order[:SCREENED]))
+    yield from _lassos(z, y)
     for span in (spans[name] for name in OF_DISCRIMINANTS if name in spans):
         yield from _discriminants(span, y)
 
 
+def _real_lines(z: np.ndarray, y: np.ndarray) -> Iterator[Line]:
+    """Yield the fits of a real response with all settings; `family` numbers method and features."""
+    spans, mean = _spans(z, y), y.mean()
+    paths: list[tuple[Span | None, np.ndarray]] = [(None, np.zeros((1, z.shape[1])))]
+    paths.append((None, lasso.real_lasso_path(z, y)[:, :-1]))
+    for span in (spans[name] for name in OF_RIDGE if name in spans):
+        inner = (span.rows**2).sum(axis=0) + len(y) * REAL_RIDGES[:, None]
+        paths.append((span, span.rows.T @ (y - mean) / inner))
+    for span in (spans[name] for name in OF_PARTS if name in spans):
+        paths.append((span, partial_least_squares(span.rows, y, PARTS)[:, :-1]))
+    for family, (space, slopes) in enumerate(paths):
+        yield from (Line(family, space, slope[None], np.array([mean])) for slope in slopes)
+
+
 def _f_statistics(z: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return F of standardised columns, 0 of constant ones, a large number where it is infinite."""
-    n, counts = len(z), np.bincount(y)
-    means = np.zeros((len(counts), n))
-    means[y, np.arange(n)] = 1 / counts[y]
-    between = (counts[:, None] * np.square(means @ z)).sum(axis=0)
+    n, real = len(z), y.dtype.kind == "f"
+    G = 2 if real else int(y.max()) + 1
+    basis = (y - y.mean())[None] if real else (y == np.arange(G)[:, None]).astype(float)
+    basis /= np.maximum(np.linalg.norm(basis, axis=1, keepdims=True), np.finfo(float).tiny)
+    between = np.square(basis @ z).sum(axis=0)
     within = np.maximum(np.einsum("ij,ij->j", z, z) - between, 1e-12 * n)
-    return between / (len(counts) - 1) / (within / max(1, n - len(counts)))
+    return between / (G - 1) / (within / max(1, n - G))
 
 
-def _lassos(z: np.ndarray, y: np.ndarray, best: np.ndarray) -> Iterator[Line]:
-    """Yield the path of the lasso of some columns."""
-    import sklearn
-
-    # what its checks of parameters and numbers cost would be half of the time
-    with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-        path = [*lasso_path(z[:, best], y, PENALTIES, 0)]
-    for coefficients in path:
-        slope = coefficients["coef_"] / coefficients["deviation"]
-        intercept = coefficients["intercept_"] - slope @ coefficients["mean"]
+def _lassos(z: np.ndarray, y: np.ndarray) -> Iterator[Line]:
+    """Yield the path of the lasso."""
+    for fit in lasso.lasso_path(z, y, PENALTIES, 0):
+        slope = np.zeros((len(fit["coef_"]), z.shape[1]))
+        slope[:, fit["best"]] = fit["coef_"] / fit["deviation"]
+        intercept = fit["intercept_"] - slope[:, fit["best"]] @ fit["mean"]
         if len(slope) == 1:
             slope, intercept = np.vstack([-slope, slope]), np.append(-intercept, intercept)
-        yield Line(LASSO, PlainColumns(best[coefficients["best"]]), slope, intercept)
+        yield Line(LASSO, None, slope, intercept)
 
 
 def _discriminants(span: Span, y: np.ndarray) -> Iterator[Line]:
@@ -534,25 +704,29 @@ def _softmax_path(columns: np.ndarray, y: np.ndarray, precision: np.ndarray) -> 
 def _left_out(table: np.ndarray, y: np.ndarray, fold: np.ndarray, settings: int) -> np.ndarray:
     """Return what each setting predicts of samples that were left out, (S, n, G).
 
-    A class without a sample in the other folds has probability 0.
+    They are probabilities, 0 of a class without a sample in the other folds; or real responses, of
+    which G is 1.
     """
-    n, G = len(y), int(y.max()) + 1
-    log_odds = np.zeros((settings, n, G))
+    real = y.dtype.kind == "f"
+    n, G = len(y), 1 if real else int(y.max()) + 1
+    predicted = np.zeros((settings, n, G))
     if fold.max() == 0:  # one sample of each class
-        return np.full_like(log_odds, 1 / G)
+        return np.full_like(predicted, 1 / G)
     for f in range(int(fold.max()) + 1):
         train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
         present, codes = np.unique(y[train], return_inverse=True)
+        if real:
+            present, codes = np.zeros(1, dtype=int), y[train]
         mean, scale, lines = _learn(table[train], codes)
-        z = (table[test] - mean) * scale
-        z[np.isnan(z)] = 0
+        z = standardise(table[test], mean, scale)
         if not lines:
-            log_odds[:, test[:, None], present] = 1
-        by_columns: dict[int, np.ndarray] = {}
+            predicted[:, test[:, None], present] = 1
+        coordinates: dict[int, np.ndarray] = {id(None): z}
         for s, line in enumerate(lines):
             key = id(line.space)
-            if key not in by_columns:
-                by_columns[key] = line.space.coordinates(z)
-            p = _probability(line.family, by_columns[key] @ line.slope.T + line.intercept)
-            log_odds[s, test[:, None], present] = p
-    return log_odds
+            if line.space is not None and key not in coordinates:
+                coordinates[key] = line.space.coordinates(z)
+            scores = coordinates[key] @ line.slope.T + line.intercept
+            answer = scores if real else _probability(line.family, scores)
+            predicted[s, test[:, None], present] = answer
+    return predicted

@@ -29,17 +29,16 @@ known.  With e = P(|COR| = gamma), s = P(|COR| < gamma) of one feature and d = p
 up to factors without parameters.
 
 Real features and any number of classes are screened by the F statistic of a one-way analysis of
-variance.
+variance (`FSelection`).  With two classes |COR|^2 = F / (F + N - 2), the thesis's screening
+(eq-cor-def).  A column that does not vary is no feature.
 
-| symbol | name | shape |
-|---|---|---|
-| n_g, samples of class g that have the feature | `counts` | (k, G) |
-| m_g, class means | `means` | (k, G) |
-| W, sum of squares within classes | `within` | (k,) |
-| F | `f` | (k,) |
+A real response y is the same with another F.  Let z = (y - mean) / sd over the training samples,
+of which n_j have feature j, and let b_j be the slope of its least-squares line on z, and W_j the
+residual sum of squares.  Then
 
-With two classes |COR|^2 = F / (F + N - 2), the thesis's screening (section "Our Method for Avoiding
-Selection Bias", eq-cor-def).  A column that does not vary is no feature.
+    F_j = (n_j - 2) b_j^2 S_j / W_j,   S_j = sum of (z - mean of z)^2 over these samples,
+
+so that |COR|^2 = F / (F + n_j - 2) again: one column of `counts`, which stands for two parameters.
 """
 
 from dataclasses import dataclass, replace
@@ -158,16 +157,16 @@ class Selection:
 
 @dataclass(frozen=True)
 class FSelection:
-    """The features that were kept, strongest first, and what is known of the others.
+    """The features that were kept by F, strongest first, and what is known of the others.
 
     Attributes
     ----------
     selected : (k,) column indices, by falling F, then by column.
     threshold : every feature left out that no value lacks has an F of at most this.
     f : (k,) F of the kept features.
-    counts : (k, G) samples of each class that have the feature.
-    means : (k, G) class means; 0 where a class has no such sample.
-    within : (k,) sums of squares within classes, of values times `unit`.
+    counts : (k, G) samples of each class that have the feature; of a real response (k, 1).
+    means : (k, G) class means; 0 where a class has no such sample.  Of a real response (k, 1).
+    within : (k,) sums of squares within classes, or about the line, of values times `unit`.
     unit : 1, or the power of two that makes the largest values ordinary numbers.
     class_counts : (G,) samples of each class.
     n_features : p, the columns that vary; of a table that was screened before, how many it had.
@@ -177,6 +176,9 @@ class FSelection:
         out, the counts and how many features have them.
     limits : (D,) what their F is at most: `threshold`, but of a bound on |COR| another F for each
         combination of counts.
+    lines : (k, 3) of a real response, standardised to z: the slope b_j, and the mean and S_j of z
+        over the samples that have the feature.
+    center, spread : mean and standard deviation (divided by n) of a real response.
     """
 
     selected: np.ndarray
@@ -193,6 +195,9 @@ class FSelection:
     left_out: np.ndarray
     limits: np.ndarray
     unit: float = 1.0
+    lines: np.ndarray | None = None
+    center: float | None = None
+    spread: float | None = None
 
     @property
     def n_dropped(self) -> int:
@@ -614,9 +619,17 @@ def is_binary(X: np.ndarray) -> bool:
 def correlation_of_f(f: np.ndarray | float, counts: np.ndarray) -> np.ndarray:
     """Return |COR| (eq-cor-def), sqrt(F (G - 1) / (F (G - 1) + N - G)), of class counts (., G)."""
     counts = np.asarray(counts)
-    classes = (counts > 0).sum(axis=-1)
+    classes = n_parameters(counts)
     between = np.minimum(f, LARGEST) * (classes - 1)
     return np.sqrt(between / (between + counts.sum(axis=-1) - classes))
+
+
+def n_parameters(counts: np.ndarray) -> np.ndarray:
+    """Return how many parameters the mean of a feature has: a class each, or 2 of a line."""
+    classes = (counts > 0).sum(axis=-1)
+    if counts.shape[-1] > 1:
+        return classes
+    return np.maximum(classes, 2)
 
 
 def f_limits(bound: Fraction | float, counts: np.ndarray) -> np.ndarray:
@@ -627,7 +640,7 @@ def f_limits(bound: Fraction | float, counts: np.ndarray) -> np.ndarray:
     """
     if not isinstance(bound, Fraction):
         return np.full(len(counts), float(bound))
-    classes = (counts > 0).sum(axis=1)
+    classes = n_parameters(counts)
     odds = float(bound / (1 - bound)) if bound < 1 else LARGEST
     f = odds * ((counts.sum(axis=1) - classes) / np.maximum(1, classes - 1))
     return np.minimum(f, LARGEST)
@@ -648,28 +661,22 @@ def select_by_f(
 
     Parameters
     ----------
-    X : (n, p) real features, NaN where one is missing; may be memory-mapped: it is read in parts.
-    y : (n,) classes 0 to G - 1.
-    k : number of features to keep; None when a threshold is given.
-    rng : breaks ties at the cut.
+    X : (n, p) real features, NaN where one is missing.
+    y : (n,) classes 0 to G - 1, or as floats a real response.
     threshold : features with an F of at most this, or if it is a Fraction a COR^2, are left out.
-        May keep nothing.
-    samples : row numbers to use, by default all; each class needs one of them.
-    prefiltered : what is known of a table that was kept from more features, which are left out,
-        too; k is None to keep all that there are.
+    k, rng, samples, prefiltered : as of `select_features`; each class needs a sample.
     at_most : keep all that vary where they are fewer than k, which else is an error.
 
     Raises
     ------
     UserError: k above the number of columns that vary, or a table that cannot have been screened
-    as `prefiltered` says.  DataError: a class without samples, no column that varies, values that
-    are infinite or too large.
+    as `prefiltered` says.  DataError: a class without samples, a constant response, no column that
+    varies, values that are infinite or too large.
     """
     n, _ = check_table(X)
-    y, counts = _check_classes(y, n, samples)
-    all_rows = np.arange(n) if samples is None else np.asarray(samples)
-    samples_of = [all_rows[y[all_rows] == g] for g in range(len(counts))]
-    f, present = _statistics(X, samples_of)
+    samples_of, z, scale = _check_response(np.asarray(y), n, samples)
+    counts = np.array([len(members) for members in samples_of])
+    f, present = _statistics(X, samples_of, z)
     varies = np.flatnonzero(f >= 0)
     if not len(varies):
         raise DataError("no column varies within the training samples, so nothing can be learned")
@@ -700,7 +707,7 @@ def select_by_f(
         place = place[np.argsort(-score[place], kind="stable")]
         cut, ties, tied_kept = threshold, place[:0], 0
     selected = varies[place]
-    _, units, moments = moments_of(read_columns(X, selected), samples_of)
+    _, units, moments = moments_of(read_columns(X, selected), samples_of, z=z)
     unit = float(min(units, default=1.0))
     left_out, bounds, p = _alike(have, np.delete(varies, place)), [cut], len(varies)
     if prefiltered is not None:
@@ -712,6 +719,8 @@ def select_by_f(
         rows = np.concatenate([left_out, unseen])
         left_out = added_up(rows[:, :-1], rows[:, -1])
     limits = np.max([f_limits(bound, left_out[:, :-1]) for bound in bounds], axis=0)
+    if z is not None:
+        moments[4][:, 0] /= units
     return FSelection(
         selected=selected,
         threshold=max(float(f_limits(bound, counts[None])[0]) for bound in bounds),
@@ -727,15 +736,42 @@ def select_by_f(
         tied_kept=tied_kept,
         left_out=left_out,
         limits=limits,
+        lines=None if z is None else moments[4],
+        **scale,
     )
 
 
-def _check_classes(y, n: int, samples) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes as whole numbers, and how many samples of each there are."""
-    y = np.asarray(y)
+def _check_response(
+    y: np.ndarray, n: int, samples: np.ndarray | None
+) -> tuple[list[np.ndarray], np.ndarray | None, dict[str, float]]:
+    """Return the samples of each class; or all, a real response in deviations, and its scale."""
     if y.shape != (n,):
         raise DataError(f"{n} samples in the features but responses of shape {y.shape}")
-    y = y.astype(np.intp)
+    rows = np.arange(n) if samples is None else np.asarray(samples)
+    if y.dtype.kind != "f":
+        y = y.astype(np.intp)
+        return [rows[y[rows] == g] for g in range(_check_classes(y, samples))], None, {}
+    finite = np.isfinite(y[rows])
+    if not finite.all():
+        sample = int(rows[~finite][0])
+        raise DataError(f"the response is missing in sample {sample + 1}. Fix: remove such samples")
+    if len(rows) <= 2:
+        raise DataError(
+            f"{len(rows)} training samples are too few for a line. Fix: give at least 3 samples"
+        )
+    unit = float(np.abs(y[rows]).max()) or 1.0  # squares of values of any size are numbers
+    values = y[rows].astype(float) / unit
+    mean, deviation = float(values.mean()), float(values.std())
+    if not np.ptp(values) > RELATIVE:
+        raise DataError(
+            f"the response is {unit * mean:g} in all training samples, so nothing can be learned. "
+            "Fix: name another response"
+        )
+    return [rows], (values - mean) / deviation, {"center": unit * mean, "spread": unit * deviation}
+
+
+def _check_classes(y: np.ndarray, samples: np.ndarray | None) -> int:
+    """Return the number of classes; raise DataError if one has no sample, or all too few."""
     classes = max(2, int(y.max()) + 1)
     counts = np.bincount(y if samples is None else y[samples], minlength=classes)
     if (counts == 0).any():
@@ -745,36 +781,42 @@ def _check_classes(y, n: int, samples) -> tuple[np.ndarray, np.ndarray]:
             f"{counts.sum()} training samples of {classes} classes; more samples than classes are "
             "needed"
         )
-    return y, counts
+    return classes
 
 
-def _statistics(X: np.ndarray, rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
+def _statistics(
+    X: np.ndarray, rows: list[np.ndarray], z: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Return F of every column, -1 where it does not vary, and its class counts if they differ."""
     f = np.empty(X.shape[1])
     present: np.ndarray | None = None
-    everywhere = [len(members) for members in rows]
+    everywhere = np.array([len(members) for members in rows], dtype=np.int32)
     for columns in chunks(X):
         block = read_columns(X, columns)
         width = max(1, BLOCK // max(1, len(block)))
         for start in range(0, block.shape[1], width):
             part = slice(columns.start + start, min(columns.start + start + width, columns.stop))
-            missing, units, moments = moments_of(block[:, start : start + width], rows, part.start)
-            f[part] = _f(units, *moments)
-            if missing and present is None:
-                present = np.tile(np.array(everywhere, dtype=np.int32), (len(f), 1))
-            if missing and present is not None:
+            missing, units, moments = moments_of(
+                block[:, start : start + width], rows, part.start, z
+            )
+            f[part] = _f(units, moments)
+            if missing:
+                present = np.tile(everywhere, (len(f), 1)) if present is None else present
                 present[part] = moments[0]
     return f, present
 
 
 def moments_of(
-    block: np.ndarray, rows: list[np.ndarray], first: int = 0
+    block: np.ndarray, rows: list[np.ndarray], first: int = 0, z: np.ndarray | None = None
 ) -> tuple[bool, np.ndarray, tuple[np.ndarray, ...]]:
     """Return whether values are missing, units (w,), and of columns counts, means, W and origins.
 
     first : the number of the first column, for messages.  counts and means are (w, G), W (w,).
     means and W are of values less their origin (w,), times their unit, a power of two.  These are 0
     and 1, unless values are not ORDINARY, or vary by less than RELATIVE of their mean.
+
+    z : of the only rows, a standardised real response.  Then W is about least-squares lines, and
+        after the origins come lines (w, 3): slope, mean of z, sum of squares of z about it.
     """
     training = np.concatenate(rows)
     values = block[training].astype(float)
@@ -790,8 +832,7 @@ def moments_of(
     units = np.ldexp(1.0, np.where(odd, np.clip(-np.frexp(most)[1], -1000, 1000), 0))
     if (units != 1).any():
         values *= units
-    ends = np.cumsum([0, *map(len, rows)])
-    parts = [slice(*pair) for pair in pairwise(ends)]
+    parts = [slice(*ends) for ends in pairwise(np.cumsum([0, *map(len, rows)]))]
     width = values.shape[1]
     counts = np.empty((width, len(rows)), dtype=np.int64)
     means = np.empty((width, len(rows)))
@@ -809,21 +850,48 @@ def moments_of(
     flat = np.flatnonzero(
         (size > 0) & (within <= len(training) * size**2) & (np.ptp(means, axis=1) <= size)
     )
+    moments: tuple[np.ndarray, ...] = (counts, means, within, origin)
+    if z is not None:
+        lines, within[:] = least_squares(values - means[:, 0], z, missing)
+        moments += (lines,)
     if len(flat):
         near = block[:, flat].astype(float)
         origin[flat] = np.fmin.reduce(near[training], axis=0)
-        _, units[flat], again = moments_of(near - origin[flat], rows)
-        means[flat], within[flat] = again[1:3]
-    return missing is not None, units, (counts, means, within, origin)
+        _, units[flat], again = moments_of(near - origin[flat], rows, z=z)
+        for moment, recomputed in zip(moments, again, strict=True):
+            if moment is not origin:
+                moment[flat] = recomputed
+    return missing is not None, units, moments
 
 
-def _f(
-    units: np.ndarray, counts: np.ndarray, means: np.ndarray, within: np.ndarray, origin: np.ndarray
-) -> np.ndarray:
+def least_squares(
+    away: np.ndarray, z: np.ndarray, missing: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return lines (w, 3) of `moments_of`, and sums of squares about them, (w,).
+
+    away (n, w) : values less their mean; it becomes what is not on the lines, 0 where missing.
+    """
+    present = np.ones((len(z), 1)) if missing is None else 1.0 - missing
+    middle = z @ present / np.maximum(present.sum(axis=0), 1)
+    t = (z[:, None] - middle) * present
+    squares = (t**2).sum(axis=0)
+    away *= present
+    slope = (away * t).sum(axis=0) / np.where(squares > RELATIVE**2, squares, np.inf)
+    away -= slope * t
+    lines = np.column_stack(np.broadcast_arrays(slope, middle, squares))
+    return lines, (away**2).sum(axis=0)
+
+
+def _f(units: np.ndarray, moments: tuple[np.ndarray, ...]) -> np.ndarray:
     """Return F of each column, -1 where it does not vary or too few samples have it."""
-    n, classes = counts.sum(axis=1), (counts > 0).sum(axis=1)
+    counts, means, within, origin, *lines = moments
+    n, classes = counts.sum(axis=1), n_parameters(counts)
     mean = (counts * means).sum(axis=1) / np.maximum(1, n)
     between = (counts * (means - mean[:, None]) ** 2).sum(axis=1)
+    if lines:
+        slope, _, squares = lines[0].T
+        between = slope**2 * squares
+        classes = np.where(squares > RELATIVE**2, classes, 1)
     size = np.maximum(RELATIVE * np.abs(means).max(axis=1), ROUNDING * np.abs(origin * units))
     constant = within + between <= n * size**2
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -864,6 +932,5 @@ def _check_screening(
         raise UserError(
             f"feature {feature + 1} has {statistic} {weakest:.6g}, which is less than the "
             f"threshold {limit:.6g} of the filtering. Fix: give a smaller threshold, or none if "
-            f"the "
-            "best features were selected"
+            "the best features were selected"
         )

@@ -33,6 +33,8 @@ from thesiskit.models.patterns import Groups, Shared
 
 BLOCK = 16_000_000  # numbers held at once
 WORK = 1 << 22  # splits, a few tenths of a second, between two looks at whether to stop
+LEVELS = (0.05, 0.5, 0.95)  # of low, median and high, of real responses
+PAIRS = 20  # of draws, with each draw
 TOLERANCE, MOST_HALVINGS = 1e-4, 200  # of quantiles, in units of the noise
 
 
@@ -133,6 +135,39 @@ class Response:
             result[part] = special.logsumexp(-(z**2) / 2 - np.log(self.noise)[:, None], axis=0)
         return result - np.log(len(self.distinct) * np.sqrt(2 * np.pi))
 
+    def scores(self, response: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what is stored of test samples with these responses, (T,) each.
+
+        The arrays are named as in `density.SCORED`.  For CRPS each draw is compared with PAIRS
+        others.
+        """
+        low, median, high = self.quantile(LEVELS)
+        scores = {"median": median, "low": low, "high": high}
+        names, noise = ("mean", "sd", "crps", "pit"), self.noise[:, None]
+        scores |= {name: np.empty(len(median)) for name in names}
+        n_draws = len(noise)
+        shifts = range(1, max(2, n_draws), -(-n_draws // PAIRS))
+        step = max(1, BLOCK // n_draws // 8)
+        for start in range(0, len(median), step):
+            part = slice(start, start + step)
+            linear, y = self.distinct[:, self.sample_of[part]], response[part]
+            between = np.zeros(linear.shape[1])
+            for shift in shifts:
+                widths = np.hypot(noise, np.roll(noise, shift))
+                between += _mean_absolute(linear - np.roll(linear, shift, axis=0), widths)
+            scores["mean"][part] = linear.mean(axis=0)
+            scores["sd"][part] = np.sqrt(linear.var(axis=0) + np.mean(noise**2))
+            scores["crps"][part] = _mean_absolute(y - linear, noise) - between / len(shifts) / 2
+            scores["pit"][part] = special.ndtr((y - linear) / noise).mean(axis=0)
+        return scores | {"log_density": self.log_density(response)}
+
+
+def _mean_absolute(mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    """Return the mean over rows of the expected absolute values of normal variables, (T,)."""
+    z = mean / sd
+    normal = sd * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2)
+    return (normal + mean * special.erf(z / np.sqrt(2))).mean(axis=0)
+
 
 def _mixture_quantile(mean: np.ndarray, sd: np.ndarray, level: float) -> np.ndarray:
     # of equally likely N(mean[d, t], sd[d]^2), by bisection
@@ -145,9 +180,8 @@ def _mixture_quantile(mean: np.ndarray, sd: np.ndarray, level: float) -> np.ndar
 
     low, high = -above(-mean, 1 - level), above(mean, level)
     for _ in range(MOST_HALVINGS):
-        wide = (
-            high - low > TOLERANCE * sd.min()
-        )  # each sample by itself, whichever others there are
+        # each sample by itself, whichever others there are
+        wide = high - low > TOLERANCE * sd.min()
         if not wide.any():
             break
         middle = low + (high - low) / 2

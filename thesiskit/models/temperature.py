@@ -29,6 +29,7 @@ import numpy as np
 from scipy import optimize, special
 
 from thesiskit.models.folds import column_means
+from thesiskit.models.selection import least_squares, n_parameters
 
 DRAWS = 8  # times that all training samples are imitated
 MOST_IMITATED = 16  # s of the targets
@@ -126,11 +127,13 @@ def of_imitated(log_probability: np.ndarray, y: np.ndarray) -> Temperature:
 
 
 def too_few(class_counts: np.ndarray) -> str:
-    """Return why training samples of G classes, counts (G,), have no temperature, or None.
+    """Return why training samples of G classes, counts (G,), have no temperature, or "".
 
     A half of them has to have more samples than classes, or nothing varies within classes.
     """
-    n, least = int(np.sum(class_counts)), 2 * len(class_counts) + 2
+    n, least = int(np.sum(class_counts)), 2 * max(2, len(class_counts)) + 2
+    if len(class_counts) == 1:  # of a real response
+        return f"{n} training samples are too few, it needs {least}" if n < least else ""
     if n < least:
         return f"{n} training samples of {len(class_counts)} classes are too few, it needs {least}"
     lone_sample = "a class has one training sample, which shows no correlation of features"
@@ -156,6 +159,10 @@ def imitated_reals(
         mu_jg* = mean + sqrt(spread) z_g'u_j / sqrt(N_j - G),   z_g ~ N(0, I_N)
         x_ij* = mu_jg* + u_ij sqrt(n_jg / (n_jg - 1)),   g = y_i
 
+    Of a real response the mean of a sample is a line, means (k, 2) its value where t = 0 and its
+    slope, and t (n, k) is y less its mean over the samples that have the feature; u has n_j - 2
+    degrees of freedom, and n_jg / (n_jg - 1) is n_j / (n_j - 2).
+
     Errors of means and residuals are correlated between features as those of training samples are,
     but for what chance adds: in each draw, u_ij changes its sign with probability
     (1 - sqrt(c)) / 2, which multiplies correlations by c = `correlation_factor`.  n_jg of N_j
@@ -165,18 +172,24 @@ def imitated_reals(
     n, G = len(y), means.shape[1]
     present = ~np.isnan(values)
     filled = np.where(present, values, 0)
-    counts = np.array([present[y == g].sum(axis=0) for g in range(G)])  # (G, k)
-    center = np.array([filled[y == g].sum(axis=0) for g in range(G)]) / np.maximum(counts, 1)
-    residual = np.where(present, filled - center[y], 0)
-    degrees = np.maximum(counts.sum(axis=0) - (counts > 0).sum(axis=0), 1)
+    real = y.dtype.kind == "f"
+    g_of = np.zeros(n, dtype=np.intp) if real else y
+    members = [g_of == g for g in range(1 if real else G)]
+    counts = np.array([present[rows].sum(axis=0) for rows in members])  # (G, k)
+    center = np.array([filled[rows].sum(axis=0) for rows in members]) / np.maximum(counts, 1)
+    residual = np.where(present, filled - center[g_of], 0)
+    degrees = np.maximum(counts.sum(axis=0) - n_parameters(counts.T), 1)
+    if real:
+        lines, _ = least_squares(residual, y, ~present)  # which leaves what is not on the lines
+        t = y[:, None] - lines[:, 1]
     squares = (residual**2).sum(axis=0)
     noise = n * (ROUNDING * np.abs(filled).max(axis=0, initial=0)) ** 2  # of a constant feature
     residual *= np.sqrt(variance * degrees / np.where(squares > noise, squares, np.inf))
     independent = n if groups is None else int(groups.max()) + 1
     changes = (1 - np.sqrt(correlation_factor(residual, independent - G))) / 2
     unit = slice(None) if groups is None else groups
-    growth = np.sqrt(counts / np.maximum(counts - 1, 1))[y]
-    is_single = np.bincount(y)[y] < 2
+    growth = np.sqrt(counts / np.maximum(counts - (2 if real else 1), 1))[g_of]
+    is_single = np.bincount(g_of)[g_of] < 2
     companions = np.flatnonzero(~is_single)
     samples = np.empty((DRAWS, *values.shape))
     for imitation in samples:
@@ -185,7 +198,9 @@ def imitated_reals(
         error = normals @ signed / np.sqrt(degrees)
         of = np.arange(n)
         of[is_single] = rng.choice(companions, is_single.sum())
-        imitation[:] = (means.T + np.sqrt(spread.T) * error)[y] + (signed * growth)[of]
+        middle = means.T + np.sqrt(spread.T) * error
+        middle = middle[0] + t * middle[1] if real else middle[y]
+        imitation[:] = middle + (signed * growth)[of]
         imitation[~present[of]] = np.nan
     return samples.reshape(-1, values.shape[1]), np.tile(y, DRAWS)
 

@@ -76,7 +76,7 @@ class PatternSelection(SelectionBlock):
 
     def _unfit_for_logistic(self, config: Any) -> Iterator[str]:
         """Yield what cannot be done where a logistic model takes the features of patterns."""
-        if config.model.continuous:
+        if config.continuous:
             yield "selection: is for discrete features and classes. Fix: remove it"
         sizes = [*(self.features or ()), *(self.thresholds or ())]
         if len(sizes) != 1 or "all" in sizes or len(self.disjoint) > 1:

@@ -341,7 +341,8 @@ def _covariates(
     cells = dict(zip(first, zip(*map(of_sample.__getitem__, pairs), strict=True), strict=True))
     columns = [Column.of_texts(name, cells[name], UNKNOWN) for name in names]
     frame = Frame(columns, file, "sample", lambda: samples)
-    return {column.name: reading.covariate(column, frame) for column in columns}
+    numbers = [reading.real_numbers(column, frame, *reading.COVARIATE) for column in columns]
+    return dict(zip(names, numbers, strict=True))
 
 
 def _loci(path: Path) -> tuple[Loci, int]:

@@ -1,6 +1,7 @@
 """Calibration, ROC and net benefit of the recommended method, a panel each."""
 
 import numpy as np
+import pandas as pd
 
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
@@ -10,33 +11,31 @@ from thesiskit.report.layout import (
     LETTERS,
     PALE,
     Figure,
+    PageTable,
     drawn_words,
     panel_canvas,
+    percent,
     prose,
 )
-from thesiskit.report.metrics import Score
+from thesiskit.report.metrics import RealScore, Score
 from thesiskit.report.record import Record
-from thesiskit.report.summary import merit
+from thesiskit.report.summary import LEVELS, merit
 
 SMOOTHED = 100  # samples, from which on calibration is a smooth curve; below it is a few bins
-SAMPLES_OF_BIN, BINS = 15, (3, 5)
+SAMPLES_OF_BIN, BINS, PIT_BINS = 15, (3, 5), (5, 20)
 SIZE = 3.4, 3.1  # inches: three panels are side by side on a page
 Z = 1.96
 
 
-def reliability(record: Record) -> list[Figure]:
+def reliability(record: Record) -> list:
     """Calibration, ROC and net benefit of the recommended method."""
     score = merit(record)
+    if record.continuous:
+        return _of_responses(score)
     figures = [_calibration(record, score)]
     if record.n_classes == 2 and len(np.unique(score.tested.response)) == 2:
         figures += [_roc(record, score), _net_benefit(record, score)]
     return figures
-
-
-def _by_sample(score: Score) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean probability of class 1 and the class of each distinct sample."""
-    tested = score.tested
-    return tested.by_sample(score.probability[:, 1]), tested.by_sample(tested.response)
 
 
 # ---- calibration ----
@@ -46,7 +45,7 @@ def _calibration(record: Record, score: Score) -> Figure:
     tested = score.tested
     smooth, two = tested.n_independent >= SMOOTHED, record.n_classes == 2
     if smooth and two:
-        p, y = _by_sample(score)
+        p, y = map(tested.by_sample, (score.probability[:, 1], tested.response))
         of = drawn_words(record.class_words(1), 16)
         figure, axis = panel_canvas(*SIZE, f"predicted probability of {of}", f"fraction {of}")
     else:
@@ -97,7 +96,7 @@ def smoothed(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
 
 
 def _roc(record: Record, score: Score) -> Figure:
-    p, y = _by_sample(score)
+    p, y = map(score.tested.by_sample, (score.probability[:, 1], score.tested.response))
     order = np.argsort(-p, kind="stable")
     last = np.append(np.diff(p[order]) != 0, True)  # of equal probabilities
     hits = [np.append(0, np.cumsum(y[order] == g)[last] / (y == g).sum()) for g in (0, 1)]
@@ -140,3 +139,39 @@ def net_benefit(score: Score, thresholds: np.ndarray) -> tuple[np.ndarray, np.nd
     each = [tested.independent(column) for column in values.T]
     error = np.array([metrics.standard_error(column) for column in each])
     return np.array([column.mean() for column in each]), Z * tested.wider * error
+
+
+# ---- real responses ----
+
+
+def _of_responses(score: RealScore) -> list:
+    """Return the PIT histogram, the residuals and the coverage of predictive intervals."""
+    if np.isnan(score.pit).any():  # earlier results
+        return [_residuals(score)]
+    frame = pd.DataFrame([score.coverage(level) for level in LEVELS])
+    frame["level"] = [percent(level) for level in LEVELS]
+    coverage = PageTable("coverage", "Coverage of intervals", frame, prose("coverage"))
+    return [_pit(score), _residuals(score), coverage]
+
+
+def _pit(score: RealScore) -> Figure:
+    weight = 1 / metrics.times(score.tested.unit)
+    n = round(weight.sum())
+    bins = int(np.clip(n // SAMPLES_OF_BIN, *PIT_BINS))
+    figure, axis = panel_canvas(*SIZE, "predicted probability below the response", "samples")
+    low, high = n * np.array(metrics.exact_band(np.full(n, 1 / bins), 1 - 0.05 / bins))
+    axis.axhspan(low, high, color=PALE, zorder=0)
+    axis.axhline(n / bins, color=INK, linewidth=0.8, linestyle="--")
+    look = {"color": ACCENT, "rwidth": 0.7}
+    axis.hist(score.pit, np.linspace(0, 1, bins + 1), weights=weight, **look)
+    axis.set(xlim=(0, 1), ylim=(0, None))
+    return Figure("pit", "Calibration", figure, prose("pit"), True)
+
+
+def _residuals(score: RealScore) -> Figure:
+    x, y, missed = map(score.tested.by_sample, (score.prediction, score.residual, score.wrong))
+    figure, axis = panel_canvas(*SIZE, "prediction", "response minus prediction")
+    axis.axhline(0, color=GREY, linewidth=1, linestyle="--")
+    for part, colour in ((missed < 0.5, INK), (missed >= 0.5, ACCENT)):
+        axis.plot(x[part], y[part], "o", color=colour, markersize=3, rasterized=len(y) > 500)
+    return Figure("residuals", "Residuals", figure, prose("residuals"), True)

@@ -4,14 +4,19 @@ Where nothing else is said, y (N,) is the response, and p the predictive probabi
 class 1 where there are two classes, or (N, K) of all classes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy  # scipy.stats takes seconds: it is loaded at its first use
+
+from thesiskit.models.density import SCORED
 
 LEAST = float(np.finfo(float).eps)  # of probabilities, as in scikit-learn's log_loss
 NEWTON, SETTLED = 30, 1e-9  # most steps: without a best slope they go on; the last one's size
@@ -338,11 +343,6 @@ def student(values: np.ndarray, error: float | None = None) -> tuple[float, floa
     return mean, mean - half, mean + half
 
 
-def root_mean_square(predicted: np.ndarray, y: np.ndarray) -> float:
-    """Root mean squared error of predictions (N,) of real responses (N,)."""
-    return float(np.sqrt(np.mean((y - predicted) ** 2)))
-
-
 def paired_t(a: np.ndarray, b: np.ndarray) -> float:
     """Two-sided p-value of the paired t test."""
     if np.allclose(a, b):
@@ -367,9 +367,10 @@ def gammas(select: Mapping[str, np.ndarray]) -> np.ndarray:
     if "gamma_squared" in select:
         return np.sqrt([float(Fraction(str(square))) for square in select["gamma_squared"]])
     counts = select["class_counts"]
-    between = select["threshold"] * (counts.shape[1] - 1)
+    parameters = max(2, counts.shape[1])  # of a mean: a class each, or a line
+    between = select["threshold"] * (parameters - 1)
     with np.errstate(invalid="ignore"):
-        return np.sqrt(between / (between + counts.sum(axis=1) - counts.shape[1]))
+        return np.sqrt(between / (between + counts.sum(axis=1) - parameters))
 
 
 # ---- what methods predicted for test samples, and how good that is ----
@@ -386,8 +387,8 @@ class Tested:
     unit : (N,) the number of the sample: a sample that is tested twice has one number.
     division : for each column that tells how samples were divided, (N,) numbers from 1.
     classes : what the classes are called; none of real responses.
-    base : (N, K) frequencies of the classes in the training samples; of real responses (N, 2) their
-        mean and standard deviation.
+    base : (N, K) frequencies of the classes in the training samples; of real responses (N, 1, 4)
+        the Student t distribution without features, as `density.guess` returns it.
     group : (N,) numbers of groups of samples that belong together, None where each is alone.
     """
 
@@ -462,24 +463,82 @@ class Tested:
         return self.group_id[sample] if self.n_independent < len(self.group_id) else None
 
 
-class Score:
-    """What a method predicted, and how good that is.
+class Losses:
+    """The losses of a method on test samples, and which of its predictions are wrong.
 
     keys, name : what the method is, for the columns of tables, and in a few words.
+    values : (N, .) what it predicted; columns : that by the names of tables, as far as it is known.
+    loss : minus log probability, or density, of each response; log_loss : the mean.
+    wrong, risk : (N,) whether a prediction is wrong, and the predicted probability of that.
+    """
+
+    measure = "log loss"
+    printed = (("error", "error"), ("predicted", "expected"), ("log loss", "log_loss"))
+    digits = ".3f"
+    least_loss = 0.0
+
+    def __init__(self, tested: Tested, name: str, keys: dict | None, *arrays: np.ndarray):
+        self.tested, self.name, self.keys = tested, name, keys or {}
+        self.values, self.loss, self.wrong, self.risk = arrays
+        self.log_loss = float(self.loss.mean())
+
+    def interval_of(self, values: np.ndarray) -> tuple[float, float, float]:
+        """Return the mean of values (N,), such as losses, and the ends of its 95% interval.
+
+        The interval is normal, over distinct samples or groups.
+        """
+        mean, half = float(values.mean()), 1.96 * self.error_of(values)
+        return mean, mean - half, mean + half
+
+    def error_of(self, values: np.ndarray) -> float:
+        """Return the standard error of the mean of values (N,), over distinct samples or groups."""
+        return self.tested.wider_of_skew * standard_error(self.tested.independent(values))
+
+    @cached_property
+    def log_loss_interval(self) -> tuple[float, float]:
+        """The interval of 95% of log loss."""
+        _, low, high = self.interval_of(self.loss)
+        return max(self.least_loss, low), high
+
+    def less(self, other: Losses) -> tuple[float, float]:
+        """Return the difference of log loss from another method, and its standard error."""
+        excess = self.loss - other.loss
+        return float(self.tested.independent(excess).mean()), self.error_of(excess)
+
+    @cached_property
+    def p_value(self) -> float:
+        """The p-value of as many errors as were made, if the predictions are calibrated.
+
+        If samples are tested several times, it is twice the median of the p-values of the
+        repetitions, which holds however they depend on each other.
+        """
+        repetition = self.tested.repetition
+        parts = [repetition == r for r in range(repetition.max() + 1)]
+        p_values = [errors_p_value(self.risk[part], int(self.wrong[part].sum())) for part in parts]
+        return p_values[0] if len(p_values) == 1 else min(1.0, 2 * float(np.median(p_values)))
+
+    @property
+    def verdict(self) -> str:
+        """Whether the predictions are well calibrated."""
+        if self.p_value >= BORDER:
+            return WELL
+        return SURE if self.wrong.sum() > self.risk.sum() else CAREFUL
+
+
+class Score(Losses):
+    """What a method predicted of classes, and how good that is.
+
     probability : (N, K).
-    predicted, wrong : (N,) the class that is predicted, and whether that is wrong; risk : the
-        probability of that, by the method itself; loss : minus log probability of the actual class.
-    error, expected, log_loss : observed and predicted error rate, and log loss.
+    predicted : (N,) the class that is predicted.
+    error, expected : observed and predicted error rate.
     """
 
     def __init__(self, tested: Tested, name: str, p: np.ndarray, keys: dict | None = None):
-        self.tested, self.name, self.probability = tested, name, p
-        self.keys = keys or {}
-        self.predicted = most_probable(p)
-        self.wrong, self.risk = self.predicted != tested.response, 1 - p.max(axis=1)
-        self.loss = losses(p, tested.response)
-        self.error, self.expected = float(self.wrong.mean()), float(self.risk.mean())
-        self.log_loss = float(self.loss.mean())
+        self.probability, self.predicted = p, most_probable(p)
+        wrong, risk = self.predicted != tested.response, 1 - p.max(axis=1)
+        super().__init__(tested, name, keys, p, losses(p, tested.response), wrong, risk)
+        self.error, self.expected = float(wrong.mean()), float(risk.mean())
+        self.columns = dict(zip((f"probability: {of}" for of in tested.classes), p.T, strict=True))
 
     @cached_property
     def error_interval(self) -> tuple[float, float]:
@@ -489,18 +548,6 @@ class Score:
         error is `Tested.wider` times as large.
         """
         return wilson(self.error, self.tested.n_independent / self.tested.wider**2)
-
-    @cached_property
-    def log_loss_error(self) -> float:
-        """The standard error of log loss, over distinct samples."""
-        tested = self.tested
-        return tested.wider_of_skew * standard_error(tested.independent(self.loss))
-
-    @cached_property
-    def log_loss_interval(self) -> tuple[float, float]:
-        """The normal interval of 95% of log loss."""
-        half = 1.96 * self.log_loss_error
-        return max(0.0, self.log_loss - half), self.log_loss + half
 
     @cached_property
     def auc_interval(self) -> tuple[float, float, float]:
@@ -559,38 +606,59 @@ class Score:
         mean = np.column_stack([self.tested.by_sample(p) for p in self.probability.T])
         return most_probable(mean) != self.tested.by_sample(self.tested.response)
 
-    @cached_property
-    def p_value(self) -> float:
-        """The p-value of as many errors as were made, if the predictions are calibrated.
 
-        If samples are tested several times, it is twice the median of the p-values of the
-        repetitions, which holds however they depend on each other.
+class RealScore(Losses):
+    """What a method predicted of real responses, and how good that is, in their units.
+
+    values : (N, S), the columns named as in `density.SCORED`; NaN where results lack some.
+    prediction, residual : (N,) the predictive mean, or median where there is no mean, and the
+        response less the prediction.
+    wrong : whether a response is outside its predictive interval of 90%.
+    error, sd : root mean squared errors of the method, and of the means of training responses.
+    r2, expected : the share of the squared error of these means that the method explains, and
+        that it predicts to explain.
+    """
+
+    measure = "negative log density"
+    printed = (("RMSE", "error"), ("R2", "r2"), ("negative log density", "log_loss"))
+    digits = ".3g"
+    least_loss = float("-inf")
+
+    def __init__(self, tested: Tested, name: str, values: np.ndarray, keys: dict | None = None):
+        y, of = tested.response, dict(zip(SCORED, values.T, strict=True))
+        self.low, self.high, self.pit, self.crps = of["low"], of["high"], of["pit"], of["crps"]
+        outside = (y < self.low) | (y > self.high), np.full(len(y), 0.1)
+        super().__init__(tested, name, keys, values, -of["log_density"], *outside)
+        columns = {"mean": of["mean"], "median": of["median"], "5%": self.low, "95%": self.high}
+        self.columns = {name: x for name, x in columns.items() if not np.isnan(x).all()}
+        self.prediction = np.where(np.isnan(of["mean"]), of["median"], of["mean"])
+        self.residual, away = y - self.prediction, (y - tested.base[:, 0, 1]) ** 2
+        square, variance = self.residual**2, float(away.mean())
+        mean, *ends = self.interval_of(square)
+        self.error, self.sd = float(np.sqrt(mean)), float(np.sqrt(variance))
+        self.error_interval = tuple(np.sqrt(np.maximum(0, ends)).tolist())
+        self.r2, self.expected = 1 - mean / variance, 1 - float(np.mean(of["sd"] ** 2)) / variance
+        _, *ends = self.interval_of((square - (1 - self.r2) * away) / variance)
+        self.r2_interval = self.r2 - ends[1], min(1.0, self.r2 - ends[0])
+
+    def coverage(self, level: float) -> dict[str, float]:
+        """Return how many responses are inside the central predictive intervals of a level.
+
+        The share has an interval of 95%, over samples or groups, and the exact band in which the
+        share is with a probability of 95% if predictions are calibrated.
         """
-        repetition = self.tested.repetition
-        parts = [repetition == r for r in range(repetition.max() + 1)]
-        p_values = [errors_p_value(self.risk[part], int(self.wrong[part].sum())) for part in parts]
-        return p_values[0] if len(p_values) == 1 else min(1.0, 2 * float(np.median(p_values)))
-
-    @property
-    def verdict(self) -> str:
-        """Whether the predictions are well calibrated."""
-        if self.p_value >= BORDER:
-            return WELL
-        return SURE if self.wrong.sum() > self.risk.sum() else CAREFUL
-
-    @property
-    def rare(self) -> bool:
-        """Whether nearly all samples are of one class, so that error rates tell little."""
-        return bool(np.bincount(self.tested.response).max() > COMMON * len(self.wrong))
-
-    def less(self, other: "Score") -> tuple[float, float]:
-        """Return the difference of log loss from another method, and its standard error."""
-        difference = self.tested.independent(self.loss - other.loss)
-        error = self.tested.wider_of_skew * standard_error(difference)
-        return float(difference.mean()), error
+        inside = np.abs(self.pit - 0.5) <= level / 2
+        of_samples = self.tested.by_sample(inside)
+        _, low, high = fraction(of_samples, self.tested.group_id, self.tested.wider)
+        band = exact_band(np.full(len(of_samples), level), 0.95)
+        row = {"level": level, "inside": float(inside.mean()), "95% interval: low": low}
+        return row | {"95% interval: high": high, "band low": band[0], "band high": band[1]}
 
 
-def headline(scores: Sequence[Score], *first: Score) -> list[str]:
+AnyScore = Any  # Score, or RealScore where responses are real
+
+
+def headline(scores: Sequence[Losses], *first: Losses) -> list[str]:
     """Return lines with the scores of methods; of many methods, those with the lowest log loss.
 
     first : what comes before the methods.
@@ -601,8 +669,9 @@ def headline(scores: Sequence[Score], *first: Score) -> list[str]:
         [f"(the best {len(best)} of {len(scores)} by log loss)"] if len(best) < len(scores) else []
     )
     best = [*first, *(score for score in scores if score in best)]
-    rows = [(s.name, *(f"{x:.3f}" for x in (s.error, s.expected, s.log_loss))) for s in best]
-    return aligned(["", "error", "predicted", "log loss"], rows) + more
+    printed = best[0].printed if best else ()
+    rows = [(s.name, *(format(getattr(s, x), s.digits) for _, x in printed)) for s in best]
+    return aligned(["", *(name for name, _ in printed)], rows) + more
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -111,7 +111,7 @@ class Part(NamedTuple):
     """The function that makes a part, and what it needs."""
 
     make: Callable[[Any], list[Any]]  # takes the record of the finished experiment
-    needs: tuple[Need, ...] = (DATA, SELECTION, TESTS)
+    needs: tuple[Need, ...] = (DATA, SELECTION, CLASSES, TESTS)
 
     @property
     def about(self) -> str:
@@ -121,7 +121,8 @@ class Part(NamedTuple):
 
 def _reliability(record: Record) -> list[Any]:
     """Calibration, ROC and net benefit of the recommended method; else diagrams of all methods."""
-    return (curves.reliability if record.config["own"] else scores.reliability_part)(record)
+    closer = record.config["own"] or record.continuous
+    return (curves.reliability if closer else scores.reliability_part)(record)
 
 
 _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
@@ -134,7 +135,7 @@ PARTS: dict[str, Part] = {
     "selected-features": Part(posteriors.selected_table, (DATA, SELECTION, KEPT)),
     "pool-features": Part(posteriors.pool_table, (DATA, SELECTION, POOL)),
     "screened-answers": Part(
-        scores.screened_answers, (DATA, SELECTION, INDEPENDENT, SEVERAL, KNOWN)
+        scores.screened_answers, (DATA, SELECTION, CLASSES, INDEPENDENT, SEVERAL, KNOWN)
     ),
     "predictions": Part(summary.predictions, (DATA, TESTS)),
     "selection-table": Part(scores.selection_table, (DATA, SELECTION)),
@@ -142,9 +143,9 @@ PARTS: dict[str, Part] = {
     "timing-table": Part(scores.timing_table, (DATA, TESTS)),
     "diagnostics": Part(chains.diagnostics, (DATA, SELECTION, MIXTURE)),
     "exact-table": Part(chains.exact_table, (DATA, SELECTION, MIXTURE, ENUMERATION)),
-    "reliability": Part(_reliability, (DATA, CLASSES, TESTS)),
+    "reliability": Part(_reliability, (DATA, TESTS)),
     "correlation-scatter": Part(scores.correlation_scatter, (DATA, SELECTION, TEST_SET)),
-    "performance": Part(scores.performance, (DATA, SELECTION, TESTS, SIZES)),
+    "performance": Part(scores.performance, (DATA, SELECTION, CLASSES, TESTS, SIZES)),
     "log-alpha": Part(posteriors.log_alpha, (DATA, SELECTION, NAIVE, SOME)),
     "temperature-table": Part(posteriors.temperature_table, (DATA, SELECTION, TEMPERED)),
     "null-figure": Part(scores.null_figure),

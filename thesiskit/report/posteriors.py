@@ -109,9 +109,10 @@ class Kept(NamedTuple):
     block, split : the place of the training set in the result files.
     replicate : the data set, or the division of the samples.
     features : (k,) numbers of the features in the table.
-    correlation : (k,) their correlations with class 1, with signs; of more than two classes their
-        correlation ratios, which have none.
-    means : (k, K) of real features, the means of each class.
+    correlation : (k,) their correlations with class 1, or a real response, with signs; of more
+        than two classes their correlation ratios, which have none.
+    means : (k, K) of real features, the means of each class; of a real response (k, 1), the slopes
+        of its least-squares lines on the features.
     """
 
     block: int
@@ -140,6 +141,10 @@ def each_kept(record: Record) -> Iterator[Kept]:
             selected = select["selected"][part]
             features = selected if record.patterns else columns[selected]
             means = select["means"][part] if "means" in select else None
+            if "lines" in select:
+                slope, _, squares = select["lines"][part].T
+                variation = select["within"][part] / select["unit"][entry] ** 2 + slope**2 * squares
+                means = (select["spread"][entry] * slope * squares / variation)[:, None]
             replicate += first
             yield Kept(number, split, replicate, labels[size], features, signed[part], means)
         first += len(group)
@@ -147,6 +152,8 @@ def each_kept(record: Record) -> Iterator[Kept]:
 
 def _signed(select: dict[str, np.ndarray]) -> np.ndarray:
     """Return the correlation of every kept feature with class 1, with its sign."""
+    if "lines" in select:
+        return np.sign(select["lines"][:, 0]) * select["correlation"]
     if "means" in select:
         means = select["means"]
         sign = np.sign(means[:, 1] - means[:, 0]) if means.shape[1] == 2 else 1.0
@@ -175,7 +182,13 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[PageTable]:
     """
     sets = record.n_sets // record.config["evaluation"]["groups"]
     frames: list[pd.DataFrame] = []
-    score = "correlation" if record.n_classes == 2 else "correlation ratio"
+    signed = record.continuous or record.n_classes == 2
+    score = "correlation" if signed else "correlation ratio"
+    names = (
+        ["slope"]
+        if record.continuous
+        else [f"mean: {record.class_words(y)}" for y in range(record.n_classes)]
+    )
     for label, selections in _kept_by_size(record).items():
         if record.config["drawn"] and not fitted:
             selections = [selection for selection in selections if selection.replicate == 0]
@@ -196,8 +209,8 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[PageTable]:
         if record.real:
             means = np.concatenate([x.means for x in selections if x.means is not None])
             columns |= {
-                f"mean: {record.class_words(y)}": np.bincount(place, means[:, y]) / n_sets
-                for y in range(record.n_classes)
+                name: np.bincount(place, column) / n_sets
+                for name, column in zip(names, means.T, strict=True)
             }
         for relevance in relevances(record) if fitted else ():  # for each number before a screening
             size, _, of = relevance.method.label.partition(" of ")
@@ -207,8 +220,9 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[PageTable]:
         order = np.lexsort((features, -np.abs(mean), -n_sets))
         frames.append(pd.DataFrame(columns).iloc[order])
     frame = pd.concat(frames, ignore_index=True)
-    words = {"sets": sets, "unit": record.unit, "positive": record.class_words(1)}
-    words |= {"two": record.n_classes == 2, "score": score, "stable": _stability(record)}
+    positive = "larger responses" if record.continuous else record.class_words(1)
+    words = {"sets": sets, "unit": record.unit, "positive": positive}
+    words |= {"two": signed, "score": score, "stable": _stability(record)}
     caption = prose("selected", **words)
     more = [name for name in frame if name.startswith((f"{score} range: ", "mean: "))]
     more += [name for name in frame if name.startswith("prob") and frame[name].min() > CERTAIN]
@@ -244,13 +258,16 @@ def pool_table(record: Record) -> list[PageTable]:
         return np.bincount(place, values) / sets
 
     columns: Row = {"feature": feature_names(record, features)}
-    if record.n_classes == 2:
-        on_odds = pd.Series(effect[:, 1] - effect[:, 0]).groupby(place)
+    if record.continuous or record.n_classes == 2:
+        signed = effect[:, 0] if record.continuous else effect[:, 1] - effect[:, 0]
+        by_feature = pd.Series(signed).groupby(place)
         columns |= {
-            f"effect: {name}": getattr(on_odds, function)().to_numpy()
+            f"effect: {name}": getattr(by_feature, function)().to_numpy()
             for name, function in (("mean", "mean"), ("lowest", "min"), ("highest", "max"))
         }
-        moved = f"the log odds of {record.class_words(1)}"
+        moved = "the predicted response"
+        if not record.continuous:
+            moved = f"the log odds of {record.class_words(1)}"
     else:
         columns |= {
             f"effect: {record.class_words(y)}": mean(effect[:, y]) for y in range(record.n_classes)
@@ -400,7 +417,7 @@ def temperature_table(record: Record) -> list[PageTable]:
         rows.append(row)
     caption = prose(
         "temperatures",
-        within="component" if record.mixture else "class",
+        within="line" if record.continuous else "component" if record.mixture else "class",
         useless=max(tau.max() for tau, _ in by_method.values()) > USELESS,
         few=any((np.isnan(errors) & (tau == 1)).any() for tau, errors in by_method.values()),
         bounded=without_error,

@@ -17,8 +17,8 @@
 
 Blocks of what methods predict stay beside the rows of `predictions`: to repeat six columns for each
 method takes five times the memory.  Chapter 2 predicts `probability` (A, N) of class 1, or (A, N,
-K) of more than two classes, chapter 3 (A, N, K), or of real responses `median`, `low`, `high` and
-`log_density`, (A, N) each.
+K) of more than two classes, chapter 3 (A, N, K); of real responses both predict the arrays that
+`density.SCORED` names, (A, N) each.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,12 +34,13 @@ from thesiskit.datasets.checking import CHECKS
 from thesiskit.defaults import RESIDUAL
 from thesiskit.errors import ConfigError
 from thesiskit.files import Results, read_draws
+from thesiskit.models.density import SCORED, Density, guess
 from thesiskit.models.folds import LossSummary, summarise_losses
-from thesiskit.models.peers import NONE, OURS, Method, from_columns, method_words
+from thesiskit.models.peers import NONE, OURS, SHORT, Method, from_columns, method_words
 from thesiskit.registry import Candidates, candidates_of
 from thesiskit.report import metrics
 from thesiskit.report.layout import read_yaml, size_words
-from thesiskit.report.metrics import Score, Tested
+from thesiskit.report.metrics import AnyScore, RealScore, Score, Tested
 
 THESIS = Path(__file__).parent / "thesis"
 EXACT = "enumeration"  # the variant without draws
@@ -51,19 +52,11 @@ COUNTS = ("n_features", "kept", "tied", "tied_kept", "seconds")  # of selections
 SELECTED = (*COUNTS, "threshold", "gamma_squared", "class_counts")
 NUMBERS = ("seconds", "tau", "tau_errors", "reliable", "separated", "promised", *REACHED)
 FITTED = (*NUMBERS, *WORST, "at_end", "table", "means", "errors", "exchanged")
-BY_METHOD = ("probability", "median", "low", "high", "log_density")
+BY_METHOD = ("probability", *SCORED)
 BY_SAMPLE = ("response", "replicate", "group", "fold", "case", "tau", "tau_errors", "inner_losses")
 DOUBT = 0.25  # of a low log loss, in its standard errors
 CLEAR = 1.0  # as many of a sum of signed ranks say that a method has learnt something
 CHOSEN = "Selected by nested cross-validation"
-SHORT = {  # names of methods on pages, where they differ from those of tables
-    "complete": "",
-    "l2-logistic": "ridge",
-    "lasso": "lasso",
-    "logistic-regression": "logistic regression",
-    "pool": "pool",
-    "ridge": "ridge",
-}
 PREDICTED = dict.fromkeys(BY_METHOD, 1) | dict.fromkeys(BY_SAMPLE, 0)
 _SECONDS = ("thesis_seconds", "closed_seconds")
 REDUCED = ("patterns", "groups", "superpatterns", "intervals", *_SECONDS, "same")
@@ -141,12 +134,6 @@ class Record:
     def width(self) -> int:
         """The number of features of a table of chapter 2, in all groups together."""
         return self.results.load("simulate", 0, ("group",))["group"].shape[1]
-
-    @property
-    def used(self) -> int:
-        """The features of the table that a model takes: real ones must vary."""
-        columns = self.simulated.get("columns") if self.real else None
-        return self.width - (0 if columns is None else int(columns[3]))
 
     @cached_property
     def _selected(self) -> dict[str, np.ndarray]:
@@ -341,6 +328,8 @@ class Record:
 
         There are none where responses are real.
         """
+        if self.continuous:
+            return []
         if self.logistic:
             return self.prediction_arrays["classes"].tolist()
         names = self.simulated.get("class_names", range(self.n_classes))
@@ -349,7 +338,7 @@ class Record:
     @cached_property
     def n_classes(self) -> int:
         """How many classes there are."""
-        if self.logistic:
+        if self.logistic or self.continuous:
             return len(self.classes)
         return self._selected["class_counts"].shape[1]
 
@@ -407,37 +396,57 @@ class Record:
     def _base_rate(self) -> np.ndarray:
         """What is known of the training samples of each test sample, as `Tested` has it."""
         number = self.predictions["training_set"]
-        if not self.logistic:
-            counts = self.class_counts
+        if self.continuous:
+            return np.concatenate([guess(y) for y in self._train_responses()])[number]
+        if self.logistic:
+            train, K = self._train_responses(), self.n_classes
+            more = 0.5 + np.array([np.bincount(y, minlength=K) for y in train])
         else:
-            train = self._by_block("train_response")
-            if self.continuous:
-                return np.array([(y.mean(), y.std()) for y in train])[number]
-            counts = np.array([np.bincount(y, minlength=self.n_classes) for y in train])
-        more = counts + 0.5
+            more = 0.5 + self.class_counts
         return (more / more.sum(axis=1, keepdims=True))[number]
+
+    def _train_responses(self) -> list[np.ndarray]:
+        """Return the responses of each training set, (n,) each."""
+        if self.logistic:
+            return self._by_block("train_response")
+        keys, frame = ["training_set", "replicate", "fold"], self.predictions
+        blocks = (self._by_block(name, "simulate") for name in ("response", "fold"))
+        response, fold = map(np.concatenate, blocks)
+        sets = frame[keys].drop_duplicates().sort_values(keys)
+        return [response[r][fold[r] != f] for _, r, f in sets.itertuples(index=False)]
 
     def probability(self, method: Method) -> np.ndarray:
         """Predictive probabilities: (N,) of class 1, or (N, K) of all classes."""
         return self.prediction_arrays["probability"][method.row]
 
     @cached_property
-    def scores(self) -> list[Score]:
-        """What every method predicted, and how good that is.
-
-        There are none where responses are real, or no sample is tested.
-        """
-        if self.config["data"] is None or self.continuous or not self.tests:
+    def scores(self) -> list[AnyScore]:
+        """What every method predicted, and how good that is; none where no sample is tested."""
+        if self.config["data"] is None or not self.tests:
             return []
-        scores = []
+        scores: list[AnyScore] = []
         for method in self.methods:
+            about = self.tested, self.name(method)
+            if self.continuous:
+                arrays, unknown = self.prediction_arrays, np.full(len(self.response), np.nan)
+                values = [arrays[x][method.row] if x in arrays else unknown for x in SCORED]
+                scores.append(RealScore(*about, np.column_stack(values), self.keys(method)))
+                continue
             p = self.probability(method)
             p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
-            scores.append(Score(self.tested, self.name(method), p, self.keys(method)))
+            scores.append(Score(*about, p, self.keys(method)))
         return scores
 
     @cached_property
-    def choice(self) -> tuple[Score, np.ndarray] | None:
+    def base(self) -> AnyScore:
+        """The score of the predictions without features: class frequencies, or `density.guess`."""
+        if not self.continuous:
+            return Score(self.tested, "Class frequencies", self.tested.base)
+        columns = Density.of_students(self.tested.base).scores(self.response)
+        return RealScore(self.tested, "No features", np.column_stack([*columns.values()]))
+
+    @cached_property
+    def choice(self) -> tuple[AnyScore, np.ndarray] | None:
         """Predictions of nested cross-validation, and the rows of its methods, (splits,).
 
         It is the `preferred` method of each split.  None where nothing was chosen.
@@ -449,53 +458,33 @@ class Record:
         if np.isnan(losses.mean).all(axis=1).any():
             return None  # a class has too few samples
         rows = preferred(losses)
-        by_method = np.stack([*(score.probability for score in self.scores), self.tested.base])
+        by_method = np.stack([score.values for score in (*self.scores, self.base)])
         chosen_rows = rows[self.predictions["training_set"]]
-        probability = by_method[chosen_rows, np.arange(len(chosen_rows))]
-        return Score(self.tested, CHOSEN, probability), rows
+        values = by_method[chosen_rows, np.arange(len(chosen_rows))]
+        return type(self.base)(self.tested, CHOSEN, values), rows
 
     def recommended(self, rows: Iterable[int]) -> int:
-        """Return the method to predict new samples with, of some rows; -1 for class frequencies.
+        """Return the method to predict new samples with, of some rows; -1 for no features.
 
-        It is the method with the lowest log loss on the test samples, unless most folds chose the
-        class frequencies, or it is not clearly better than these on all test samples: the best of m
-        methods that learnt nothing has a standardised sum of signed ranks of sqrt(2 log m) or so.
+        It is the method with the lowest log loss on the test samples, unless most folds chose to
+        predict without features, or it is not clearly better than that on all test samples: the
+        best of m methods that learnt nothing has a standardised sum of signed ranks of
+        sqrt(2 log m) or so.
         """
         scores = {row: self.scores[row] for row in rows if not np.isnan(self.scores[row].log_loss)}
         folds = np.zeros(1) if self.choice is None else self.choice[1]
         if not scores or np.mean(folds == -1) > 0.5:
             return -1
         best = min(scores, key=lambda row: scores[row].log_loss)
-        excess = scores[best].loss - metrics.losses(self.tested.base, self.response)
+        excess = scores[best].loss - self.base.loss
         summary = summarise_losses([self.tested.independent(excess)])
         clear = max(CLEAR, np.sqrt(2 * np.log(len(scores))))
         return best if summary.mean < 0 and summary.signed_rank < -clear else -1
 
     @property
-    def mean_losses(self) -> list[float]:
-        """The log losses of methods, or the root mean squared errors of real responses."""
-        if not self.continuous:
-            return [score.log_loss for score in self.scores]
-        medians = self.prediction_arrays["median"]
-        return [
-            metrics.root_mean_square(medians[method.row], self.response) for method in self.methods
-        ]
-
-    @property
-    def predicting(self) -> list[Score]:
+    def predicting(self) -> list[AnyScore]:
         """The scores of methods that predict: some take two classes, and there are more."""
         return [score for score in self.scores if not np.isnan(score.log_loss)]
-
-    def predicted_columns(self) -> Iterator[tuple[dict[str, object], dict[str, np.ndarray]]]:
-        """Yield what a method is, and the columns of its predictions, (N,) each."""
-        if self.continuous:
-            titles = {"median": "median", "low": "5%", "high": "95%"}
-            for method in self.methods:
-                ends = {t: self.prediction_arrays[name][method.row] for name, t in titles.items()}
-                yield self.keys(method), ends
-        for score in self.scores:
-            columns = zip(self.tested.classes, score.probability.T, strict=True)
-            yield score.keys, {f"probability: {name}": p for name, p in columns}
 
     def probability_and_hit(self, method: Method) -> tuple[np.ndarray, np.ndarray]:
         """Return probabilities (N,) and whether that is so: of class 1, or of being right.

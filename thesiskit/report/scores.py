@@ -89,7 +89,7 @@ def calibration_table(record: Record) -> list[PageTable]:
             if any(record.find(label, method, variant) for method in methods)
         ]
         suffix = "" if variant == record.variants[0] else f"-{variant}"
-        title = f"Calibration, {variant_words(variant)}"
+        title = f"Calibration, {VARIANTS.get(variant, variant)}"
         frame = pd.concat(blocks, ignore_index=True)
         tables.append(PageTable(f"calibration{suffix}", title, frame, about, long=bool(suffix)))
     return tables
@@ -116,11 +116,6 @@ def _calibration_block(record: Record, label: str, variant: str) -> pd.DataFrame
             for name, column in names.items():
                 frame[f"{title}, thesis: {name}"] = theirs[column].to_numpy()
     return frame
-
-
-def variant_words(variant: str) -> str:
-    """Return how titles call a rule for theta, or a sampler."""
-    return VARIANTS.get(variant, variant)
 
 
 @lru_cache(maxsize=2)
@@ -473,8 +468,11 @@ def commonest(record: Record) -> tuple[str, float]:
 
 def predicted_facts(record: Record) -> dict[str, object]:
     """Return what the opening says of methods that no sample tests: rates of the recommended."""
-    name, share = commonest(record)
-    facts: dict[str, object] = {"commonest": name, "share": share, "rates": []}
+    facts: dict[str, object] = {"rates": [], "response": record.config["data"].get("response")}
+    if record.continuous:
+        facts["sd"] = float(record.results.load("simulate", 0, ("response",))["response"].std())
+    else:
+        facts["commonest"], facts["share"] = commonest(record)
     corrected = [error for error in _predicted_errors(record) if error.of is not None]
     if not corrected:
         return facts
@@ -504,7 +502,8 @@ def predicted_table(record: Record) -> list[PageTable]:
         for error in errors
     ] or [{"method": record.name(method)} for method in record.own]
     shown = tuple(i for i, error in enumerate(errors) if error.method.tempered or not tempered)
-    caption = layout.prose("predicted", selection=record.config["selection"]["screened"])
+    screened, real = record.config["selection"]["screened"], record.continuous
+    caption = layout.prose("predicted", selection=screened, real=real)
     frame = pd.DataFrame(rows)
     return [PageTable("methods", "Methods", frame, caption, shown=shown if errors else None)]
 

@@ -9,7 +9,6 @@ from thesiskit.defaults import RESIDUAL, TEMPERED, THESIS_GRID_POINTS
 from thesiskit.errors import pluralise
 from thesiskit.report import metrics
 from thesiskit.report.layout import PageTable, caption, percent, prose
-from thesiskit.report.metrics import MOST_LINES, aligned
 from thesiskit.report.metrics import headline as headline_of
 from thesiskit.report.record import Record
 
@@ -52,18 +51,18 @@ def card(record: Record) -> list[tuple[str, str]]:
         test = data.get("test_path")
         source = data["path"] + (f", and {test} with the test samples" if test else "")
     arrays = record.results.load("simulate", 0, None if record.logistic else ("response", "fold"))
-    y = arrays["response"] if record.logistic else arrays["response"][0].astype(np.int64)
+    y = arrays["response"] if record.logistic else arrays["response"][0]
     rows = [("source", source), ("samples", f"{len(y):,}")]
     if record.continuous:
         spread = f"mean {y.mean():.4g}, standard deviation {y.std():.4g}"
         rows.append(("response", f"from {y.min():.4g} to {y.max():.4g}, {spread}"))
     else:
         names = [record.class_words(k) for k in range(record.n_classes)]
-        rows.append(("classes", _balance(y, names)))
+        rows.append(("classes", _balance(y.astype(np.int64), names)))
     if not record.logistic:
         fold = arrays["fold"][0]
         folds, train = len(np.unique(fold)), int((fold < 0).sum())
-        n = record.width - record.used  # constant ones
+        n = int(record.simulated.get("columns", (0,) * 5)[3]) if record.real else 0
         note = f", of which {n:,} constant and dropped"
         width = f"{record.width:,}{note if n else ''}"
         rows.append(("features", width + prose("pre_filtered", x=record.config["selection"])))
@@ -142,11 +141,6 @@ def separation_note(names: Iterable[str], separated: np.ndarray) -> list[str]:
 
 def headline(record: Record) -> list[str]:
     """Return lines with the scores of the methods, the best ones where there are many."""
-    if record.continuous:
-        errors = zip(record.methods, record.mean_losses, strict=True)
-        rows = [(record.name(method), f"{error:.4g}") for method, error in errors]
-        best = sorted(rows, key=lambda row: float(row[1]))[:MOST_LINES]
-        return aligned(["", "root mean squared error"], best)
     return headline_of(record.scores, *([record.choice[0]] if record.choice else []))
 
 
@@ -267,14 +261,12 @@ def _chains(record: Record, arrays: Arrays) -> str:
 
 
 def _predicted(record: Record, arrays: Arrays) -> str:
-    words = "root mean squared error" if record.continuous else "log loss"
-    score = metrics.root_mean_square if record.continuous else metrics.log_loss
-    kind, dtype = ("median", float) if record.continuous else ("probability", np.int64)
-    scores = [
-        score(predicted, arrays["response"].astype(dtype))
-        for predicted in arrays[kind]
-        if not np.isnan(predicted).all()  # it takes two classes, and there are more
-    ]
+    if record.continuous:
+        words, scores = "negative log density", (-arrays["log_density"].mean(axis=1)).tolist()
+    else:
+        words, y = "log loss", arrays["response"].astype(np.int64)
+        predicted = arrays["probability"]  # some take two classes, and there are more
+        scores = [metrics.log_loss(p, y) for p in predicted if not np.isnan(p).all()]
     return f"{pluralise(len(scores), 'method')}, lowest {words} {min(scores):.3g}"
 
 
@@ -415,8 +407,7 @@ def prediction_table(record: Record) -> PageTable:
     about = {"id": tested.ids, **tested.division, "response": response}
     order = np.argsort(tested.unit, kind="stable")  # in the order of the table
     frames = [
-        pd.DataFrame(about | keys | columns).iloc[order]
-        for keys, columns in record.predicted_columns()
+        pd.DataFrame(about | score.keys | score.columns).iloc[order] for score in record.scores
     ]
     frame = pd.concat(frames, ignore_index=True).dropna(axis="columns", how="all")
     caption = prose("predictions", real=record.continuous)

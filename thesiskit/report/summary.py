@@ -6,13 +6,12 @@ from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 from textwrap import fill
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from thesiskit.datasets.checking import CHECKS
-from thesiskit.models.peers import PEERS, Method
+from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
     ACCENT,
@@ -26,7 +25,7 @@ from thesiskit.report.layout import (
     prose,
     prose_rows,
 )
-from thesiskit.report.metrics import BORDER, CAREFUL, SURE, WELL, Score
+from thesiskit.report.metrics import AnyScore, RealScore, Score
 from thesiskit.report.record import Record
 from thesiskit.report.scores import predicted_facts, predicted_table
 from thesiskit.report.stages import card, prediction_table
@@ -35,31 +34,24 @@ MOST_DRAWN = 14  # methods of the forest plot
 MOST_LABELS = 10  # samples that the strip plot names
 PANEL = 4.6  # inches: two panels are side by side on a page
 MOST_WRONG, MOST_PREDICTED = 30, 100  # samples on the page
-MISSED = 0.1  # of real responses, outside their predictive interval of 90%
-BASE = "Class frequencies"
+LEVELS = (0.5, 0.8, 0.9)  # of predictive intervals
 Row = dict[str, object]
 
 
 # ---- which methods a page shows, and which it recommends ----
 
 
-@lru_cache(maxsize=2)
-def base_score(record: Record) -> Score:
-    """Return the score of always predicting the class frequencies of the training samples."""
-    return Score(record.tested, BASE, record.tested.base)
-
-
-def best_score(record: Record) -> Score:
+def best_score(record: Record) -> AnyScore:
     """Return the score of the method with the lowest log loss."""
     return min(record.predicting, key=lambda score: score.log_loss)
 
 
-def merit(record: Record) -> Score:
+def merit(record: Record) -> AnyScore:
     """Return the score to expect of new samples: of nested cross-validation, where it ran."""
     return record.choice[0] if record.choice else best_score(record)
 
 
-def shown_scores(record: Record) -> list[Score]:
+def shown_scores(record: Record) -> list[AnyScore]:
     """Return the scores that a page shows, the best first: untempered ones are in the CSV file."""
     best = best_score(record)
     tempered = any(method.tempered for method in record.own)
@@ -86,108 +78,50 @@ def opening_facts(record: Record) -> dict[str, object]:
         kind = record.results.load("select", 0, ("kind",))["kind"]
         selected, gamma = int((kind == 2).sum()), config["lattice"]["gamma"]
         return {"kind": "lattice", "pairs": kind.size, "selected": selected, "gamma": gamma}
-    if record.continuous:
-        return {"kind": "responses"} | _real_facts(record)
     if not record.tests:
         return {"kind": "untested"} | predicted_facts(record)
-    return {"kind": "classes"} | _class_facts(record)
-
-
-def _class_facts(record: Record) -> dict[str, object]:
-    score, base = merit(record), base_score(record)
-    counts = np.bincount(record.tested.response, minlength=record.n_classes)
+    score, base = merit(record), record.base
     recommended = record.recommended(range(len(record.scores)))
     method = record.methods[recommended]
     peer = PEERS.get(method.engine if record.logistic else method.estimator)
-    return {
+    facts = {
         "found": recommended >= 0 and score.log_loss < base.log_loss,
-        "recommended": record.scores[recommended].name if recommended >= 0 else BASE,
+        "recommended": record.scores[recommended].name if recommended >= 0 else base.name,
         "exported": recommended < 0 or peer is None or peer.exported,
         "nested": record.choice is not None,
         "n_predictions": len(score.wrong),
-        "commonest": record.class_words(int(counts.argmax())),
-        "share": counts.max() / counts.sum(),
-        "rare": score.rare,
-        "classes": [record.class_words(g) for g in range(record.n_classes)],
-        "log_loss": score.log_loss,
-        "log_loss_interval": score.log_loss_interval,
-        "base_log_loss": base.log_loss,
+        "measure": score.measure,
         "error": score.error,
         "error_interval": score.error_interval,
-        "predicted_error": score.expected,
+        "log_loss": score.log_loss,
+        "log_loss_interval": score.log_loss_interval,
+        "base": base.name,
+        "base_log_loss": base.log_loss,
         "predicted_errors": float(score.risk.sum()),
         "errors": int(score.wrong.sum()),
-        "auc": score.auc_interval,
         "p": score.p_value,
         "verdict": score.verdict,
     }
-
-
-class RealScore(NamedTuple):
-    """How good predictions of real responses are: errors in their units, and missed intervals."""
-
-    name: str
-    error: float
-    interval: tuple[float, float]
-    missed: int  # -1 of a method without intervals
-    p: float
-    log_density: float  # of the responses, the mean
-    method: Method | None  # None of the mean of the training responses
-
-
-@lru_cache(maxsize=2)
-def real_scores(record: Record) -> list[RealScore]:
-    """Return the scores of all methods of real responses, and of the mean, in their order."""
-    y, tested, predictions = record.tested.response, record.tested, record.prediction_arrays
-    scores = []
-    for method in (*record.methods, None):
-        median = tested.base[:, 0] if method is None else predictions["median"][method.row]
-        square = (y - median) ** 2
-        error = metrics.standard_error(tested.independent(square))
-        half = 1.96 * tested.wider_of_skew * error
-        ends = np.sqrt(np.maximum(0, [square.mean() - half, square.mean() + half]))
-        missed, p, log_density = -1, float("nan"), float("nan")
-        if method is not None and np.isfinite(predictions["low"][method.row]).all():
-            low, high = (predictions[end][method.row] for end in ("low", "high"))
-            missed = int(((y < low) | (y > high)).sum())
-            p = metrics.errors_p_value(np.full(len(y), MISSED), missed)
-            log_density = float(predictions["log_density"][method.row].mean())
-        root, interval = float(np.sqrt(square.mean())), (float(ends[0]), float(ends[1]))
-        name = "Mean" if method is None else record.name(method)
-        scores.append(RealScore(name, root, interval, missed, p, log_density, method))
-    return scores
-
-
-def best_real(record: Record) -> RealScore:
-    """Return the score of our method with the smallest error."""
-    scores = [score for score in real_scores(record) if score.missed >= 0]
-    return min(scores, key=lambda score: score.error)
-
-
-def best_intervals(record: Record) -> tuple[Method, np.ndarray, np.ndarray, np.ndarray]:
-    """Return that method, its medians, and the ends of its 90% intervals, (N,) each."""
-    method, arrays = best_real(record).method, record.prediction_arrays
-    assert method is not None  # the mean has no intervals
-    return method, *(arrays[end][method.row] for end in ("median", "low", "high"))
-
-
-def _real_facts(record: Record) -> dict[str, object]:
-    best, (*_, mean) = best_real(record), real_scores(record)
-    n = len(record.response)
-    verdict = WELL
-    if best.p < BORDER:
-        verdict = SURE if best.missed > MISSED * n else CAREFUL
-    return {
-        "recommended": best.name,
-        "error": best.error,
-        "error_interval": best.interval,
-        "mean_error": mean.error,
-        "missed": best.missed,
-        "to_miss": MISSED * n,
-        "coverage": 1 - best.missed / n,
-        "n_predictions": n,
-        "p": best.p,
-        "verdict": verdict,
+    if record.continuous:
+        return facts | {
+            "kind": "responses",
+            "response": config["data"].get("response", "response"),
+            "sd": score.sd,
+            "r2": score.r2,
+            "r2_interval": score.r2_interval,
+            "predicted_r2": score.expected,
+            "coverage": 1 - float(score.wrong.mean()),
+        }
+    counts = np.bincount(record.tested.response, minlength=record.n_classes)
+    share = counts.max() / counts.sum()
+    return facts | {
+        "kind": "classes",
+        "commonest": record.class_words(int(counts.argmax())),
+        "share": share,
+        "rare": bool(share > metrics.COMMON),
+        "classes": [record.class_words(g) for g in range(record.n_classes)],
+        "predicted_error": score.expected,
+        "auc": score.auc_interval,
     }
 
 
@@ -196,42 +130,42 @@ def _real_facts(record: Record) -> dict[str, object]:
 
 def summary(record: Record) -> list[Figure]:
     """A forest plot of the scores of methods, and predictions by true class or response."""
-    if record.continuous:
-        return [_real_forest(record), _real_scatter(record)]
     if not record.tests:
         return []
-    return [_forest_of_losses(record), _strip(record)]
+    return [_forest(record), (_scatter if record.continuous else _strip)(record)]
 
 
-def _forest_of_losses(record: Record) -> Figure:
+def _forest(record: Record) -> Figure:
+    """Return a forest plot of the losses of methods, the best of which comes first."""
     scores = shown_scores(record)
     extra = [record.choice[0]] if record.choice else []
-    scores = sorted([*extra, *scores[:MOST_DRAWN], base_score(record)], key=lambda s: s.log_loss)
-    rows = [(score.name, score.log_loss, score.log_loss_interval) for score in scores]
-    caption = prose("forest", left=len(record.predicting) - MOST_DRAWN)
-    return _forest(rows, str(opening_facts(record)["recommended"]), BASE, "log loss", caption)
-
-
-def _forest(rows: list, best: str, base: str, words: str, caption: str) -> Figure:
-    """Return a forest plot of rows (name, value, interval), the best of which comes first."""
-    figure, axis = panel_canvas(PANEL, 0.34 * len(rows) + 0.9, f"{words} (lower is better)")
-    edge = 3 * next(value for name, value, _ in rows if name == base)
-    for place, (name, value, (low, high)) in enumerate(rows):
-        colour = ACCENT if name == best else INK
+    scores = sorted([*extra, *scores[:MOST_DRAWN], record.base], key=lambda s: s.log_loss)
+    best, base = opening_facts(record)["recommended"], record.base
+    words = f"{base.measure} (lower is better)"
+    figure, axis = panel_canvas(PANEL, 0.34 * len(scores) + 0.9, words)
+    edge = 3 * base.log_loss
+    if record.continuous:
+        edge = base.log_loss + max(0.5, base.log_loss - scores[0].log_loss)
+    for place, score in enumerate(scores):
+        value, (low, high) = score.log_loss, score.log_loss_interval
+        colour = ACCENT if score.name == best else INK
         axis.plot([low, min(high, edge)], [place, place], color=colour, linewidth=1.4)
-        marker = ">" if value > edge else "D" if name == base else "o"
-        face = "white" if name == base else colour
+        marker = ">" if value > edge else "D" if score is base else "o"
+        face = "white" if score is base else colour
         look = {"color": colour, "markerfacecolor": face, "markersize": 6}
         axis.plot(min(value, edge), place, marker, **look)
-        if name == base:
+        if score is base:
             axis.axvline(value, color=GREY, linewidth=1, linestyle="--", zorder=0)
-    names = [fill(drawn_words(name, 60), 24) for name, *_ in rows]
-    axis.set_yticks(range(len(rows)), names)
-    for label, (name, *_) in zip(axis.get_yticklabels(), rows, strict=True):
-        label.set(color=ACCENT if name == best else INK, weight="bold" if name == best else None)
-    axis.set(xlim=(0, None), ylim=axis.get_ylim()[::-1])
+    names = [fill(drawn_words(score.name, 60), 24) for score in scores]
+    axis.set_yticks(range(len(scores)), names)
+    for label, score in zip(axis.get_yticklabels(), scores, strict=True):
+        is_best = score.name == best
+        label.set(color=ACCENT if is_best else INK, weight="bold" if is_best else None)
+    axis.set(xlim=(None if record.continuous else 0, None), ylim=axis.get_ylim()[::-1])
     axis.locator_params("x", nbins=6)  # or the layout changes ticks, and cuts off the last one
-    return Figure("forest", f"{words[:1].upper()}{words[1:]} of each method", figure, caption, True)
+    caption = prose("forest", base=base.name, left=len(record.predicting) - MOST_DRAWN)
+    title = f"{base.measure.capitalize()} of each method"
+    return Figure("forest", title, figure, caption, True)
 
 
 def _strip(record: Record) -> Figure:
@@ -295,21 +229,18 @@ def apart(heights: np.ndarray, gap: float) -> np.ndarray:
     return moved
 
 
-def _real_forest(record: Record) -> Figure:
-    scores = sorted(real_scores(record), key=lambda score: score.error)
-    rows = [(score.name, score.error, score.interval) for score in scores]
-    caption = prose("real_forest")
-    return _forest(rows, best_real(record).name, "Mean", "root mean squared error", caption)
-
-
-def _real_scatter(record: Record) -> Figure:
-    y, (_, median, low, high) = record.tested.response, best_intervals(record)
-    missed = (y < low) | (y > high)
-    figure, axis = panel_canvas(PANEL, 3.6, "observed response", "predicted response")
-    for part, colour in ((~missed, GREY), (missed, ACCENT)):
-        look = {"color": colour, "rasterized": len(y) > 500}
-        axis.vlines(y[part], low[part], high[part], linewidth=0.7, **look)
-        axis.plot(y[part], median[part], "o", markersize=3, **look)
+def _scatter(record: Record) -> Figure:
+    """Return predictions by response, with predictive intervals."""
+    score, tested = merit(record), record.tested
+    y, middle, low, high = map(
+        tested.by_sample, (tested.response, score.prediction, score.low, score.high)
+    )
+    missed, words = (y < low) | (y > high), drawn_words(str(opening_facts(record)["response"]), 24)
+    figure, axis = panel_canvas(PANEL, 3.6, f"observed {words}", f"predicted {words}")
+    look = {"rasterized": len(y) > 500}
+    for part, line, colour in ((~missed, GREY, INK), (missed, ACCENT, ACCENT)):
+        axis.vlines(y[part], low[part], high[part], color=line, linewidth=0.7, **look)
+        axis.plot(y[part], middle[part], "o", color=colour, markersize=3, **look)
     ends = [y.min(), y.max()]
     axis.plot(ends, ends, color=INK, linewidth=0.8, linestyle="--")
     return Figure("strip", "Predicted and observed responses", figure, prose("scatter"), True)
@@ -317,92 +248,106 @@ def _real_scatter(record: Record) -> Figure:
 
 # ---- one table of methods ----
 
-VISIBLE = ("method", "log loss", "error", "predicted error", "AUC", "calibration slope", "RMSE",
-           "outside 90%: observed", "outside 90%: predicted", "folds")  # fmt: skip
-DIFFERENCE = "log loss minus the lowest"
+VISIBLE = ("method", "log loss", "error", "predicted error", "AUC", "calibration slope", "folds",
+           "negative log density", "R2", "predicted R2", "RMSE", "coverage of 90%")  # fmt: skip
+DIFFERENCE = "minus the lowest"
 
 
 def methods(record: Record) -> list[PageTable]:
     """One row for each method: log loss, error, AUC, calibration, difference from the best."""
-    if record.continuous:
-        n = len(record.response)
-        rows = [
-            {"method": score.name, "RMSE": score.error}
-            | _ends("RMSE interval", score.interval)
-            | {"outside 90%: observed": score.missed if score.missed >= 0 else np.nan}
-            | {"outside 90%: predicted": MISSED * n if score.missed >= 0 else np.nan}
-            | {"minus log density": -score.log_density}
-            for score in real_scores(record)
-        ]
-        return [_table_of_methods(rows, prose("real_methods", tested=record.tested))]
     if not record.tests:
         return predicted_table(record)
     own, best = record.config["own"], best_score(record)
     scores = record.predicting
     scores = sorted(scores, key=lambda score: score.log_loss) if own else scores
+    if record.continuous:  # in earlier results some methods have no distribution
+        scores += [score for score in record.scores if np.isnan(score.log_loss)]
     first = [record.choice[0]] if record.choice else []
-    every = [*first, *scores, base_score(record)]
+    every = [*first, *scores, record.base]
     rows = [_method_row(record, score, best) for score in every]
     shown = {id(score) for score in (*first, *shown_scores(record), every[-1])}
     places = tuple(i for i, score in enumerate(every) if id(score) in shown or not own)
-    caption = prose("methods", tested=record.tested, best=best.name)
-    tables = [_table_of_methods(rows, caption, places)]
+    name = "real_methods" if record.continuous else "methods"
+    caption, frame = prose(name, tested=record.tested, best=best.name), pd.DataFrame(rows)
+    more = tuple(x for x in frame if x not in VISIBLE and f" {DIFFERENCE}: " not in x)
+    tables = [PageTable("methods", "Methods", frame, caption, shown=places, more=more)]
     if record.n_classes > 2:
         of_page = {merit(record).name} if own else {score.name for score in scores}
         tables.append(_confusion([*first, *scores], of_page))
     return tables
 
 
-def _table_of_methods(rows: list[Row], caption: str, shown: tuple | None = None) -> PageTable:
-    frame = pd.DataFrame(rows)
-    more = [name for name in frame if name not in VISIBLE and not name.startswith(DIFFERENCE)]
-    return PageTable("methods", "Methods", frame, caption, shown=shown, more=tuple(more))
-
-
-def _method_row(record: Record, score: Score, best: Score) -> Row:
+def _method_row(record: Record, score: AnyScore, best: AnyScore) -> Row:
     """Return the row of a method; the columns that the page shows come first."""
-    tested, two = score.tested, record.n_classes == 2
+    tested = score.tested
     difference = metrics.student(tested.independent(score.loss - best.loss), score.less(best)[1])
-    wrong = score.wrong_samples, best.wrong_samples
-    slope, *intercepts = score.recalibration.tolist()
-    area = score.auc_interval
-    if score.name == BASE:  # what folds leave out alone makes these differ from 0.5 and none
-        slope, intercepts, area = [np.nan] * 3, [[np.nan] * 3], (np.nan,) * 3
-    row: Row = {
-        "method": score.name,
-        "log loss": score.log_loss,
-        "error": score.error,
-        "predicted error": score.expected,
-        "AUC": area[0],
-        "calibration slope": slope[0],
-    }
-    row |= _ends(DIFFERENCE, difference) | _of_folds(record, score)
+    real = record.continuous
+    measures, more = _real_measures(score) if real else _class_measures(record, score, best)
+    row: Row = {"method": score.name, score.measure: score.log_loss}
+    row |= {name: values[0] for name, values in measures.items()}
+    row |= _ends(f"{score.measure} {DIFFERENCE}", difference) | _of_folds(record, score)
     row |= {f"setting: {name}": value for name, value in score.keys.items()}
-    intervals = {"log loss": score.log_loss_interval, "error": score.error_interval}
-    intervals |= {"AUC": area[1:], "calibration slope": slope[1:]}
-    for name, ends in intervals.items():
-        row |= _ends(f"{name} interval", ends)
-    row |= _ends("calibration intercept", intercepts[0]) if two else {}
+    row |= _ends(f"{score.measure} interval", score.log_loss_interval)
+    for name, (_, *ends) in measures.items():
+        row |= _ends(f"{name} interval", ends) if ends else {}
+    return row | more
+
+
+Measures = dict[str, Sequence[float]]  # numbers, each with the ends of its interval
+
+
+def _class_measures(record: Record, score: Score, best: Score) -> tuple[Measures, Row]:
+    """Return measures of a method, and columns that the page shows after a click."""
+    tested, two = score.tested, len(score.tested.classes) == 2
+    area: Sequence[float] = score.auc_interval
+    slope, intercept = score.recalibration.tolist()[:2]
+    if score is record.base:  # what folds leave out alone makes these differ from 0.5 and none
+        area = slope = intercept = [np.nan] * 3
+    measures: Measures = {
+        "error": (score.error, *score.error_interval),
+        "predicted error": [score.expected],
+        "AUC": area,
+        "calibration slope": slope,
+    }
+    wrong = score.wrong_samples, best.wrong_samples
+    row: Row = _ends("calibration intercept", intercept) if two else {}
     row["Brier"] = metrics.squared_error(score.probability, tested.response)
     for name, g in (("sensitivity", 1), ("specificity", 0)) if two else ():
         row |= _ends(name, score.right_of(g))
     row["p of calibration"] = score.p_value
     row["wrong: only this method"] = (wrong[0] & ~wrong[1]).sum()
     row["wrong: only the best"] = (wrong[1] & ~wrong[0]).sum()
-    return row | {"wrong: p": metrics.mcnemar(*wrong, tested.group_id, tested.wider)}
+    row["wrong: p"] = metrics.mcnemar(*wrong, tested.group_id, tested.wider)
+    return measures, row
+
+
+def _real_measures(score: RealScore) -> tuple[Measures, Row]:
+    inside = metrics.fraction(
+        score.tested.by_sample(~score.wrong), score.tested.group_id, score.tested.wider
+    )
+    measures: Measures = {
+        "R2": (score.r2, *score.r2_interval),
+        "predicted R2": [score.expected],
+        "RMSE": (score.error, *score.error_interval),
+        "coverage of 90%": inside if np.isfinite(score.log_loss) else [np.nan] * 3,
+    }
+    row: Row = {"mean absolute error": float(np.abs(score.residual).mean())}
+    row |= _ends("CRPS", score.interval_of(score.crps))
+    row |= {f"coverage of {level:.0%}": score.coverage(level)["inside"] for level in LEVELS[:2]}
+    return measures, row | {"p of calibration": score.p_value}
 
 
 def _of_folds(record: Record, score: Score) -> Row:
     """Return how often nested cross-validation selected a method, and its gains inside folds."""
     if record.choice is None:
         return {}
-    name, gain = "folds", "lower than class frequencies: "
-    inner, row = np.nan, -1 if score.name == BASE else None
+    name, gain = "folds", f"lower than {record.base.name.lower()}: "
+    inner, row = np.nan, -1 if score is record.base else None
     if score in record.scores:
         row = record.scores.index(score)
         inner = -float(np.nanmean(record.prediction_arrays["inner_losses"][:, row, 0]))
     count = np.nan if row is None else int((record.choice[1] == row).sum())
-    outer = base_score(record).log_loss - score.log_loss
+    outer = record.base.log_loss - score.log_loss
     return {name: count, f"{gain}inner folds": inner, f"{gain}outer folds": outer}
 
 
@@ -432,23 +377,20 @@ def predictions(record: Record) -> list[PageTable]:
     """Wrongly predicted samples of the recommended method; a row for each sample and method."""
     whole, tested = prediction_table(record), record.tested
     about: dict[str, object] = {"id": tested.ids, **tested.division}
+    score = merit(record)
     if record.continuous:
-        y, (best, median, low, high) = tested.response, best_intervals(record)
-        about |= {"response": y, "median": median, "5%": low, "95%": high}
-        missed, size = (y < low) | (y > high), np.maximum(low - y, y - high)
-        title, keys = "Responses outside their 90% interval", record.keys(best)
+        about |= {"response": tested.response}
+        title = "Responses outside their 90% interval"
     else:
-        score, classes = merit(record), np.array(tested.classes)
+        classes = np.array(tested.classes)
         about |= {
             "true class": classes[tested.response],
             "predicted class": classes[score.predicted],
         }
-        probabilities = zip(tested.classes, score.probability.T, strict=True)
-        about |= {f"probability: {of}": p for of, p in probabilities}
-        missed, size, keys = score.wrong, score.loss, best_score(record).keys
         title = "Wrongly predicted samples"
-    order = np.argsort(-size, kind="stable")
-    frame = pd.DataFrame(about).iloc[order[missed[order]]]
+    missed, keys = score.wrong, best_score(record).keys
+    order = np.argsort(-score.loss, kind="stable")
+    frame = pd.DataFrame(about | score.columns).iloc[order[missed[order]]]
     shown = tuple(range(min(MOST_WRONG, len(frame))))
     caption = prose("wrong", n=len(frame), of=len(missed), real=record.continuous)
     first = PageTable("wrong-predictions", title, frame, caption, shown=shown)

@@ -38,7 +38,7 @@ from thesiskit.report.layout import (
 from thesiskit.report.page import exhibits
 from thesiskit.report.record import THESIS, Record, thesis_numbers
 from thesiskit.report.reduction import sweeps
-from thesiskit.report.scores import variant_words
+from thesiskit.report.scores import VARIANTS
 
 TAIL = 200  # 1 / 0.005: half of what 99% leaves out
 PRINTED, INSIDE, OUTSIDE = "as printed", "inside 99%", "outside 99%"
@@ -654,7 +654,11 @@ def _trusted(numbers: pd.DataFrame) -> list[PageTable]:
         for way, verdict in (("by", "verdict"), ("other way", "other verdict")):
             variant, outside = rows[way].iloc[0], rows["key"][rows[verdict] == OUTSIDE]
             cells.append(
-                {"section": SECTIONS[of].short, "by": variant_words(variant), "numbers": len(rows)}
+                {
+                    "section": SECTIONS[of].short,
+                    "by": VARIANTS.get(variant, variant),
+                    "numbers": len(rows),
+                }
                 | {word: (rows[verdict] == word).sum() for word in (INSIDE, OUTSIDE, BEYOND)}
                 | {"reason": "; ".join(dict.fromkeys(reason(key, variant) for key in outside))}
             )
@@ -688,7 +692,7 @@ def _calibration_table(of: str, title: str, cells: pd.DataFrame) -> PageTable:
         frame.rename_axis(columns=None).reset_index().rename(columns={"column": "percentile of"})
     )
     variant = cells["by"].iloc[0]
-    about = caption("table-cells", by=variant and f", by {variant_words(variant)}")
+    about = caption("table-cells", by=variant and f", by {VARIANTS.get(variant, variant)}")
     title = f"{title}: calibration ({cells['exhibit'].iloc[0]})"
     return PageTable(f"{of}-calibration", title, frame, about)
 

@@ -20,6 +20,7 @@ from thesiskit.fitted import FittedModel
 from thesiskit.fitted.inputs import Inputs
 from thesiskit.fitted.methods import (
     FREQUENCIES,
+    GUESS,
     FittedMethod,
     FrequencyMethod,
     PatternMethod,
@@ -28,11 +29,12 @@ from thesiskit.fitted.methods import (
     match_name,
 )
 from thesiskit.models.chains import unmixed
+from thesiskit.models.density import guess
 from thesiskit.models.likeness import Likeness
 from thesiskit.models.peers import PEERS
 from thesiskit.registry import candidates_of
 from thesiskit.study.cells import CellBlock
-from thesiskit.study.design import KEY
+from thesiskit.study.design import KEY, strata
 from thesiskit.study.experiment import Experiment, Watch
 from thesiskit.study.patterns import PatternWork
 from thesiskit.study.selecting import SelectionWork, as_if_new
@@ -51,15 +53,12 @@ class AllSamples(Experiment):
 
     def __init__(self, config: Config, results: Results, folder: Path, jobs: int = 0):
         if config.data is None:
-            raise UserError(
-                f"{config.experiment} has no data to predict. Fix: choose a config with a table"
-            )
+            fault = f"{config.experiment} has no data to predict"
+            raise UserError(f"{fault}. Fix: choose a config with a table")
         if config.drawn:
-            raise config.wrong(
-                "data.source",
-                f"{config.data.source} simulates its samples. Fix: use your own table: "
-                f"{', '.join(READ_NEW)} read such tables",
-            )
+            fix = f"use your own table: {', '.join(READ_NEW)} read such tables"
+            fault = f"{config.data.source} simulates its samples"
+            raise config.wrong("data.source", f"{fault}. Fix: {fix}")
         self._whole, below = config, Results(results.folder, FOLDER)
         super().__init__(config.training_with_all(), below, folder, jobs)
         self._folders = [results, below]
@@ -101,19 +100,17 @@ class AllSamples(Experiment):
     def recommended(self, *, watch: Watch, yes: bool) -> list[str]:
         """Return the name of the method to predict new samples with; none where there is only one.
 
-        It is the method with the lowest log loss on the test samples, or FREQUENCIES where no
-        method is clearly better than the class frequencies, or where most folds chose these. What
-        the experiment lacks up to its predictions is computed. Where no sample is tested, because
-        all took part in a filtering, it is the first method that is corrected and tempered. Of
-        several guesses of how many features there were before a filtering it is the largest, the
-        most cautious.
+        It is the method with the lowest log loss on the test samples, or FREQUENCIES (GUESS of real
+        responses) where no method is clearly better, or where most folds chose these. What the
+        experiment lacks up to its predictions is computed. Where no sample is tested, because all
+        took part in a filtering, it is the first method that is corrected and tempered. Of several
+        guesses of how many features there were before a filtering it is the most cautious one.
         """
         fitted, tested = self._of_largest([*self.graph.work.methods("fit")]), self._tested
         if "predict" not in tested.stages:
             own = self._work.own_methods
-            corrected = [
-                name for name in fitted if name in own and own[name].estimator != "uncorrected"
-            ]
+            models = [name for name in fitted if name in own]
+            corrected = [name for name in models if own[name].estimator != "uncorrected"]
             tempered = [name for name in corrected if own[name].tempered]
             return [*tempered, *corrected, *fitted][:1]
         if len(self.graph.work.methods("fit")) == 1 and not self._work.chooses:
@@ -123,10 +120,8 @@ class AllSamples(Experiment):
             for stage in tested.stages:
                 tested.run(stage, watch=watch)
         except (UserError, ResultsError) as error:
-            raise type(error)(
-                f"{error}\nThis selects the best method. Fix: skip it with --method or "
-                f"--all-methods"
-            ) from None
+            fix = "This selects the best method. Fix: skip it with --method or --all-methods"
+            raise type(error)(f"{error}\n{fix}") from None
         finally:
             tested.close()
             self.notes += tested.notes
@@ -148,18 +143,16 @@ class AllSamples(Experiment):
         """Return the best of some methods on the test samples; FREQUENCIES where none is better."""
         record, names = self._tested.record(), [*self._tested.graph.work.methods("predict")]
         rows = [row for row, name in enumerate(names) if name in fitted]
-        losses = record.mean_losses
-        if record.continuous:
-            return [names[min(rows, key=losses.__getitem__)]]
         row = record.recommended(rows)
         if row >= 0:
             return [names[row]]
-        self.notes.append(
-            "No model is recommended, because none is clearly better than the class frequencies: "
-            "predictions are the class frequencies. "
-            f"Fix: name a method to use it anyway, such as --method {quoted(names[rows[0]])}"
-        )
-        return [FREQUENCIES]
+        base, name = "the class frequencies", FREQUENCIES
+        if record.continuous:
+            base, name = "the distribution of the training responses", GUESS
+        reason = f"none is clearly better than {base}: predictions are {base}"
+        fix = f"name a method to use it anyway, such as --method {quoted(names[rows[0]])}"
+        self.notes.append(f"No model is recommended, because {reason}. Fix: {fix}")
+        return [name]
 
     def read_new(self, path: Path) -> Any:
         """Return the new samples of a table, coded as the training samples, without a fit.
@@ -188,10 +181,11 @@ class AllSamples(Experiment):
         """
         block = self.graph.block(0)
         fitted = (_selecting if self.config.selects else _of_patterns)(self._work, block)
-        if [*names] == [FREQUENCIES]:
+        if [*names] in ([FREQUENCIES], [GUESS]):
             drawn = block.load("simulate")
             y = drawn["response"].reshape(-1)[: drawn.get("train_cases")]
-            method = FrequencyMethod(np.bincount(y, minlength=len(fitted.classes)))
+            counts = np.bincount(y, minlength=len(fitted.classes)) if fitted.classes else guess(y)
+            method = FrequencyMethod(counts)
             return replace(fitted, methods={method.name: method})
         return fitted.select_methods([*names]) if names else fitted
 
@@ -207,24 +201,22 @@ def _selecting(work: SelectionWork, block: CellBlock) -> FittedModel:
     methods: dict[str, FittedMethod] = {}
     kept = [np.empty(0, dtype=np.intp)]
     for method in work.fitted_methods.values():
-        (pair,) = work.pairs(method, block)
+        ((split, selection),) = work.pairs(method, block)
         stored = block.read("fit", method.name)
         if method.estimator in PEERS:
             *_, keep = stored.pop("task").tolist()
-            task = pair[0].task(method.estimator, int(keep))
-            columns = np.arange(pair[0].reals()[0].shape[1], dtype=np.intp)
-            methods[method.name] = PeerMethod(
-                method.name, method.estimator, task, columns, stored, pair[0].fitted_transform
-            )
+            task, form = split.task(method.estimator, int(keep)), split.fitted_transform
+            columns = np.arange(split.reals()[0].shape[1], dtype=np.intp)
+            label = method.name
+            methods[label] = PeerMethod(label, method.estimator, task, columns, stored, form)
             continue
-        fitted = work.fitted(stored, 0, method, pair, block)
+        fitted = work.fitted(stored, 0, method, (split, selection), block)
         selected = fitted.selected.astype(np.intp)
         methods[method.name] = method_class(method.name, replace(fitted, selected=selected))
         kept += [selected] if fitted.model.takes == "bits" else []
-    X, y = table.features, table.response
-    if len(design.tables) > 1:
-        X = np.concatenate([part.features for part in design.tables])
-        y = np.concatenate([part.response for part in design.tables])
+    y = np.concatenate([part.response for part in design.tables])
+    parts = [part.features for part in design.tables]
+    X = parts[0] if len(parts) == 1 else np.concatenate(parts)
     if candidates is not None:
         return candidates.load("model")(work, methods, X, y)
     columns = np.unique(np.concatenate(kept))
@@ -233,8 +225,8 @@ def _selecting(work: SelectionWork, block: CellBlock) -> FittedModel:
     arrays = {"columns": columns, "thresholds": design.thresholds(columns)}
     inputs = Inputs.restore("table", about, arrays)
     taken = np.unique(np.concatenate([method.selected for method in methods.values()]))
-    imitated = as_if_new(config, pair[0].transformed(NO_TRANSFORM), X, y)
-    likeness = Likeness.of(X, y, taken, design.sample_groups, imitated=imitated)
+    imitated = as_if_new(config, split.transformed(NO_TRANSFORM), X, y)
+    likeness = Likeness.of(X, strata(y), taken, design.sample_groups, imitated=imitated)
     return FittedModel(config.experiment, config.data, inputs, methods, len(y), likeness=likeness)
 
 

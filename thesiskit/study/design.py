@@ -24,6 +24,7 @@ from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
 from thesiskit.defaults import NO_TRANSFORM, RESIDUAL
 from thesiskit.errors import DataError, pluralise, quoted, shorten
 from thesiskit.models.base import OWN
+from thesiskit.models.density import Density, guess
 from thesiskit.models.folds import independent_samples, numbered, together
 from thesiskit.models.packed import (
     PackedFeatures,
@@ -33,7 +34,7 @@ from thesiskit.models.packed import (
     median_thresholds,
     read_columns,
 )
-from thesiskit.models.peers import BITS, PEERS, REALS, Method, Task
+from thesiskit.models.peers import BITS, NUMBERS, PEERS, REALS, SHORT, Method, Task
 from thesiskit.models.pipeline import Selector
 from thesiskit.models.selection import (
     FSelection,
@@ -41,15 +42,16 @@ from thesiskit.models.selection import (
     correlation_of_f,
     f_limits,
     is_binary,
+    n_parameters,
     weakest_features,
 )
 from thesiskit.models.temperature import too_few
-from thesiskit.report.record import SHORT
 from thesiskit.study.cells import generator
 
 KEY = "selection.screened"
 MANY_MORE = 2  # times the features of the table that luck alone would give it
 NOBODY = -2  # a fold of no samples
+LEAST_REALS = 3  # training samples with real responses
 HOLDOUT = 0.3  # of the samples of each class
 PARTS = 5  # of the folds, to choose methods; and pairs of them
 PAIRS = PARTS * (PARTS - 1) // 2
@@ -59,9 +61,9 @@ PAIRS = PARTS * (PARTS - 1) // 2
 class Split:
     """One training set with its test samples.
 
-    `response` (n,) holds the classes of all samples, from 0; `train` and `test` are row numbers.
-    `width` counts the features.  `sample_groups` (n,) are numbers of groups of samples that folds
-    keep together, None where each sample is alone.
+    `response` (n,) holds the classes of all samples, from 0, or real numbers; `train` and `test`
+    are row numbers; `width` counts the features.  `sample_groups` (n,) are numbers of groups of
+    samples that folds keep together, None where each sample is alone.
 
     bits : returns the binary features of all samples; real ones are cut at their medians.
     reals : returns the features as they were read or drawn, tables (., p) one below the other, or
@@ -89,13 +91,13 @@ class Split:
 
     @property
     def classes(self) -> int:
-        """How many there are."""
-        return int(self.response.max()) + 1
+        """How many there are, 0 of real responses."""
+        return 0 if self.response.dtype.kind == "f" else int(self.response.max()) + 1
 
     @property
     def class_counts(self) -> np.ndarray:
-        """How many training samples of each class there are, (G,)."""
-        return np.bincount(self.response[self.train], minlength=self.classes)
+        """How many training samples of each class there are, (G,); of real responses all, (1,)."""
+        return np.bincount(strata(self.response)[self.train], minlength=self.classes)
 
     def groups_of(self, samples: np.ndarray) -> np.ndarray | None:
         """Return the groups of some samples, numbered from 0."""
@@ -159,7 +161,8 @@ class Split:
 
     def task(self, method: str, k: int) -> Task:
         """Return what a third-party method is asked for; k : how many features it may keep."""
-        return Task(REALS if REALS in PEERS[method].takes else BITS, self.classes, k)
+        kind = REALS if REALS in PEERS[method].takes else BITS
+        return Task(kind if self.classes else NUMBERS, self.classes, k)
 
     def table(self, task: Task) -> np.ndarray:
         """Return the features of all samples that a task is about."""
@@ -167,6 +170,17 @@ class Split:
             return self.bits().unpack(np.arange(len(self.bits())))
         tables = self.features
         return tables[0] if len(tables) == 1 else np.concatenate(tables)
+
+    def excess(self, answer: np.ndarray | Density) -> np.ndarray:
+        """Return log losses of the test samples less those of the class frequencies, (T,).
+
+        Of real responses they are minus log densities, less those of a guess without features.
+        """
+        y = self.response[self.test]
+        if not isinstance(answer, Density):
+            return excess_log_loss(answer, y, self.class_counts)
+        base = guess(self.response[self.train]).repeat(len(y), axis=0)
+        return Density.of_students(base).log_density(y) - answer.log_density(y)
 
     def adjusted(self, p: np.ndarray) -> np.ndarray:
         """Return probabilities of the test samples, given what else is known of them."""
@@ -177,6 +191,11 @@ def folds_of(fold: np.ndarray) -> np.ndarray:
     """Return the folds that are tested; where all samples only train, one that no sample is in."""
     tested = np.unique(fold[fold >= 0])
     return tested if len(tested) else np.array([NOBODY], dtype=fold.dtype)
+
+
+def strata(response: np.ndarray) -> np.ndarray:
+    """Return codes of what is spread evenly over folds: classes, or all samples together."""
+    return np.zeros(len(response), dtype=np.intp) if response.dtype.kind == "f" else response
 
 
 Divided = Iterator[tuple[int, np.ndarray]]  # numbers of splits, and their test samples
@@ -191,12 +210,13 @@ def each_fold(fold: np.ndarray, _response: np.ndarray) -> Divided:
 def parts_of(fold: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Return the part of each sample, (n,), of PARTS that folds are joined to; -1 if none tests it.
 
-    Folds of one sample are spread by their classes.
+    Folds of one sample are spread by their classes, or real responses.
     """
-    tested = folds_of(fold)
-    classes = [np.bincount(response[fold == f]).argmax() for f in tested]
+    tested, real = folds_of(fold), response.dtype.kind == "f"
+    values = (response[fold == f] for f in tested)
+    order = [value.mean() if real else np.bincount(value).argmax() for value in values]
     part = np.full(len(fold), -1)
-    for place, f in enumerate(tested[np.argsort(classes, kind="stable")]):
+    for place, f in enumerate(tested[np.argsort(order, kind="stable")]):
         part[fold == f] = place % PARTS
     return part
 
@@ -211,17 +231,18 @@ def each_pair(fold: np.ndarray, response: np.ndarray) -> Divided:
         yield NOBODY - 1 - a - PARTS * b, np.flatnonzero((part == a) | (part == b))
 
 
-def excess_log_loss(
-    p: np.ndarray, y: np.ndarray, counts: np.ndarray, groups: np.ndarray | None
-) -> np.ndarray:
+def excess_log_loss(p: np.ndarray, y: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return log losses of predictions less those of the class frequencies; negative is better.
 
-    p (T,) of class 1 or (T, G), of samples with classes y; counts (G,) are those of the training
-    samples.  Samples of a group are not independent: there is one mean of each group.
+    p (T,) of class 1 or (T, G), of samples with classes y; counts (G,) of the training samples.
     """
     p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
     loss = -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(float).eps))
-    loss += np.log(counts[y] / counts.sum())
+    return loss + np.log(counts[y] / counts.sum())
+
+
+def group_means(loss: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
+    """Return the mean loss of each group, whose samples are not independent; else the losses."""
     if groups is None:
         return loss
     group = np.unique(groups, return_inverse=True)[1]
@@ -248,15 +269,13 @@ class Design:
     @cached_property
     def tables(self) -> list[Table]:
         """The table of the config, then its test table; none for simulated data."""
-        if self.data.drawn:
-            return []
-        return self.stored
+        return [] if self.data.drawn else self.stored
 
     @cached_property
     def stored(self) -> list[Any]:
         """The tables as their source reads them."""
         with self.config.wrong_data():
-            return self.data.read(self.folder)
+            return self.data.read(self.folder, continuous=self.config.continuous)
 
     @cached_property
     def folds(self) -> int:
@@ -267,16 +286,15 @@ class Design:
         """
         if not self.tables or self.config.scheme in ("test-set", "holdout", "none"):
             return 1
-        response, groups = self._response, self.sample_groups
+        response, groups = strata(self._response), self.sample_groups
         if self.config.scheme == "leave-one-out":
             return len(response) if groups is None else int(groups.max()) + 1
         most = int(np.bincount(response).max())
         if groups is not None:
             most = min(most, int(groups.max()) + 1)
         if most < 2:
-            raise self.config.wrong(
-                "evaluation.folds", f"cannot divide {len(response)} samples. Fix: add samples"
-            )
+            fault = f"cannot divide {len(response)} samples"
+            raise self.config.wrong("evaluation.folds", f"{fault}. Fix: add samples")
         return min(self.config.evaluation.folds, most)
 
     @cached_property
@@ -290,7 +308,7 @@ class Design:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """How many classes there are, 0 of real responses."""
         return self.data.sizes.classes if self.data.sizes else len(self.tables[0].classes)
 
     # ---- drawing and dividing ----
@@ -346,15 +364,17 @@ class Design:
 
     @cached_property
     def _response(self) -> np.ndarray:
-        """The classes of all samples of the tables."""
-        return np.concatenate([table.response for table in self.tables]).astype(np.uint8)
+        """The classes of all samples of the tables, or their real responses."""
+        response = np.concatenate([table.response for table in self.tables])
+        return response if self.config.continuous else response.astype(np.uint8)
 
     def _divide(self, replicate: int) -> np.ndarray:
         """Return the fold of each sample of the tables, -1 where it only trains.
 
-        Raises DataError where a training set lacks a class.
+        Raises DataError where a training set lacks a class, or real responses that differ.
         """
-        scheme, response, names = self.config.scheme, self._response, self.tables[0].classes
+        scheme, response = self.config.scheme, strata(self._response)
+        names = self.tables[0].classes or ("",)
         rng = generator(self.config.seed, "folds", scheme, replicate)
         fold, groups = np.full(len(response), -1, dtype=np.int32), self.sample_groups
         if scheme == "test-set":
@@ -385,23 +405,33 @@ class Design:
         for number in folds_of(fold):
             counts = np.bincount(response[fold != number], minlength=len(names))
             present = np.flatnonzero(counts)
+            if self.config.continuous and len(present):
+                self._check_reals(self._response[fold != number])
             if len(present) == len(names):
                 continue
             lacking = int(counts.argmin())
-            content = f"no sample of class {shorten(names[lacking])}"
-            if len(present) < 2:
-                content = (
-                    f"class {shorten(names[present[0]])} only" if len(present) else "no samples"
-                )
+            content = (
+                f"no sample of class {shorten(names[lacking])}" if len(present) else "no samples"
+            )
+            if len(present) == 1:
+                content = f"class {shorten(names[present[0]])} only"
             hint = "add samples of each class, or test fewer"
             if groups is not None and len({*groups[response == lacking]}) == 1:
                 hint = "add groups: its samples are one group of data.sample_groups"
             elif (response == lacking).sum() == 1:
                 hint = "it has one sample in all. Fix: add samples of the class, or drop it"
-            raise DataError(
-                f"with evaluation.scheme: {scheme} a training set has {content}. Fix: {hint}"
-            )
+            fault = f"with evaluation.scheme: {scheme} a training set has {content}"
+            raise DataError(f"{fault}. Fix: {hint}")
         return fold
+
+    def _check_reals(self, y: np.ndarray) -> None:
+        """Raise DataError for real responses of a training set from which nothing is learned."""
+        content = "" if np.ptp(y) > 0 else f"one value of the response, {y[0]:g}"
+        if len(y) < LEAST_REALS:
+            content = f"{len(y)} samples, of the {LEAST_REALS} that are needed"
+        if content:
+            fault = f"with evaluation.scheme: {self.config.scheme} a training set has {content}"
+            raise DataError(f"{fault}. Fix: add samples with other responses, or test fewer")
 
     def _groups(self, p: int, replicate: int) -> np.ndarray:
         """Divide the features at random into groups as equal as can be."""
@@ -540,17 +570,17 @@ class Design:
         n_folds = self.config.evaluation.folds
         notes = [note for table in self.tables for note in table.notes]
         if self.config.scheme == "k-fold" and self.folds < n_folds:
-            notes.append(
-                f"evaluation.folds: {self.folds:,} folds, not {n_folds:,}, because no "
-                f"class has more {'samples' if self.sample_groups is None else 'groups of samples'}"
-            )
+            unit = "samples" if self.sample_groups is None else "groups of samples"
+            more = "there are no more" if self.config.continuous else "no class has more"
+            number = f"{self.folds:,} folds, not {n_folds:,}"
+            notes.append(f"evaluation.folds: {number}, because {more} {unit}")
         if len(self.tables) == 2 and self.sample_groups is not None:
             train, test = np.split(self.sample_groups, [len(self.tables[0].response)])
             if n_common := len(np.intersect1d(train, test)):
-                notes.append(
-                    f"data.sample_groups: {pluralise(n_common, 'group has', 'groups have')} "
-                    "training and test samples, so tests are not of new groups"
+                fault = (
+                    f"{pluralise(n_common, 'group has', 'groups have')} training and test samples"
                 )
+                notes.append(f"data.sample_groups: {fault}, so tests are not of new groups")
         notes += self._notes_of_screening()
         if RESIDUAL in self.config.model.temperatures and self.sample_groups is None:
             why = next(filter(None, map(too_few, self._training_counts())), "")
@@ -576,17 +606,14 @@ class Design:
             except DataError as error:
                 raise self.config.wrong("data.transform", str(error)) from None
         screened = self.config.screened
-        if screened is None or not self.tables:
+        limit = None if screened is None else screening_limit(self.config)
+        if screened is None or limit is None or not self.tables:
+            return
+        weakest, columns = self._weakest(self.first_split)
+        if limit <= weakest:
             return
         key = "f" if screened.f is not None else "threshold"
         value = getattr(screened, key)
-        if value is None:
-            return
-        split = self.first_split
-        weakest, columns = self._weakest(split)
-        limit = screening_limit(self.config)
-        if limit is None or limit <= weakest:
-            return
         statistic = "a correlation ratio" if self.config.takes_reals else "an absolute correlation"
         smallest = float(weakest) ** 0.5
         if key == "f":
@@ -613,16 +640,15 @@ class Design:
         counts = []
         for rows in training:
             groups = None if self.sample_groups is None else self.sample_groups[rows]
-            counts.append(independent_samples(response[rows], groups, self.n_classes))
+            counts.append(independent_samples(strata(response[rows]), groups, self.n_classes))
         return np.array(counts)
 
     def _weakest(self, split: Split) -> tuple[Fraction | float, np.ndarray]:
         """Return the smallest COR^2 in a table, or F without a threshold, and features with it."""
         if not self.config.takes_reals:
             return weakest_features(split.bits(), split.response, split.train)
-        selection: Any = split.select(
-            Selector(split.width, at_most=True), "reals", np.random.default_rng(0)
-        )
+        selector = Selector(split.width, at_most=True)
+        selection: Any = split.select(selector, "reals", np.random.default_rng(0))
         screened = self.config.screened
         known = screened is not None and screened.threshold is not None
         score = selection.correlation**2 if known else selection.f
@@ -639,10 +665,9 @@ class Design:
                 f"{KEY}: all {len(tables[0].response):,} samples were used in the filtering, so "
                 "none can be tested. Fix: set data.test_path to other samples"
             )
-            peers = [method for method in config.model.methods if method not in OWN]
+            peers = ", ".join(method for method in config.model.methods if method not in OWN)
             if peers and not config.for_new_samples:
-                names = ", ".join(peers)
-                notes.append(f"model.methods: {names}: dropped, because no sample is tested")
+                notes.append(f"model.methods: {peers}: dropped, because no sample is tested")
         split = self.first_split
         columns = split.width
         # how probable it is that luck gives a useless feature such a correlation
@@ -652,7 +677,8 @@ class Design:
             counts = split.class_counts
             bound = float(f_limits(bound, counts[None])[0])
             gamma = float(correlation_of_f(bound, counts))
-            chance = float(special.fdtrc(len(counts) - 1, counts.sum() - len(counts), bound))
+            of_mean = int(n_parameters(counts))
+            chance = float(special.fdtrc(of_mean - 1, counts.sum() - of_mean, bound))
         else:
             gamma = math.sqrt(bound)
             chance = math.erfc(gamma * math.sqrt(len(split.train) / 2))
@@ -670,7 +696,6 @@ class Design:
                 "only if the filtering used the same binary features"
             )
         if any(table.missing for table in tables):
-            notes.append(
-                f"{KEY}: filtered features are assumed to be missing as often as those in the table"
-            )
+            assumed = "filtered features are assumed to be missing as often as those in the table"
+            notes.append(f"{KEY}: {assumed}")
         return notes

@@ -27,11 +27,12 @@ from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
+from thesiskit.models.density import Density, guess
 from thesiskit.models.folds import numbered, summarise_losses, together
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared
 from thesiskit.models.peers import NONE, Method, Task
 from thesiskit.study.cells import Cell, CellBlock, Needs, Unfinished, Work, generator
-from thesiskit.study.design import excess_log_loss
+from thesiskit.study.design import excess_log_loss, group_means
 
 if TYPE_CHECKING:
     from thesiskit.models.logistic import Logistic, Posterior
@@ -128,7 +129,7 @@ class PatternDesign:
         if self.data.drawn:
             return []
         with self.config.wrong_data():
-            return self.data.read(self.folder, continuous=self.model.continuous)
+            return self.data.read(self.folder, continuous=self.config.continuous)
 
     @cached_property
     def sizes(self) -> Sizes:
@@ -185,10 +186,8 @@ class PatternDesign:
             raise wrong(key, problem)
         folds = self.config.evaluation.folds
         if self.config.scheme == "k-fold" and folds > sizes.train:
-            raise wrong(
-                "evaluation.folds",
-                f"cannot form {folds:,} folds of {sizes.train:,} samples. Fix: use at most as many",
-            )
+            fault = f"cannot form {folds:,} folds of {sizes.train:,} samples"
+            raise wrong("evaluation.folds", f"{fault}. Fix: use at most as many")
 
     def check(self) -> None:
         """Raise ConfigError or DataError for what only the data show to be wrong."""
@@ -197,16 +196,13 @@ class PatternDesign:
         if self.stored and divided is not None and self.config.scheme != "none":
             samples = len(self.stored[0].response)
             if divided[0] >= samples:
-                raise wrong(
-                    "data.train", f"there are {samples} samples. Fix: use at most {samples - 1}"
-                )
+                fix = f"use at most {samples - 1}"
+                raise wrong("data.train", f"there are {samples} samples. Fix: {fix}")
         if self.data.family == "features":
             samples = len(self.samples(0).train)
             if model.min_samples > samples:
-                raise wrong(
-                    "model.min_samples",
-                    f"there are {samples} training samples. Fix: use at most as many",
-                )
+                fault = f"there are {samples} training samples"
+                raise wrong("model.min_samples", f"{fault}. Fix: use at most as many")
         order = self.config.report.order
         if order is not None and order not in self.numbers(model.orders):
             raise wrong("report.order", f"{order} is not one of model.orders. Fix: choose one")
@@ -286,7 +282,7 @@ class PatternDesign:
         data = self.data.with_model(replicate // self.config.replicates)
         rng = generator(self.config.seed, "data", data.settings_of_draws, replicate)
         with self.config.wrong_data():
-            return data.draw(rng, continuous=self.model.continuous)
+            return data.draw(rng, continuous=self.config.continuous)
 
 
 def _rows(table: Any, rows: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -322,9 +318,8 @@ def folds(
     if distinct < 2:
         raise DataError(f"all {len(X):,} samples {problem}; the samples cannot be divided")
     if not 2 <= k <= distinct:
-        raise DataError(
-            f"cannot form {k} folds of {distinct} {what}. Fix: choose from 2 to {distinct}"
-        )
+        fault = f"cannot form {k} folds of {distinct} {what}"
+        raise DataError(f"{fault}. Fix: choose from 2 to {distinct}")
     if response.dtype.kind == "f":
         response = np.zeros(len(response), dtype=np.int64)
     return together(row, response, k, rng)
@@ -382,7 +377,7 @@ class PatternWork(Work):
         for name in names:
             pattern, colon, response = name.rpartition(":")
             try:
-                if self.model.continuous:
+                if self.config.continuous:
                     pattern = name
                 elif not colon:
                     raise UserError("write a pattern, a colon and a response, such as CC:V")
@@ -470,7 +465,7 @@ class PatternWork(Work):
     def needs(self, replicates: int) -> Needs:
         self.design.check_sizes()
         sizes = self.design.sizes
-        classes = 0 if self.model.continuous else sizes.classes
+        classes = 0 if self.config.continuous else sizes.classes
         predicted = 8 * sizes.test * (classes or 3)
         codes = (sizes.train + sizes.test) * sizes.width
         fits = 1 + PARTS * self.chooses
@@ -747,7 +742,7 @@ class PatternWork(Work):
     def _predict(self, name: str, block: CellBlock) -> Arrays:
         """Return what is predicted of the test samples, (T, .) each.
 
-        probability (T, K); or of real responses median, low, high and log_density.
+        probability (T, K); or of real responses the arrays that `density.SCORED` names.
         """
         samples = self.samples(block)
         third_party = self.third_party_methods.get(name)
@@ -755,12 +750,7 @@ class PatternWork(Work):
             peers.load()  # packages, and below files, before the clock starts
             started = time.process_time()
             inputs = self._third_party_inputs(third_party, block, samples, samples.test)
-            answer = peers.fit_predict(*inputs)
-            predicted = {"probability": answer}
-            if not samples.classes:  # such a method gives no distribution
-                unknown = np.full(len(answer), np.nan)
-                predicted = dict.fromkeys(("low", "high", "log_density"), unknown)
-                predicted |= {"median": answer}
+            predicted = _scored(peers.fit_predict(*inputs), samples)
         else:
             method = self.own_methods[name]
             self.read(method, block)
@@ -788,31 +778,45 @@ class PatternWork(Work):
             return np.array([summarise_losses([])])
         for number in range(PARTS):
             train, test = part != number, part == number
-            counts = np.bincount(y[train], minlength=len(samples.classes))
-            if counts.min() > 1:
+            counts = np.array([train.sum()])
+            if samples.classes:
+                counts = np.bincount(y[train], minlength=len(samples.classes))
+            if counts.min() > 1 and np.ptp(y[train]) > 0:
                 inner = replace(samples, train=X[train], train_response=y[train], test=X[test])
-                test_groups = None
+                inner, test_groups = replace(inner, test_response=y[test]), None
                 if groups is not None:
                     inner, test_groups = replace(inner, groups=groups[train]), groups[test]
-                p = self._fit_predict(name, block, inner, number)
-                losses.append(excess_log_loss(p, y[test], counts, test_groups))
+                predicted = self._fit_predict(name, block, inner, number)
+                if samples.classes:
+                    loss = excess_log_loss(predicted["probability"], y[test], counts)
+                else:
+                    base = Density.of_students(guess(y[train]).repeat(test.sum(), axis=0))
+                    loss = base.log_density(y[test]) - predicted["log_density"]
+                losses.append(group_means(loss, test_groups))
         return np.array([summarise_losses(losses)])
 
     def _fit_predict(
         self, name: str, block: CellBlock, samples: DividedSamples, number: int
-    ) -> np.ndarray:
-        """Return a method's predictions of tests (T, K) after a fit to a part of the samples."""
+    ) -> Arrays:
+        """Return what a method predicts of tests after a fit to a part of the samples."""
         third_party = self.third_party_methods.get(name)
         if third_party is not None:
             inputs = self._third_party_inputs(third_party, block, samples, samples.test)
-            return peers.fit_predict(*inputs)
+            return _scored(peers.fit_predict(*inputs), samples)
         method = self.own_methods[name]
         keys = {"compress": method.compress, "min_samples": method.min_samples}
         find = partial(samples.patterns.groups, samples.train, int(method.order), **keys)
         training = samples.training(find)
         *rngs, last = self.generator("within", method, block, number).spawn(self.model.chains + 1)
         posterior = method.sample(training, rngs).posterior(method, training)
-        return posterior.tested(samples.test, samples.test_response, last)["probability"]
+        return posterior.tested(samples.test, samples.test_response, last)
+
+
+def _scored(predicted: np.ndarray, samples: DividedSamples) -> Arrays:
+    """Return what is stored of a third-party method: probabilities, or scores of densities."""
+    if samples.classes:
+        return {"probability": predicted}
+    return Density.of_students(predicted).scores(samples.test_response)
 
 
 def _folder(order: int | str, compress: bool) -> str:

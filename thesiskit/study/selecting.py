@@ -38,32 +38,47 @@ from thesiskit.models.base import (
     pack_relevance,
 )
 from thesiskit.models.chains import marked
+from thesiskit.models.density import SCORED, Density
 from thesiskit.models.folds import summarise_losses
 from thesiskit.models.packed import read_columns
-from thesiskit.models.peers import BITS, FEATURES, NONE, PEERS, REALS, Method, Task, as_columns
+from thesiskit.models.peers import (
+    BITS,
+    FEATURES,
+    NONE,
+    NUMBERS,
+    PEERS,
+    REALS,
+    Method,
+    Task,
+    as_columns,
+)
 from thesiskit.models.pipeline import Fitted
 from thesiskit.models.selection import FSelection, LeftOut, Screened, Selection, count_features
 from thesiskit.models.temperature import DRAWS, SEED, Temperature
 from thesiskit.study.cells import Cell, CellBlock, Needs, Unfinished, Work, generator
 from thesiskit.study.design import (
+    LEAST_REALS,
     PAIRS,
     Design,
     Split,
     each_pair,
-    excess_log_loss,
+    group_means,
     parts_of,
     screening_limit,
 )
 
+Answer = np.ndarray | Density  # probabilities, or distributions of real responses
 Pair = tuple[Split, Any]  # with its Selection, of real features FSelection
 # peers that take all features as they are: one method, whatever the sizes
 WHOLE_METHODS = tuple(
-    name for name in peers.names(BITS, REALS, FEATURES) if not PEERS[name].selects
+    name for name in peers.names(BITS, REALS, FEATURES, NUMBERS) if not PEERS[name].selects
 )
 STREAMS = {new: old for old, new in OLD_SAMPLERS.items()}  # names in random streams
 # what result files have of selections: arrays of the features kept, and numbers
-OF_FEATURES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
-OF_SELECTIONS = ("n_features", "tied", "tied_kept", "threshold", "n_constant", "unit")
+OF_CLASSES = ("selected", "correlation", "ones", "present", "f", "counts", "means", "within")
+OF_FEATURES = (*OF_CLASSES, "lines")  # the latter, center and spread are of real responses
+OF_NUMBERS = ("n_features", "tied", "tied_kept", "threshold", "n_constant", "unit")
+OF_SELECTIONS = (*OF_NUMBERS, "center", "spread")
 OF_SPLITS = ("tau", "tau_errors", "seconds", "inner_losses")  # of predictions
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 
@@ -343,10 +358,8 @@ class SelectionWork(Work):
             notes.append(f"model.methods: {', '.join(lost)}: {what}")
         if self.config.evaluation.choose and not self.chooses:
             folds, scheme = self.design.folds, self.config.scheme
-            notes.append(
-                "evaluation.choose: no nested cross-validation, which needs four folds; there are "
-                f"{folds} (evaluation.scheme: {scheme})"
-            )
+            lack = f"which needs four folds; there are {folds} (evaluation.scheme: {scheme})"
+            notes.append(f"evaluation.choose: no nested cross-validation, {lack}")
         return notes
 
     @cached_property
@@ -384,9 +397,8 @@ class SelectionWork(Work):
         if stage != "fit":
             return {}
         # chains that have to agree are one cell
-        chains = {
-            name: self.model_of(method).chains_apart for name, method in self.own_methods.items()
-        }
+        models = {name: self.model_of(method) for name, method in self.own_methods.items()}
+        chains = {name: model.chains_apart for name, model in models.items()}
         return {name: chains.get(name, 0) for name in self.fitted_methods}
 
     def draws_name(self, stage: str, method: str) -> str | None:
@@ -404,26 +416,21 @@ class SelectionWork(Work):
         """Raise ConfigError for sizes that the table does not have, and priors beyond limits."""
         missing, design = sum(table.missing for table in self.design.tables), self.design
         if missing and not self.kind.takes_missing:
-            raise self.config.wrong(
-                "model.kind",
+            fault = (
                 f"{missing:,} values are missing, and the {self.kind.kind} model does not accept "
-                "them. Fix: use "
-                "naive-bayes, which omits their terms, or fill them in",
             )
+            fix = "them. Fix: use naive-bayes, which omits their terms, or fill them in"
+            raise self.config.wrong("model.kind", fault + fix)
         if not self.kind.selects:
             block = self.config.selection
             assert block is not None
             if block.features != ["all"]:
-                raise self.config.wrong(
-                    "selection",
-                    f"the {self.kind.kind} model uses all features, and selects among them inside "
-                    "its folds. Fix: set features: [all]",
-                )
+                fault = f"the {self.kind.kind} model uses all features, and selects among them "
+                fault += "inside its folds"
+                raise self.config.wrong("selection", f"{fault}. Fix: set features: [all]")
             if block.screened is not None:
-                raise self.config.wrong(
-                    "selection.screened",
-                    f"the {self.kind.kind} model does not correct for filtering. Fix: remove it",
-                )
+                fault = f"the {self.kind.kind} model does not correct for filtering"
+                raise self.config.wrong("selection.screened", f"{fault}. Fix: remove it")
         problems = [too_many(self.config, t.features.shape[1]) for t in design.tables[:1]]
         if self.kind.most_classes == 2:
             problems.append(two_classes(self.config, design.n_classes))
@@ -450,8 +457,8 @@ class SelectionWork(Work):
             return selection if name else [selection, getattr(config.data, "transform", None)]
         if stage == "predict":
             return "choose" if self.chooses else False
-        if not name:
-            return config.model.model_dump()
+        if not name:  # results of classes are older than the key
+            return config.model.model_dump(exclude=None if config.continuous else {"response"})
         method = self.all_methods[name]
         return {} if method.estimator in PEERS else self.model_of(method).settings
 
@@ -521,7 +528,7 @@ class SelectionWork(Work):
             return joined | {"arm": np.array(rows)} | described
         data = block.load("simulate", ("response", "fold"))
         tested = self.design.tested(block.replicates, data) | described
-        for name in ("probability", *OF_SPLITS):
+        for name in ("probability", *SCORED, *OF_SPLITS):
             if name in made[0]:
                 tested[name] = np.array([arrays[name] for arrays in made])
         tested |= {name: tested[name].swapaxes(0, 1) for name in OF_SPLITS if name in tested}
@@ -626,7 +633,7 @@ class SelectionWork(Work):
 
     def _predict(self, method: Method, block: CellBlock) -> Arrays:
         stored = block.read("fit", method.name) if method.own else None
-        probability, seconds, softened = [], [], []
+        predicted, seconds, softened = [], [], []
         for s, (split, selection) in enumerate(self.pairs(method, block)):
             temperature = Temperature.none(split.classes)
             table = split.values(selection.selected, split.test, self.kind.takes)
@@ -639,15 +646,19 @@ class SelectionWork(Work):
                 answer, temperature = self._select_fit_predict(method, split)
             else:
                 answer = self._predict_third_party(method.estimator, split, len(selection.selected))
+            if isinstance(answer, Density):
+                predicted.append(answer.scores(split.response[split.test]))
+            else:
+                predicted.append({"probability": answer})
             seconds.append(time.process_time() - started)
-            probability.append(answer)
             softened.append(temperature)
         arrays = _as_arrays(softened) | {"seconds": np.array(seconds)}
         del arrays["offset"]  # it is that of the fit
         if self.chooses:
             arrays["inner_losses"] = self._inner_losses(method, block)
-        arrays["probability"] = np.concatenate(probability)
-        return arrays
+        return arrays | {
+            name: np.concatenate([answer[name] for answer in predicted]) for name in predicted[0]
+        }
 
     def fitted(
         self, stored: Arrays, s: int, method: Method, pair: Pair, block: CellBlock
@@ -667,7 +678,8 @@ class SelectionWork(Work):
         """Summarise the excess log losses of a method before each split is tested, (splits, 3).
 
         They are of left-out training samples: see `each_pair`.  Samples for which a class of fewer
-        than two others is left do not count; NaN where these are all.
+        than two others is left do not count; NaN where these are all.  Of real responses they are
+        excess negative log densities, and three different ones are needed.
         """
         data = block.load("simulate")
         divisions = zip(block.replicates, data["fold"], data["response"], strict=True)
@@ -676,18 +688,17 @@ class SelectionWork(Work):
         total = PAIRS * len(block.replicates)
         for number, split in enumerate(self.design.splits(block.replicates, data, each_pair)):
             block.graph.progress(number, total, "inner fold")
-            if split.class_counts.min() < 2:
+            least = 2 if split.classes else LEAST_REALS
+            if split.class_counts.min() < least or np.ptp(split.response[split.train]) == 0:
                 continue
             split = split.transformed(method.transform)
-            p, y = self._select_fit_predict(method, split)[0], split.response[split.test]
+            loss = split.excess(self._select_fit_predict(method, split)[0])
             part, groups = parts[split.replicate][split.test], split.groups_of(split.test)
             a, b = np.unique(part)
             for judged_part, other in ((a, b), (b, a)):
                 place, of = (split.replicate, split.group, int(judged_part)), part == other
-                loss = excess_log_loss(
-                    p[of], y[of], split.class_counts, None if groups is None else groups[of]
-                )
-                losses.setdefault(place, []).append(loss)
+                means = group_means(loss[of], None if groups is None else groups[of])
+                losses.setdefault(place, []).append(means)
         summaries = []
         for split in self.splits(block):
             part = int(parts[split.replicate][split.test[0]])
@@ -695,7 +706,7 @@ class SelectionWork(Work):
             summaries.append(summarise_losses(losses.get(place, [])))
         return np.array(summaries)
 
-    def _select_fit_predict(self, method: Method, split: Split) -> tuple[np.ndarray, Temperature]:
+    def _select_fit_predict(self, method: Method, split: Split) -> tuple[Answer, Temperature]:
         """Return what a method predicts after a selection of its own, and its temperature."""
         if method.estimator in PEERS:
             k, takes = 0, self.kind.takes
@@ -722,7 +733,7 @@ class SelectionWork(Work):
         task = replace(split.task(method, k), groups=split.groups_of(split.train))
         return task, split.table(task), seed
 
-    def _predict_third_party(self, method: str, split: Split, k: int) -> np.ndarray:
+    def _predict_third_party(self, method: str, split: Split, k: int) -> Answer:
         """Return what a third-party method predicts of the test samples of a split.
 
         k : how many features are selected, by a method that selects.
@@ -730,6 +741,8 @@ class SelectionWork(Work):
         task, table, seed = self._third_party_inputs(method, split, k)
         y, train = split.response, split.train
         p = peers.fit_predict(method, task, table[train], y[train], table[split.test], seed)
+        if not split.classes:
+            return Density.of_students(p)
         return p[:, 1] if split.classes == 2 else p
 
     def _training(
@@ -757,10 +770,12 @@ def _as_arrays(temperatures: list[Temperature]) -> Arrays:
     return dict(zip(SOFTENED, map(np.array, values), strict=True))
 
 
-def _predict(fitted: Fitted, values: np.ndarray, split: Split) -> np.ndarray:
+def _predict(fitted: Fitted, values: np.ndarray, split: Split) -> Answer:
     """Return P(class 1) of the test samples, (T,), or P(class), (T, G), of more than two classes.
 
-    values : (T, k) of the selected features.
+    Of real responses it is their distributions.  values : (T, k) of the selected features.
     """
+    if not split.classes:
+        return fitted.density(values)
     p = split.adjusted(fitted.predict(values))
     return p[:, 1] if p.shape[1] == 2 else p

@@ -36,8 +36,13 @@ def fit_predict(method, train, response, test, n_values, n_classes, seed):
 
 
 def fit_predict_response(method, train, response, test, n_values, seed):
+    """Return predictions, the locations of their distributions."""
     task = Task(RESPONSES, values=n_values)
-    return peers.fit_predict(method, task, train, response, test, seed)
+    components = peers.fit_predict(method, task, train, response, test, seed)
+    assert components.shape == (len(test), 1, 4)
+    assert (components[:, 0, 0] == 1).all()
+    assert (components[:, 0, 2:] > 0).all()
+    return components[:, 0, 1]
 
 
 @pytest.fixture(params=EVERY, ids=[f"{m}-{'classes' if c else 'response'}" for m, c in EVERY])
@@ -296,8 +301,8 @@ class Spy(RidgeCV):
 
 def test_fits_use_one_thread_and_do_not_warn_of_convergence(monkeypatch):
     monkeypatch.setattr("sklearn.linear_model.RidgeCV", Spy)
-    X = np.zeros((3, 1), dtype=np.int16)
-    fit_predict_response("ridge", X, np.arange(3.0), X, [1], 1)
+    X = np.zeros((5, 1), dtype=np.int16)
+    fit_predict_response("ridge", X, np.arange(5.0), X, [1], 1)
     assert Spy.threads == 1
 
 

@@ -1,5 +1,7 @@
 """The method of a model of patterns that is chosen inside the training samples of each division."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,6 +61,27 @@ def test_interactions_are_chosen_where_there_are_some_and_nothing_where_not(tmp_
     record = made(tmp_path / "noise").record()
     assert record.choice[0].log_loss < np.log(2) + 0.03
     assert -1 in record.choice[1]
+
+
+def test_models_of_a_real_response_are_chosen_too(tmp_path):
+    rng = np.random.default_rng(4)
+    frame = table(rng)
+    frame["y"] = (3.0 * frame["y"] + 0.3 * rng.normal(size=150)).round(3)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    text = CONFIG.replace("logistic-regression", "ridge")
+    with patch(f"{__name__}.CONFIG", text.replace("logistic,", "logistic, response: gaussian,")):
+        record = made(tmp_path).record()
+        (tmp_path / "noise").mkdir()
+        frame["y"] = rng.permutation(frame["y"].to_numpy())
+        frame.to_csv(tmp_path / "noise" / "t.csv", index=False)
+        noise = made(tmp_path / "noise").record()
+    score, chosen = record.choice
+    (second,) = [method.row for method in record.methods if method.own and method.order == 2]
+    assert set(chosen) == {second}
+    assert record.recommended(range(3)) == second
+    assert score.r2 > 0.4
+    assert -1 in noise.choice[1]
+    assert noise.choice[0].log_loss < noise.base.log_loss + 0.05
 
 
 def test_the_samples_that_are_tested_choose_nothing(tmp_path):

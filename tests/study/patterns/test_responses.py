@@ -12,6 +12,7 @@ from thesiskit.config import load_config
 from thesiskit.datasets.features import draw_interactions, read_features
 from thesiskit.errors import DataError
 from thesiskit.files import read_draws
+from thesiskit.models.density import SCORED
 from thesiskit.models.logistic import Response
 from thesiskit.study.patterns import PatternDesign, folds
 
@@ -72,40 +73,38 @@ def test_a_table_of_ones_own(config, tmp_path):
     weight = real_table()["weight"]
     assert "32 training and 16 test samples, 3 features of 2 to 3 values, response from " in text
     assert f"from {weight.min():.4g} to {weight.max():.4g}" in text
-    assert re.search(r"predict: .*\d methods, lowest root mean squared error \d", text)
+    assert re.search(r"predict: .*\d methods, lowest negative log density \d", text)
     folder = results / "mine"
     blocks = [arrays(folder / f"predict/{fold:04d}.npz") for fold in range(3)]
     y = np.concatenate([block["response"] for block in blocks])
     assert np.array_equal(np.sort(y), np.sort(weight))
-    found = {
-        name: np.concatenate([block[name] for block in blocks], axis=1)
-        for name in ("median", "low", "high", "log_density")
-    }
+    found = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in SCORED}
     own = blocks[0]["prior"] != "none"
     assert list(own) == [True] * 4 + [False] * 2
-    assert (found["low"][own] < found["median"][own]).all()
-    assert (found["median"][own] < found["high"][own]).all()
-    assert np.isfinite(found["log_density"][own]).all()
-    assert np.isfinite(found["median"]).all()
-    assert all(np.isnan(found[name][~own]).all() for name in ("low", "high", "log_density"))
+    assert (found["low"] < found["median"]).all()
+    assert (found["median"] < found["high"]).all()
+    cauchy = blocks[0]["prior"] == "cauchy"  # which leaves no mean
+    for name in SCORED:
+        unknown = cauchy if name in ("mean", "sd") else np.zeros(6, dtype=bool)
+        assert (np.isnan(found[name]) == unknown[:, None]).all()
     table = pd.read_csv(folder / "tables/methods.csv").set_index("method")
-    assert {"Ridge", "Random forest", "Mean"} <= set(table.index)
+    assert {"Ridge", "Random forest", "No features"} <= set(table.index)
     row = table.loc["Cauchy, compressed, order 2"]
     place = list(blocks[0]["name"]).index("2-cauchy-compressed")
     wrong = y - found["median"][place]
     assert np.isclose(row["RMSE"], np.sqrt((wrong**2).mean()))
-    assert np.isclose(row["minus log density"], -found["log_density"][place].mean())
+    assert np.isclose(row["negative log density"], -found["log_density"][place].mean())
     outside = (y < found["low"][place]) | (found["high"][place] < y)
-    assert row["outside 90%: observed"] == outside.sum()
+    assert row["coverage of 90%"] == 1 - outside.mean()
     mean = np.concatenate([np.full(16, block["train_response"].mean()) for block in blocks])
-    assert np.isclose(table["RMSE"]["Mean"], np.sqrt(((y - mean) ** 2).mean()))
-    assert row["RMSE"] < 0.5 * table["RMSE"]["Mean"]
+    assert np.isclose(table["RMSE"]["No features"], np.sqrt(((y - mean) ** 2).mean()))
+    assert row["RMSE"] < 0.5 * table["RMSE"]["No features"]
     largest = pd.read_csv(folder / "tables/coefficients.csv")
     assert "class" not in largest
     assert largest["pattern"][0] in ("form=round, size=small", "size=small, form=round")
     assert pd.read_csv(folder / "tables/sampler.csv")["R-hat: log noise"].notna().all()
     assert {path.stem for path in (folder / "figures").glob("*.png")} == {
-        "forest", "strip", "parameters", "medians", "autocorrelations", "traces"
+        "forest", "strip", "pit", "residuals", "parameters", "medians", "autocorrelations", "traces"
     }  # fmt: skip
     assert "already done" in run(*arguments)
 
@@ -120,9 +119,12 @@ def test_units_of_the_response_do_not_matter(config, tmp_path):
             "--set", "model.peers=[ridge]",
             "--set", "report.parts=[coefficients]")  # fmt: skip
     a, b = (arrays(tmp_path / f"{name}/mine/predict/0000.npz") for name in "ab")
-    for name in ("median", "low", "high"):
+    for name in ("median", "low", "high", "mean"):
         assert np.allclose(b[name], ORIGIN + UNIT * a[name], rtol=1e-9, equal_nan=True)
     assert np.allclose(b["log_density"], a["log_density"] - np.log(UNIT), equal_nan=True)
+    for name in ("sd", "crps"):
+        assert np.allclose(b[name], UNIT * a[name], equal_nan=True)
+    assert np.allclose(b["pit"], a["pit"], atol=1e-7)
     one, other = (
         read_draws(tmp_path / f"{name}/mine/fit/0000-2-cauchy-compressed.nc") for name in "ab"
     )
@@ -146,6 +148,29 @@ def test_the_log_density_is_that_of_the_mixture():
     assert np.allclose(Response(linear, noise, sample_of).log_density(y), np.log(density))
     far = Response(linear, noise, sample_of).log_density(y + 1e4)
     assert np.isfinite(far).all()
+
+
+def test_scores_of_draws_are_those_of_their_mixture():
+    """A few draws are far away, as Cauchy priors have them; CRPS is checked by integration."""
+    rng = np.random.default_rng(1)
+    linear, noise = rng.normal(size=(200, 3)), rng.uniform(0.5, 2, 200)
+    linear[[3, 70, 120], 1] = [30, -90, 1e3]
+    sample_of, y = np.array([2, 0, 1, 1]), np.array([3.0, 0.2, -1.5, 50.0])
+    response = Response(linear, noise, sample_of)
+    scores = response.scores(y)
+    assert set(scores) == set(SCORED)
+    z = (y - response.linear) / noise[:, None]
+    assert scores["pit"] == pytest.approx(stats.norm.cdf(z).mean(axis=0))
+    assert scores["mean"] == pytest.approx(response.linear.mean(axis=0))
+    draws = response.linear + noise[:, None] * rng.normal(size=(500, 200, 4))
+    assert scores["sd"][:2] == pytest.approx(draws[..., :2].std(axis=(0, 1)), rel=0.02)
+    x = np.linspace(-1200, 1200, 480_001)
+    for t, j in enumerate(sample_of):
+        below = np.zeros(len(x))
+        for centre, width in zip(linear[:, j], noise, strict=True):
+            below += stats.norm.cdf(x, centre, width) / len(noise)
+        crps = np.trapezoid((below - (x >= y[t])) ** 2, x)
+        assert scores["crps"][t] == pytest.approx(crps, rel=0.03)
 
 
 def test_stored_chains_go_on(config, tmp_path):

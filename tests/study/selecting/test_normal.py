@@ -63,7 +63,7 @@ def test_predictions_are_those_of_the_model(tmp_path, selection, model):
     ]
     for i, correct in enumerate([True, False]):
         posterior = normal.fit(selected, settings, correct=correct)
-        expected = normal.predict(posterior, test.features[:, selected.selected])
+        expected = normal.Normal().predict(posterior, test.features[:, selected.selected])
         np.testing.assert_allclose(found["predict"]["probability"][i], expected, atol=1e-12)
         fit = found["fit"]
         np.testing.assert_allclose(fit["log_joint"][0, i], posterior.log_joint, rtol=1e-6)
@@ -86,7 +86,7 @@ def test_two_classes_have_one_probability(tmp_path):
     train, test = Design(load_config(tmp_path / "small.yaml"), tmp_path).tables
     everything = select_by_f(train.features, train.response, 60, np.random.default_rng(0))
     posterior = normal.fit(everything, normal.Normal())
-    expected = normal.predict(posterior, test.features[:, everything.selected])[:, 1]
+    expected = normal.Normal().predict(posterior, test.features[:, everything.selected])[:, 1]
     np.testing.assert_allclose(predicted["probability"][2], expected, atol=1e-12)
 
 
@@ -131,7 +131,7 @@ def test_groups_of_features_and_a_test_table(tmp_path, table):
     X, y = table
     selected = select_by_f(X[:24], y[:24].astype(np.uint8), 3, np.random.default_rng(0))
     posterior = normal.fit(selected, normal.Normal())
-    expected = normal.predict(posterior, X[24:, selected.selected])
+    expected = normal.Normal().predict(posterior, X[24:, selected.selected])
     np.testing.assert_allclose(found["predict"]["probability"][0], expected, atol=1e-12)
 
 
@@ -188,7 +188,7 @@ def test_drawn_bits_are_numbers_too(tmp_path):
         drawn.train.features, drawn.train.response, None, np.random.default_rng(0), threshold=f
     )
     posterior = normal.fit(selected, normal.Normal())
-    expected = normal.predict(posterior, drawn.test.features[:, selected.selected])[:, 1]
+    expected = normal.Normal().predict(posterior, drawn.test.features[:, selected.selected])[:, 1]
     np.testing.assert_allclose(found["predict"]["probability"][1], expected, atol=1e-12)
 
 

@@ -78,7 +78,7 @@ def test_rows_of_patients_at_random_are_no_evidence(tmp_path, table):
     (apart / "t.csv").write_text((tmp_path / "t.csv").read_text())
     key = ("sample_groups: patient", "ignore: [patient]")
     alone = experiment(apart, a=key, b=others).record()
-    assert min(alone.mean_losses) < 0.6
+    assert min(score.log_loss for score in alone.scores) < 0.6
     assert alone.choice[0].log_loss < 0.6
     assert made.choice[0].log_loss > np.log(2) - 0.02
 
@@ -90,7 +90,7 @@ def test_intervals_are_over_groups(tmp_path, table):
     means = [one.loss[who == g].mean() for g in range(PATIENTS)]
     error = np.std(means, ddof=1) / np.sqrt(PATIENTS)
     assert one.tested.wider == metrics.WIDER  # folds share training samples
-    assert one.log_loss_error == pytest.approx(one.tested.wider_of_skew * error)
+    assert one.error_of(one.loss) == pytest.approx(one.tested.wider_of_skew * error)
     low, high = one.error_interval
     assert (low, high) == metrics.wilson(one.error, PATIENTS / metrics.WIDER**2)
 
@@ -205,7 +205,8 @@ def test_one_table_alone_has_groups(tmp_path, table):
     assert len(design.sample_groups) == len(frame)
     assert together(design.sample_groups[:72], table[2][24:])
     assert len(set(design.sample_groups[72:])) == 24
-    assert made.record().scores[0].log_loss_error > 0
+    score = made.record().scores[0]
+    assert score.error_of(score.loss) > 0
     assert not any("training and test samples" in note for note in made.notes)
     frame[:24].to_csv(tmp_path / "u.csv", index=False)
     notes = experiment(tmp_path, a=changes[0], b=changes[1]).record().simulated["notes"]
