@@ -139,7 +139,7 @@ def test_every_public_estimator_and_function_has_an_example(site):
         classes, functions = public(package)
         for name in functions + classes * package.endswith("estimators"):
             assert f"{package}.{name}" in examples()
-    assert (site / "interface/thesiskit.estimators.html").read_text().count(">Example<") == 9
+    assert (site / "interface/thesiskit.estimators.html").read_text().count(">Example<") == 11
 
 
 def test_axe_finds_nothing(browser, read, site):

@@ -48,6 +48,28 @@ X = (rng.random((40, 300)) < np.where(y[:, None] & (np.arange(300) < 30), 0.8, 0
 model = MixtureClassifier(n_features=5, iterations=200, burn_in=50, chains=2, random_state=0)
 print(model.fit(X, y).predict_proba(X[[0, -1]]).round(2))
 
+# %% thesiskit.estimators NormalRegressor
+import numpy as np
+from thesiskit.estimators import NormalRegressor
+
+rng = np.random.default_rng(0)
+y = rng.normal(size=50)
+X = rng.normal(size=(50, 200))
+X[:, :5] += y[:, None]
+model = NormalRegressor(random_state=0).fit(X, y)
+print(model.predict_interval(X[:3], level=0.9).round(1))
+
+# %% thesiskit.estimators PoolRegressor
+import numpy as np
+from thesiskit.estimators import PoolRegressor
+
+rng = np.random.default_rng(0)
+y = rng.normal(size=50)
+X = rng.normal(size=(50, 200))
+X[:, :5] += y[:, None]
+mean, sd = PoolRegressor(random_state=0).fit(X, y).predict(X[:3], return_std=True)
+print(mean.round(1), sd.round(1))
+
 # %% thesiskit.estimators SelectingClassifier
 import numpy as np
 from thesiskit.estimators import SelectingClassifier
@@ -212,9 +234,9 @@ X = np.where(np.arange(10) % 5 == 0, 1 - y, y)[:, None]
 exact = enumerate_posterior(MixtureTarget(X, y, Mixture(alpha_points=10)))
 print(type(exact).__name__)
 
-# %% thesiskit.models.normal Normal fit predict predict_log
+# %% thesiskit.models.normal Normal fit
 import numpy as np
-from thesiskit.models.normal import Normal, fit, predict, predict_log
+from thesiskit.models.normal import Normal, fit
 from thesiskit.models.selection import select_by_f
 
 rng = np.random.default_rng(0)
@@ -222,8 +244,7 @@ X, y = rng.normal(size=(60, 1000)), np.repeat([0, 1, 2], 20)  # useless features
 selection = select_by_f(X, y, 10, rng)
 for correct in (False, True):
     posterior = fit(selection, Normal(), correct=correct)
-    print(correct, predict(posterior, X[:1, selection.selected]).round(2))
-print(predict_log(posterior, X[:1, selection.selected]).round(2))
+    print(correct, Normal().predict(posterior, X[:1, selection.selected]).round(2))
 
 # %% thesiskit.models.normal predictive_probabilities_of_new_samples NormalPosterior
 import numpy as np
