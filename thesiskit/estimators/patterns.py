@@ -24,6 +24,7 @@ from thesiskit.estimators.inputs import (
     DiscreteFeatures,
     as_numbers,
     as_objects,
+    check_level,
     check_response,
     check_spread,
     coded,
@@ -464,6 +465,12 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         no mean.
         """
         return self.predict_quantiles(X, [0.5])[:, 0]
+
+    def predict_interval(self, X, level=0.9, *, split_draws=SPLIT_DRAWS):
+        """Return the ends of central intervals, (m, 2), with this probability of a new response."""
+        tail = check_level(level)
+        ends = [tail, 1 - tail]
+        return self.predict_quantiles(X, ends, split_draws=split_draws)
 
     def predict_quantiles(self, X, q, *, split_draws=SPLIT_DRAWS):
         """Return quantiles of the responses, noise included, (m, len(q)).

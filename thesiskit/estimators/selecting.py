@@ -553,6 +553,25 @@ class NormalEstimator(SelectingEstimator):
         "pi_": "pi",
     }
 
+    def __init__(
+        self,
+        n_features=DEFAULT_SELECTED,
+        *,
+        correct=True,
+        screened=None,
+        relevant="some",
+        temperature=RESIDUAL,
+        transformation=None,
+        random_state=None,
+    ):
+        self.n_features = n_features
+        self.correct = correct
+        self.screened = screened
+        self.relevant = relevant
+        self.temperature = temperature
+        self.transformation = transformation
+        self.random_state = random_state
+
     def fit(self, X, y, groups=None):
         """Fit to real features X (n, p), NaN where one is missing, and labels or numbers y (n,).
 
@@ -624,14 +643,16 @@ class NormalClassifier(NormalEstimator, SelectingClassifier):
         transformation=None,
         random_state=None,
     ):
-        self.n_features = n_features
-        self.correct = correct
-        self.screened = screened
+        super().__init__(
+            n_features,
+            correct=correct,
+            screened=screened,
+            relevant=relevant,
+            temperature=temperature,
+            transformation=transformation,
+            random_state=random_state,
+        )
         self.class_prior = class_prior
-        self.relevant = relevant
-        self.temperature = temperature
-        self.transformation = transformation
-        self.random_state = random_state
 
 
 class NormalRegressor(NormalEstimator, SelectingRegressor):
@@ -653,25 +674,6 @@ class NormalRegressor(NormalEstimator, SelectingRegressor):
         feature_names_in_ : as of NormalClassifier, with the slope of a feature in place of
         differences between classes.
     """
-
-    def __init__(
-        self,
-        n_features=DEFAULT_SELECTED,
-        *,
-        correct=True,
-        screened=None,
-        relevant="some",
-        temperature=RESIDUAL,
-        transformation=None,
-        random_state=None,
-    ):
-        self.n_features = n_features
-        self.correct = correct
-        self.screened = screened
-        self.relevant = relevant
-        self.temperature = temperature
-        self.transformation = transformation
-        self.random_state = random_state
 
 
 class PoolEstimator(SelectingEstimator):

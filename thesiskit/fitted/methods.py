@@ -19,7 +19,7 @@ from thesiskit.fitted.inputs import NONE, Inputs
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import LARGEST, PatternTraining, check, shaped
 from thesiskit.models.chains import Arrays, marked
-from thesiskit.models.density import MEDIAN, Density
+from thesiskit.models.density import LEVELS, Density
 from thesiskit.models.logistic import Logistic
 from thesiskit.models.packed import Transform, check_transform
 from thesiskit.models.patterns import PATTERNS
@@ -31,14 +31,14 @@ EXACT = "enumeration"  # a kind that older files have for a mixture
 FREQUENCIES = "class frequencies"
 GUESS = "distribution of the response"  # without features
 # of new samples with real responses: columns of predictions, by the name of each array
-ENDS = {"low": "5%", "lower": "25%", "upper": "75%", "high": "95%"}  # of intervals
-QUANTILES = {"mean": "mean", "median": "median"} | ENDS
+QUANTILES = {"mean": "mean", "median": "median"}
+QUANTILES |= {name: f"{level:.0%}" for name, level in LEVELS.items() if name != "median"}
 
 
 def summarise_density(density: Density) -> Arrays:
     """Return the mean of each distribution, and quantiles, by the names of QUANTILES."""
-    ends = {name: density.quantile(float(text[:-1]) / 100) for name, text in ENDS.items()}
-    return {"mean": density.mean, "median": density.quantile(MEDIAN)} | ends
+    quantiles = {name: density.quantile(level) for name, level in LEVELS.items()}
+    return {"mean": density.mean} | quantiles
 
 
 def match_name(text: str, names: Mapping[str, str]) -> str:

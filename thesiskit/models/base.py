@@ -59,8 +59,6 @@ ABOUT_TEMPERATURE = (
     "in each training set from samples simulated with its residuals, also for a pre-filtered "
     "table; the part `temperature-table` shows tau. `[none, residual]` compares both."
 )
-
-
 ABOUT_RESPONSE = (
     "`classes`, or `gaussian` for a real response: its predictive distribution is computed. "
     f"Third-party methods for a real response: `{'`, `'.join(WITH_REALS)}` (with `kind: normal`)."

@@ -19,7 +19,8 @@ from scipy import optimize, special
 
 U = np.linspace(-8, 8, 321)
 STEP = float(U[1] - U[0])
-LOW, MEDIAN, HIGH = 0.05, 0.5, 0.95
+# of the quantiles that are stored and printed: the ends of 50% and 90% intervals, by name
+LEVELS = {"low": 0.05, "lower": 0.25, "median": 0.5, "upper": 0.75, "high": 0.95}
 SCORED = ("median", "low", "high", "mean", "sd", "log_density", "crps", "pit")
 TOGETHER = 1 << 20  # numbers that are computed together
 LEAST = 1e-300
@@ -67,7 +68,7 @@ class Density:
             logs[part] = special.logsumexp(log, axis=1, b=weight[part, :, None])
         return cls.of_logs(location, scale, logs)
 
-    @property
+    @cached_property
     def points(self) -> np.ndarray:
         """The responses at which the densities are known, (T, F)."""
         return self.location[:, None] + self.scale[:, None] * np.sinh(U)
@@ -117,7 +118,7 @@ class Density:
         u += np.clip(correction, -STEP, STEP)
         return self.location + self.scale * np.sinh(u)
 
-    @property
+    @cached_property
     def mean(self) -> np.ndarray:
         """The expectation of each, (T,)."""
         return (self._per_step * self.points).sum(axis=1)
@@ -143,8 +144,7 @@ class Density:
 
         low and high are the ends of a 90% interval; pit is the probability below y.
         """
-        quantiles = {"median": MEDIAN, "low": LOW, "high": HIGH}
-        return {name: self.quantile(level) for name, level in quantiles.items()} | {
+        return {name: self.quantile(LEVELS[name]) for name in ("median", "low", "high")} | {
             "mean": self.mean,
             "sd": self.sd,
             "log_density": self.log_density(y),

@@ -72,6 +72,7 @@ from thesiskit.models.chains import (
     run,
     states,
 )
+from thesiskit.models.density import LEVELS
 from thesiskit.models.patterns import Groups, Shared, check_order, one_by_one
 from thesiskit.models.splitting import Response, predict, predict_response
 
@@ -252,7 +253,6 @@ def saved_from(arrays: Arrays) -> Arrays:
 # ---- the model: priors and sampler ----
 
 PRIORS = ("cauchy", "gaussian")
-NEW_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # of predictions of new samples
 SCALES = ("log", "natural")
 START_SIGMA = 0.1
 OF_METHODS = ("order", "compress", "min_samples")  # not of chains
@@ -896,8 +896,8 @@ class Posterior:
         """
         if self.classes:
             return {"probability": self.predict_alone(codes, seed)}
-        quantiles = self.quantiles_alone(codes, NEW_LEVELS, seed)
-        return dict(zip(("low", "lower", "median", "upper", "high"), quantiles, strict=True))
+        quantiles = self.quantiles_alone(codes, [*LEVELS.values()], seed)
+        return dict(zip(LEVELS, quantiles, strict=True))
 
     def saved(self) -> tuple[dict[str, Any], Arrays]:
         """Return what of it a model file has, besides the training samples: for `restored`."""

@@ -109,6 +109,9 @@ class Tables:
         if count[[BELOW, AT, LOT]].any():
             key = (*at, True)
             reaching, equal = recent(self._chances, key, lambda: self._make_chances(*key))
+        # log C(d + m, m), without the cancellation of large logarithms
+        smaller, larger = sorted((int(count[LOT]), tied_kept))
+        log_choices = float(np.log1p(larger / np.arange(1, smaller + 1)).sum())
         return Discards(
             *class_counts,
             len(self.alpha),
@@ -117,7 +120,7 @@ class Tables:
             equal,
             count,
             tied_kept,
-            log_choose(int(count[LOT]), tied_kept),
+            log_choices,
         )
 
     def _make_chances(
@@ -160,12 +163,6 @@ def count_events(left_out: LeftOut, class_counts: tuple[int, int]) -> np.ndarray
             f"this: gamma^2 = {left_out.gamma_squared}"
         )
     return count
-
-
-def log_choose(d: int, m: int) -> float:
-    """Return log C(d + m, m), without the cancellation of large logarithms."""
-    smaller, larger = sorted((d, m))
-    return float(np.log1p(larger / np.arange(1, smaller + 1)).sum())
 
 
 def recent(values_by_key: dict, key, make):

@@ -313,9 +313,10 @@ class Normal(SomeRelevant):
 
         Of a real response it is the root mean squared error, in its units.
         """
-        p = predictive_probabilities_of_new_samples(posterior, rng)
         if posterior.selection.lines is not None:
-            return float(np.sqrt((as_density(posterior, p).scale ** 2).mean()))
+            ratios = log_ratios(posterior, new_samples(posterior, rng, DRAWN))
+            return float(np.sqrt((as_density(posterior, ratios).scale ** 2).mean()))
+        p = predictive_probabilities_of_new_samples(posterior, rng)
         return 1 - p.max(axis=1).mean()
 
     def pack(self, posteriors: list[NormalPosterior]) -> Arrays:
@@ -786,10 +787,7 @@ class NormalPosterior:
         return Products.of(self, self.points[:2], (row.ravel(), j.ravel()))
 
     def log_prior_density(self, z: np.ndarray) -> np.ndarray:
-        """Return the log density of a real response z before its features are known.
-
-        It is that of `density.guess`, in standard deviations.
-        """
+        """Return the log density that `density.guess` has at z, in standard deviations."""
         n = self.selection.class_counts[0]
         scale = np.sqrt((n + 1) / (n - 1))
         log_density = student_log_density(z / scale, n - 1)
@@ -801,16 +799,18 @@ class NormalPosterior:
         counts = self.selection.class_counts
         if self.selection.lines is None:
             return np.log(self.settings.class_weights(len(counts)) + counts)
-        u = self.response_points
+        return self.log_prior_at(self.response_points)
+
+    def log_prior_at(self, u: np.ndarray) -> np.ndarray:
+        """Return the log density of asinh(z / CENTRE) at u, before features, up to a constant."""
         return self.log_prior_density(CENTRE * np.sinh(u)) + np.log(np.cosh(u))
 
     @cached_property
     def finer_points(self) -> tuple[np.ndarray, np.ndarray]:
-        """More places than `response_points`, and log densities of each before the features."""
+        """More places than `response_points`, and `log_prior_at` them."""
         u = self.response_points
         fine = np.linspace(u[0], u[-1], FINER * (len(u) - 1) + 1)
-        log_prior = self.log_prior_density(CENTRE * np.sinh(fine))
-        return fine, log_prior + np.log(np.cosh(fine))
+        return fine, self.log_prior_at(fine)
 
     @cached_property
     def response_points(self) -> np.ndarray:
@@ -1164,6 +1164,7 @@ MOST_TAU = 1000.0  # of a real response
 FINER = 8  # points between two, where location and scale of a density are looked for
 UNLIKELY = 1e-9  # points of less probability are not looked at
 STRIDE, MOST_STRIDE = 1.25, 4  # values of a grid in a standard deviation are enough; at most
+DRAWN = 2000  # new samples, by which errors are predicted
 MANY = 1 << 18  # products that are made together
 PART = 1 << 20  # features times points of which products are made together
 
@@ -1516,13 +1517,17 @@ def _along(curve: interpolate.CubicSpline, z: np.ndarray) -> np.ndarray:
 
 
 def predictive_probabilities_of_new_samples(
-    posterior: NormalPosterior, rng: np.random.Generator, samples: int = 2000
+    posterior: NormalPosterior, rng: np.random.Generator, samples: int = DRAWN
 ) -> np.ndarray:
     """Return class probabilities for new samples from the posterior predictive, (samples, G).
 
     The mean of 1 less the largest is the error that the model predicts where no sample is tested.
-    Of a real response, return what `log_ratios` returns for such samples.
     """
+    return posterior.settings.predict(posterior, new_samples(posterior, rng, samples))
+
+
+def new_samples(posterior: NormalPosterior, rng: np.random.Generator, samples: int) -> np.ndarray:
+    """Draw the selected features of new samples from the posterior predictive, (samples, k)."""
     selection = posterior.selection
     prior = special.softmax(posterior.log_prior)
     y = rng.choice(len(prior), size=samples, p=prior)
@@ -1538,10 +1543,7 @@ def predictive_probabilities_of_new_samples(
         degrees = 2 * densities.power[feature] - 1
         scale = np.sqrt(densities.spread[node] / densities.inverse[y, node] / degrees)
         features[:, feature] = densities.mean[y, node] + scale * rng.standard_t(degrees, samples)
-    features /= selection.unit
-    if selection.lines is not None:
-        return log_ratios(posterior, features)
-    return posterior.settings.predict(posterior, features)
+    return features / selection.unit
 
 
 @threadpool_limits.wrap(limits=1)
@@ -1571,9 +1573,8 @@ def means_of(posterior: NormalPosterior) -> tuple[np.ndarray, np.ndarray, np.nda
     for j, share in enumerate(shares):
         has_weight = share > NO_SHARE
         weight = share[has_weight] / share[has_weight].sum()
-        location, v, _ = predictive(
-            selection.counts[j], selection.scaled[j], nodes.ratio[has_weight]
-        )
+        ratio = nodes.ratio[has_weight]
+        location, v, _ = predictive(selection.counts[j], selection.scaled[j], ratio)
         means[j] = weight @ location
         spread[j] = weight @ (v - 1 + (location - means[j]) ** 2 / variance[j])
     return means, spread, variance

@@ -437,9 +437,8 @@ class BayesianRidge(LogisticRegression):
         span = pool.Span.of(columns, slice(None), np.ones(columns.shape[1]))
         mean, scale = response.mean(), response.std()
         model = BayesianRidge().fit(span.rows, (response - mean) / scale)
-        gain = np.maximum(
-            1 / model.lambda_ - np.diag(model.sigma_), 0
-        )  # coordinates are orthogonal
+        # coordinates are orthogonal
+        gain = np.maximum(1 / model.lambda_ - np.diag(model.sigma_), 0)
         root = span.in_features(np.diag(np.sqrt(gain))).T
         return {
             "coef_": span.in_features(model.coef_[None])[0] * scale,

@@ -27,13 +27,13 @@ from thesiskit._kernels import splitting as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import UserError
 from thesiskit.models import chains
 from thesiskit.models.base import whole
+from thesiskit.models.density import LEVELS
 from thesiskit.models.patterns import Groups, Shared
 
 # ---- predictions ----
 
 BLOCK = 16_000_000  # numbers held at once
 WORK = 1 << 22  # splits, a few tenths of a second, between two looks at whether to stop
-LEVELS = (0.05, 0.5, 0.95)  # of low, median and high, of real responses
 PAIRS = 20  # of draws, with each draw
 TOLERANCE, MOST_HALVINGS = 1e-4, 200  # of quantiles, in units of the noise
 
@@ -141,14 +141,14 @@ class Response:
         The arrays are named as in `density.SCORED`.  For CRPS each draw is compared with PAIRS
         others.
         """
-        low, median, high = self.quantile(LEVELS)
-        scores = {"median": median, "low": low, "high": high}
+        quantiles = ("median", "low", "high")
+        scores = dict(zip(quantiles, self.quantile([LEVELS[x] for x in quantiles]), strict=True))
         names, noise = ("mean", "sd", "crps", "pit"), self.noise[:, None]
-        scores |= {name: np.empty(len(median)) for name in names}
+        scores |= {name: np.empty(len(response)) for name in names}
         n_draws = len(noise)
         shifts = range(1, max(2, n_draws), -(-n_draws // PAIRS))
         step = max(1, BLOCK // n_draws // 8)
-        for start in range(0, len(median), step):
+        for start in range(0, len(response), step):
             part = slice(start, start + step)
             linear, y = self.distinct[:, self.sample_of[part]], response[part]
             between = np.zeros(linear.shape[1])

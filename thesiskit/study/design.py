@@ -179,8 +179,7 @@ class Split:
         y = self.response[self.test]
         if not isinstance(answer, Density):
             return excess_log_loss(answer, y, self.class_counts)
-        base = guess(self.response[self.train]).repeat(len(y), axis=0)
-        return Density.of_students(base).log_density(y) - answer.log_density(y)
+        return excess_log_density(answer.log_density(y), y, self.response[self.train])
 
     def adjusted(self, p: np.ndarray) -> np.ndarray:
         """Return probabilities of the test samples, given what else is known of them."""
@@ -239,6 +238,12 @@ def excess_log_loss(p: np.ndarray, y: np.ndarray, counts: np.ndarray) -> np.ndar
     p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
     loss = -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(float).eps))
     return loss + np.log(counts[y] / counts.sum())
+
+
+def excess_log_density(log_density: np.ndarray, y: np.ndarray, train: np.ndarray) -> np.ndarray:
+    """Return excess losses of real responses y, (T,), over a guess by the training responses."""
+    base = Density.of_students(guess(train).repeat(len(y), axis=0))
+    return base.log_density(y) - log_density
 
 
 def group_means(loss: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
@@ -410,9 +415,8 @@ class Design:
             if len(present) == len(names):
                 continue
             lacking = int(counts.argmin())
-            content = (
-                f"no sample of class {shorten(names[lacking])}" if len(present) else "no samples"
-            )
+            without = f"no sample of class {shorten(names[lacking])}"
+            content = without if len(present) else "no samples"
             if len(present) == 1:
                 content = f"class {shorten(names[present[0]])} only"
             hint = "add samples of each class, or test fewer"
@@ -577,10 +581,9 @@ class Design:
         if len(self.tables) == 2 and self.sample_groups is not None:
             train, test = np.split(self.sample_groups, [len(self.tables[0].response)])
             if n_common := len(np.intersect1d(train, test)):
-                fault = (
-                    f"{pluralise(n_common, 'group has', 'groups have')} training and test samples"
-                )
-                notes.append(f"data.sample_groups: {fault}, so tests are not of new groups")
+                groups = pluralise(n_common, "group has", "groups have")
+                fault = f"{groups} training and test samples, so tests are not of new groups"
+                notes.append(f"data.sample_groups: {fault}")
         notes += self._notes_of_screening()
         if RESIDUAL in self.config.model.temperatures and self.sample_groups is None:
             why = next(filter(None, map(too_few, self._training_counts())), "")

@@ -27,12 +27,12 @@ from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, peers
 from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
-from thesiskit.models.density import Density, guess
+from thesiskit.models.density import Density
 from thesiskit.models.folds import numbered, summarise_losses, together
 from thesiskit.models.patterns import MISSING, PATTERNS, UNSEEN, Patterns, Shared
 from thesiskit.models.peers import NONE, Method, Task
 from thesiskit.study.cells import Cell, CellBlock, Needs, Unfinished, Work, generator
-from thesiskit.study.design import excess_log_loss, group_means
+from thesiskit.study.design import excess_log_density, excess_log_loss, group_means
 
 if TYPE_CHECKING:
     from thesiskit.models.logistic import Logistic, Posterior
@@ -790,8 +790,7 @@ class PatternWork(Work):
                 if samples.classes:
                     loss = excess_log_loss(predicted["probability"], y[test], counts)
                 else:
-                    base = Density.of_students(guess(y[train]).repeat(test.sum(), axis=0))
-                    loss = base.log_density(y[test]) - predicted["log_density"]
+                    loss = excess_log_density(predicted["log_density"], y[test], y[train])
                 losses.append(group_means(loss, test_groups))
         return np.array([summarise_losses(losses)])
 
