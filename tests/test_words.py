@@ -30,7 +30,7 @@ CEILINGS = {
     "docs/how-to/chains.md": 400,
     "docs/how-it-works.md": 1000,
     "docs/reading.md": 900,
-    "docs/evidence.md": 1950,
+    "docs/evidence.md": 2060,
     "docs/thesis.md": 800,
     "docs/results.md": 600,
     "docs/config.md": 2000,
