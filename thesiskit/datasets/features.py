@@ -321,7 +321,7 @@ def read_features(
     frame = samples.frame
     columns = [frame[name] for name in wanted.covariates]
     covariates = {x.name: reading.real_numbers(x, frame, *COVARIATE) for x in columns}
-    if like is not None and new and not wanted.tested:
+    if like is not None and not wanted.has_response:
         classes, y = like.classes, np.zeros(len(X), dtype=like.response.dtype)
     else:
         classes, y = _responses(samples, continuous, like)

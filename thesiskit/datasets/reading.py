@@ -795,6 +795,11 @@ class Wanted:
     covariates: tuple[str, ...] = ()  # columns of numbers that are no features
 
     @property
+    def has_response(self) -> bool:
+        """Whether responses are read: of training samples, and of new ones that are tested."""
+        return self.tested or not self.new
+
+    @property
     def own_response(self) -> str | None:
         """The column of the response in the table itself."""
         return self.response if self.labels is None else None
@@ -1085,7 +1090,7 @@ def read_samples(path: Path, wanted: Wanted, *, texts: bool = False) -> Samples:
     # for the checks of the table, which are of samples with a response
     ignored = wanted.ignore[:MOST_ASIDE] if others is None else meta.names
     covariates = wanted.covariates if others is None else ()
-    set_aside = covariates if wanted.new and not wanted.tested else (*covariates, *ignored)
+    set_aside = (*covariates, *ignored) if wanted.has_response else covariates
     not_aside = {columns.id, columns.response}
     names = [name for name in set_aside if name not in not_aside][:MOST_ASIDE]
     aside = {name: meta[name].strings() for name in names if name in meta}
@@ -1165,9 +1170,9 @@ def _columns_of_obs(
     elif len(set(ids)) < len(ids):
         ids = []
         notes.append(f"{where}: the index of obs has duplicate names; samples are numbered")
-    if response is not None and wanted.new and not wanted.tested and response in obs:
+    if response is not None and not wanted.has_response and response in obs:
         notes.append(f"{where}: the response {quoted(response)} of new samples is not used")
-    elif response is not None and wanted.new == wanted.tested:
+    elif response is not None and wanted.has_response:
         check_column(response, obs.names, obs.where)
         columns = columns._replace(response=response)
     return columns, ids, notes

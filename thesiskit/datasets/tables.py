@@ -148,11 +148,9 @@ def read_coded(
             reading.check_column(lacking, samples.features, where)
         extra = [name for name in samples.features if name not in known]
         if extra:
-            raise DataError(
-                f"{where}: the training table has no feature {list_some(extra)}\nFix: data.ignore "
-                "it"
-            )
-    if like is not None and wanted.new == wanted.tested:
+            fault = f"{where}: the training table has no feature {list_some(extra)}"
+            raise DataError(f"{fault}\nFix: data.ignore it")
+    if like is not None and wanted.has_response:
         in_both = reading.samples_of_both(like.ids, samples.ids)
     encoder: Any = kind.fit(samples.frame, samples.features) if like is None else like.encoder
     X, unseen = encoder.transform(samples.frame)

@@ -4,7 +4,7 @@ A measure is `external` on new samples, and `internal` on test samples of the tr
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -111,14 +111,14 @@ def update(score: AnyScore) -> dict[str, float]:
     return {name: after[name][0] for name in (score.measure, "error", "Brier")}
 
 
-def internal_scores(record: Record, names: Sequence[str]) -> dict[str, dict[str, list[float]]]:
-    """Return the measures on the test samples of an experiment, of its methods by these names."""
-    scores: dict[str, dict[str, list[float]]] = {}
-    for name, score in zip(names, record.scores, strict=True):
+def internal_scores(scores: Mapping[str, AnyScore]) -> dict[str, dict[str, list[float]]]:
+    """Return the measures of methods, by name, on the test samples of an experiment."""
+    internal: dict[str, dict[str, list[float]]] = {}
+    for name, score in scores.items():
         values = measure(score) if np.isfinite(score.log_loss) else {}
         finite = {label: x for label, x in values.items() if np.isfinite(x).all()}
-        scores[name] = {label: [*map(float, x)] for label, x in finite.items()}
-    return scores
+        internal[name] = {label: [*map(float, x)] for label, x in finite.items()}
+    return internal
 
 
 @dataclass(frozen=True)

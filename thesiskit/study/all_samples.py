@@ -194,14 +194,16 @@ class AllSamples(Experiment):
         y = drawn["response"].reshape(-1)[: drawn.get("train_cases")]
         counts = np.bincount(y, minlength=len(fitted.classes)) if fitted.classes else None
         fitted = replace(fitted, counts=counts)
-        tested = self.tested
-        if "predict" in tested.stages and tested.count_finished()[1] is None:
-            scores = internal_scores(tested.record(), [*tested.graph.work.methods("predict")])
-            fitted = replace(fitted, internal=scores)
         if [*names] in ([FREQUENCIES], [GUESS]):
             method = FrequencyMethod(guess(y) if counts is None else counts)
             return replace(fitted, methods={method.name: method})
-        return fitted.select_methods([*names]) if names else fitted
+        fitted = fitted.select_methods([*names]) if names else fitted
+        tested = self.tested
+        if "predict" in tested.stages and tested.count_finished()[1] is None:
+            scores = zip(tested.graph.work.methods("predict"), tested.record().scores, strict=True)
+            methods = {name: score for name, score in scores if name in fitted.methods}
+            fitted = replace(fitted, internal=internal_scores(methods))
+        return fitted
 
 
 # ---- chapter 2 ----

@@ -11,9 +11,10 @@ from threadpoolctl import threadpool_limits
 from thesiskit.errors import DataError, UserError
 from thesiskit.files import Results
 from thesiskit.models.folds import independent_samples, numbered, stratified
+from thesiskit.report import metrics
 from thesiskit.study.all_samples import AllSamples
 from thesiskit.study.cells import generator
-from thesiskit.study.design import Divided, excess_log_loss, folds_of, group_means, strata
+from thesiskit.study.design import Divided, folds_of, group_means, strata
 from thesiskit.study.experiment import Watch, open_work
 
 FOLDER = "learning-curve"  # below the results of the experiment
@@ -86,11 +87,7 @@ class LearningCurve:
                 test = np.flatnonzero(data["fold"][0] == split.fold)
                 split = replace(split, test=test).transformed(method.transform)
                 answer, y = self.work.select_fit_predict(method, split)[0], split.response[test]
-                if split.classes:
-                    uniform = np.ones(split.classes)
-                    loss = excess_log_loss(answer, y, uniform) + np.log(split.classes)
-                else:
-                    loss = -answer.log_density(y)
+                loss = metrics.losses(answer, y) if split.classes else -answer.log_density(y)
                 losses[:, r, s, test] = loss, loss - split.excess(answer)
                 sizes[s] += len(split.train) / (REPEATS * self.design.folds)
         groups = None if self.groups is None else self.groups[self.tested]
