@@ -91,11 +91,12 @@ from thesiskit.models.density import Density, fit_student, guess, students
 from thesiskit.models.folds import stratified
 from thesiskit.models.lasso import PENALTIES, one_against_others, quietly
 from thesiskit.models.selection import RELATIVE, ROUNDING, moments_of
-from thesiskit.models.temperature import Temperature
+from thesiskit.models.temperature import Temperature, log_sum
 
 VARIANCES = np.array([0.1, 0.5, 2, 8, 30, 120, 600, 3000])  # of coefficients of ridges
 RIDGES = (0.03, 0.3, 3.0)  # of discriminants
 MOST_WEIGHT = 1000.0  # of a feature, relative to that with the median F
+MOST_NEWTON = 100  # coefficients of several classes, above which Newton's method is slower
 INTERCEPT = 1e6  # the prior variance of intercepts
 FOLDS = 5
 MOST_POWER = 3.0
@@ -387,10 +388,10 @@ def _powers(log: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     def loss(u: np.ndarray) -> tuple[float, np.ndarray]:
         pooled = np.tensordot(u, log, 1)
-        log_sum = special.logsumexp(pooled, axis=1)
-        q = np.exp(pooled - log_sum[:, None])
+        total = log_sum(pooled)
+        q = np.exp(pooled - total[:, None])
         slope = (q * log).sum(axis=(1, 2)) - log[:, rows, y].sum(axis=1) + 2 * M * (u - 1 / M)
-        return (log_sum - pooled[rows, y]).sum() + M * ((u - 1 / M) ** 2).sum(), slope
+        return (total - pooled[rows, y]).sum() + M * ((u - 1 / M) ** 2).sum(), slope
 
     start = np.full(M, 1 / M)
     bounds = [(0, MOST_POWER)] * M
@@ -624,47 +625,59 @@ def _discriminants(span: Span, y: np.ndarray) -> Iterator[Line]:
 
 def _ridges(rows: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return coefficients, intercepts last, with each of VARIANCES, (V, G, r + 1)."""
-    counts = np.bincount(y)
+    G = int(y.max()) + 1
     columns = np.column_stack([rows, np.ones(len(rows))])
     precision = np.tile(1 / INTERCEPT, (len(VARIANCES), columns.shape[1]))
     precision[:, :-1] = 1 / VARIANCES[:, None]
-    if len(counts) == 2:
-        coefficients = _newton(columns, y, precision)
-        return np.stack([np.zeros_like(coefficients), coefficients], axis=1)
-    return _softmax_path(columns, y, precision)
+    if G > 2 and G * columns.shape[1] > MOST_NEWTON:
+        return _softmax_path(columns, y, precision)
+    coefficients = _newton(columns, y, precision)
+    return coefficients if G > 2 else np.pad(coefficients, ((0, 0), (1, 0), (0, 0)))
 
 
 def _newton(columns: np.ndarray, y: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Return the coefficients of two classes by Newton's method, for all variances at once, (V, r).
+    """Return coefficients by Newton's method, for all variances at once, (V, C, r).
 
-    They minimise  sum_i [log(1 + exp(e_i)) - y_i e_i] + sum_j precision_j b_j^2 / 2,  e = X b.
+    C is 1 for two classes, where the scores of class 0 are 0, else G.  They minimise
+
+        sum_i [log sum_g exp(e_ig) - e_i(y_i)] + sum_gj precision_j b_gj^2 / 2,  e = X b'.
     """
-    solution = np.zeros(precision.shape)
-    solution[:, -1] = special.logit(y.mean())
-    diagonal = np.arange(len(columns.T))
+    counts, rows = np.bincount(y), np.arange(len(y))
+    first = int(len(counts) == 2)
+    (V, r), C = precision.shape, len(counts) - first
+    actual = (y == np.arange(first, len(counts))[:, None]).astype(float)
+    precision, diagonal = np.tile(precision[:, None], (1, C, 1)), np.arange(C * r)
+    solution = np.zeros((V, C, r))
+    solution[..., -1] = np.log(counts[first:] / (counts[0] if first else len(y)))
+
+    def log_probability(b: np.ndarray) -> np.ndarray:
+        scores = np.pad(b @ columns.T, ((0, 0), (first, 0), (0, 0)))
+        return scores - log_sum(scores, axis=1)[:, None]
 
     def loss(b: np.ndarray, at: np.ndarray) -> np.ndarray:
-        e = b @ columns.T
-        return (np.logaddexp(0, e) - y * e).sum(axis=1) + (precision[at] * b * b).sum(axis=1) / 2
+        return (precision[at] * b * b).sum(axis=(1, 2)) / 2 - log_probability(b)[:, y, rows].sum(1)
 
-    active, value = np.arange(len(solution)), loss(solution, np.arange(len(solution)))
+    active = np.arange(V)
+    value = loss(solution, active)
     for _ in range(100):
         b = solution[active]
-        p = special.expit(b @ columns.T)
-        slope = (p - y) @ columns + precision[active] * b
-        curvature = (columns.T * (p * (1 - p))[:, None]) @ columns
-        curvature[:, diagonal, diagonal] += precision[active]
+        p = np.exp(log_probability(b)[:, first:])
+        slope = ((p - actual) @ columns + precision[active] * b).reshape(-1, C * r)
+        weight = p[:, :, None] * (np.eye(C)[..., None] - p[:, None])
+        curvature = (columns.T * weight[:, :, :, None]) @ columns
+        curvature = curvature.swapaxes(2, 3).reshape(-1, C * r, C * r)
+        curvature[:, diagonal, diagonal] += precision[active].reshape(-1, C * r)
         step = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
         going = (slope * step).sum(axis=1) > 1e-6
-        active, b, step = active[going], b[going], step[going]
+        active, b, step = active[going], b[going], step[going].reshape(-1, C, r)
         if not len(active):
             break
-        length = np.ones(len(active))
+        length = np.ones((len(active), 1, 1))
         new = loss(b - step, active)
-        while (worse := (new > value[active] * (1 + 1e-12)) & (length > 1e-6)).any():
+        while (worse := (new > value[active] * (1 + 1e-12)) & (length[:, 0, 0] > 1e-6)).any():
             length[worse] /= 2
-            new = loss(b - length[:, None] * step, active)
-        solution[active], value[active] = b - length[:, None] * step, new
+            new = loss(b - length * step, active)
+        solution[active], value[active] = b - length * step, new
     return solution
 
 
@@ -688,7 +701,7 @@ def _softmax_path(columns: np.ndarray, y: np.ndarray, precision: np.ndarray) -> 
         def loss(x: np.ndarray, l1=l1, scale=scale) -> tuple[float, np.ndarray]:
             b = x.reshape(shape) / scale
             e = columns @ b.T
-            every = special.logsumexp(e, axis=1)
+            every = log_sum(e)
             p = np.exp(e - every[:, None])
             value = (every - e[rows, y]).sum() + (l1 * b * b).sum() / 2
             return value, (((p - indicator).T @ columns + l1 * b) / scale).ravel()
