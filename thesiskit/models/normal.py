@@ -116,7 +116,7 @@ from thesiskit.models.base import (
 )
 from thesiskit.models.density import Density, U, student_log_density
 from thesiskit.models.selection import FSelection, n_parameters
-from thesiskit.models.temperature import DRAWS, SEED, Temperature, imitated_reals, log_sum, too_few
+from thesiskit.models.temperature import DRAWS, SEED, Temperature, imitated_reals, too_few
 
 LEAST_SHAPE, MOST_SHAPE = 0.5, 1000.0
 STORED = ("log_joint", "variance", "log_discard")  # of a posterior
