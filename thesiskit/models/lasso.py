@@ -1,8 +1,11 @@
 """The path of the lasso: regressions with an L1 penalty of the best features."""
 
+import inspect
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -10,8 +13,6 @@ SCREENED = 500  # features of lasso: those with the largest F statistics in its 
 PENALTIES = np.logspace(0.15, 2.3, 8)  # C of lasso, times the smallest with which a feature is used
 # of a real response, times the largest with which a feature is used
 REAL_PENALTIES = np.logspace(-0.15, -3, 20)
-# of liblinear, which is quick, and penalises a large intercept a little
-L1_LOGISTIC, TOLERANCE, SCALING, ITERATIONS = 6, 1e-3, 10.0, 100
 REAL_STEPS = {"tol": 1e-3, "max_iter": 2000}
 
 
@@ -53,17 +54,15 @@ def lasso_path(
     columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray, seed: int
 ) -> Iterator[dict[str, np.ndarray]]:
     """Yield a fit of the best columns, standardised, with each penalty."""
-    # LogisticRegression spends ten times as long on checks of its input as on a small fit
-    from sklearn.svm._liblinear import set_verbosity_wrap, train_wrap
+    from sklearn.linear_model import LogisticRegression
 
     best = best_columns(columns, codes, SCREENED)
     mean, deviation = columns[:, best].mean(axis=0), columns[:, best].std(axis=0)
     deviation[deviation == 0] = np.inf  # constant in a fold
     standard = {"best": best, "mean": mean, "deviation": deviation}
-    set_verbosity_wrap(0)
-    known = np.ascontiguousarray((columns[:, best] - mean) / deviation)
-    number = np.random.RandomState(seed).randint(np.iinfo("i").max)  # of its random order
-    weights = np.ones(2), np.ones(len(codes))  # of classes and samples
+    # it is quick, and penalises a large intercept a little
+    options = {"solver": "liblinear", "intercept_scaling": 10, "tol": 1e-3, "random_state": seed}
+    known = (columns[:, best] - mean) / deviation
     members = [codes == g for g in (range(1, 2) if codes.max() == 1 else range(codes.max() + 1))]
     steepest = [np.abs(known.T @ (member - member.mean())).max() for member in members]
     for penalty in penalties:
@@ -72,11 +71,20 @@ def lasso_path(
             if steepest[g] == 0:
                 intercept[g] = np.log(member.mean() / (1 - member.mean()))
                 continue
-            options = (False, L1_LOGISTIC, TOLERANCE, SCALING, penalty / steepest[g])
-            more = (weights[0], ITERATIONS, number, 0.0, weights[1])
-            fitted = train_wrap(known, member.astype(float), *options, *more)[0][0]
-            coefficient[g], intercept[g] = fitted[:-1], SCALING * fitted[-1]
+            model = LogisticRegression(C=penalty / steepest[g], **options, **_l1())
+            coefficient[g] = model.fit(known, member).coef_[0]
+            intercept[g] = model.intercept_[0]
         yield standard | {"coef_": coefficient, "intercept_": intercept}
+
+
+@cache
+def _l1() -> dict[str, Any]:
+    """Return how scikit-learn is asked for an L1 penalty, which has another name since 1.8."""
+    from sklearn.linear_model import LogisticRegression
+
+    known = inspect.signature(LogisticRegression).parameters.get("penalty")
+    old = known is not None and known.default == "l2"
+    return {"penalty": "l1"} if old else {"l1_ratio": 1.0}
 
 
 def real_lasso_path(columns: np.ndarray, y: np.ndarray) -> np.ndarray:
