@@ -36,7 +36,7 @@ def test_a_ridge_is_the_mode_of_its_posterior_over_features(G):
     X, y = drawn(24, 8, G)
     z = standardised(X)
     span = pool.Span.of(z, slice(None), np.ones(8))
-    found = pool._ridges(span.rows, y)
+    found = pool.ridges(span.rows, y)
     for place, variance in enumerate(pool.VARIANCES[:6]):
 
         def loss(x, variance=variance):  # each feature has the prior variance v / p

@@ -464,12 +464,6 @@ def as_probability(log_probability: np.ndarray) -> np.ndarray:
     return np.clip(np.exp(log_probability), CLOSEST, 1 - CLOSEST)
 
 
-def log_sum(logs: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Return logs of sums of exponentials; of many terms several times as fast as by pairs."""
-    most = logs.max(axis=axis, keepdims=True)
-    return np.log(np.exp(logs - most).sum(axis=axis)) + most.squeeze(axis)
-
-
 def splitmix64(numbers: np.ndarray, seed: int) -> np.ndarray:
     """Hash whole numbers (m,) to as many different uint64: SplitMix64, with a seed."""
     x = numbers.astype(np.uint64) + np.uint64(seed)

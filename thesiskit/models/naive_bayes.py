@@ -64,7 +64,6 @@ from thesiskit.models.base import (
     check_counts,
     config_field,
     join_relevance,
-    log_sum,
     of_log_odds,
     shaped,
     whole,
@@ -81,7 +80,7 @@ from thesiskit.models.integrals import (
 )
 from thesiskit.models.packed import as_bits, find_missing
 from thesiskit.models.selection import AT, LOT, WITHIN, LeftOut, Selection, distinct_counts
-from thesiskit.models.temperature import imitated_bits
+from thesiskit.models.temperature import imitated_bits, log_sum
 
 WEIGHTLESS = 40.0  # points whose log probability is so far below the largest predict nothing: a
 # test sample moves it by about as much as one of the training samples did

@@ -61,6 +61,7 @@ CS = np.logspace(-4, 4, 10)  # of logistic regression
 RIDGE_CS = np.logspace(-5, 3, 9)
 WHOLE_CS = np.logspace(-3, 5, 9)  # of l2-logistic, for rows whose mean squared length is 1
 RIDGES = np.logspace(-8, 3, 34)  # of ridge with NUMBERS, for such rows
+LEAST_LOG = np.log(np.finfo(float).eps)  # of a probability that is judged
 MOST_PARTS = 20  # of pls
 FOLDS = 5
 TREES = 500
@@ -387,6 +388,18 @@ def _best_of_path(
     return {"coef_": best[:-1], "intercept_": best[-1]}
 
 
+def _best_ridge(rows: np.ndarray, codes: np.ndarray, folds: list[Rows] | None) -> np.ndarray:
+    """Return what `logistic_regression` fits with WHOLE_CS, intercepts last, (1 or G, r + 1)."""
+    fitted, score = partial(pool.ridges, intercept=1e9, tolerance=1e-12), np.zeros(len(WHOLE_CS))
+    for train, test in folds or ():
+        fits = fitted(rows[train], codes[train], WHOLE_CS)
+        scores = rows[test] @ fits[..., :-1].swapaxes(1, 2) + fits[:, None, :, -1]
+        logs = special.log_softmax(scores, axis=2)[:, np.arange(len(test)), codes[test]]
+        score += np.maximum(logs, LEAST_LOG).mean(axis=1)
+    best = fitted(rows, codes, WHOLE_CS[[score.argmax()]] if folds else np.ones(1))[0]
+    return best[1:] if len(best) == 2 else best
+
+
 class LogisticRegression(Peer):
     """Logistic regression; or a ridge, whose penalty is tuned by leave-one-out squared error."""
 
@@ -485,20 +498,22 @@ class WholeLogistic(LogisticRegression):
         def standard(part: slice) -> np.ndarray:
             return pool.standardise(columns[:, part], mean[part], scale[part])
 
-        if p <= n:
-            model = logistic_regression(standard(slice(p)), response, seed, WHOLE_CS, task.groups)
-            slopes = [model.coef_]
+        folds = _folds(response, seed, task.groups)
+        if p <= n:  # columns that are orthogonal need fewer steps
+            z = standard(slice(p))
+            vectors = np.linalg.eigh(z.T @ z)[1]
+            fit = _best_ridge(z @ vectors, response, folds)
+            slopes = [fit[:, :-1] @ vectors.T]
         else:
-            rows = map(standard, parts)
-            inner = sum((part @ part.T for part in rows), start=np.zeros((n, n)))
+            inner = sum((part @ part.T for part in map(standard, parts)), start=np.zeros((n, n)))
             squares, vectors = np.linalg.eigh(inner)
             positive = squares > 1e-10 * squares[-1]
             lengths, vectors = np.sqrt(squares[positive]), vectors[:, positive]
-            model = logistic_regression(vectors * lengths, response, seed, WHOLE_CS, task.groups)
-            back = model.coef_ @ (vectors / lengths).T
+            fit = _best_ridge(vectors * lengths, response, folds)
+            back = fit[:, :-1] @ (vectors / lengths).T
             slopes = [back @ part for part in map(standard, parts)]
         coefficient = np.concatenate(slopes, axis=1) * scale
-        return {"mean": mean, "coef_": coefficient, "intercept_": model.intercept_}
+        return {"mean": mean, "coef_": coefficient, "intercept_": fit[:, -1]}
 
 
 # ---- methods whose fit is an object of scikit-learn, which no file can hold ----

@@ -91,11 +91,15 @@ from thesiskit.models.density import Density, fit_student, guess, students
 from thesiskit.models.folds import stratified
 from thesiskit.models.lasso import PENALTIES, one_against_others, quietly
 from thesiskit.models.selection import RELATIVE, ROUNDING, moments_of
-from thesiskit.models.temperature import Temperature
+from thesiskit.models.temperature import Temperature, log_sum
 
 VARIANCES = np.array([0.1, 0.5, 2, 8, 30, 120, 600, 3000])  # of coefficients of ridges
 RIDGES = (0.03, 0.3, 3.0)  # of discriminants
 MOST_WEIGHT = 1000.0  # of a feature, relative to that with the median F
+MOST_NEWTON = 48  # coefficients, above which steps of Newton's method are by conjugate gradients
+MOST_PRODUCTS = 1_000_000  # of two columns, of all samples, in memory
+STEP = 1e-2  # relative error of these
+TINY = np.finfo(float).tiny
 INTERCEPT = 1e6  # the prior variance of intercepts
 FOLDS = 5
 MOST_POWER = 3.0
@@ -387,10 +391,10 @@ def _powers(log: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     def loss(u: np.ndarray) -> tuple[float, np.ndarray]:
         pooled = np.tensordot(u, log, 1)
-        log_sum = special.logsumexp(pooled, axis=1)
-        q = np.exp(pooled - log_sum[:, None])
+        total = log_sum(pooled)
+        q = np.exp(pooled - total[:, None])
         slope = (q * log).sum(axis=(1, 2)) - log[:, rows, y].sum(axis=1) + 2 * M * (u - 1 / M)
-        return (log_sum - pooled[rows, y]).sum() + M * ((u - 1 / M) ** 2).sum(), slope
+        return (total - pooled[rows, y]).sum() + M * ((u - 1 / M) ** 2).sum(), slope
 
     start = np.full(M, 1 / M)
     bounds = [(0, MOST_POWER)] * M
@@ -565,7 +569,7 @@ def _lines(z: np.ndarray, y: np.ndarray) -> Iterator[Line]:
     """Yield the fits with all settings, the same ones for every table of as many columns."""
     spans = _spans(z, y)
     for span in (spans[name] for name in OF_RIDGE if name in spans):
-        for coefficients in _ridges(span.rows, y):
+        for coefficients in ridges(span.rows, y):
             yield Line(RIDGE, span, coefficients[:, :-1], coefficients[:, -1])
     yield from _lassos(z, y)
     for span in (spans[name] for name in OF_DISCRIMINANTS if name in spans):
@@ -622,83 +626,94 @@ def _discriminants(span: Span, y: np.ndarray) -> Iterator[Line]:
         yield Line(DISCRIMINANTS, span, slope, intercept)
 
 
-def _ridges(rows: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return coefficients, intercepts last, with each of VARIANCES, (V, G, r + 1)."""
-    counts = np.bincount(y)
-    columns = np.column_stack([rows, np.ones(len(rows))])
-    precision = np.tile(1 / INTERCEPT, (len(VARIANCES), columns.shape[1]))
-    precision[:, :-1] = 1 / VARIANCES[:, None]
-    if len(counts) == 2:
-        coefficients = _newton(columns, y, precision)
-        return np.stack([np.zeros_like(coefficients), coefficients], axis=1)
-    return _softmax_path(columns, y, precision)
+def ridges(
+    rows: np.ndarray,
+    y: np.ndarray,
+    variances: np.ndarray = VARIANCES,
+    intercept: float = INTERCEPT,
+    tolerance: float = 1e-6,
+) -> np.ndarray:
+    """Return coefficients, intercepts last, with each prior variance, (V, G, r + 1), by Newton.
 
+    Those of class 0 of two are 0.  With C of the classes they minimise, for all variances at once,
 
-def _newton(columns: np.ndarray, y: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Return the coefficients of two classes by Newton's method, for all variances at once, (V, r).
+        sum_i [log sum_g exp(e_ig) - e_i(y_i)] + sum_gj b_gj^2 / (2 v_j),  e = X b',
 
-    They minimise  sum_i [log(1 + exp(e_i)) - y_i e_i] + sum_j precision_j b_j^2 / 2,  e = X b.
+    until a step promises less than the tolerance.
+
+    rows, y : coordinates (n, r) and classes (n,) of samples.
+    intercept : the prior variance of intercepts.
     """
-    solution = np.zeros(precision.shape)
-    solution[:, -1] = special.logit(y.mean())
-    diagonal = np.arange(len(columns.T))
+    columns, counts = np.column_stack([rows, np.ones(len(rows))]), np.bincount(y)
+    first, at = int(len(counts) == 2), np.arange(len(y))
+    V, C, r = len(variances), len(counts) - first, columns.shape[1]
+    actual = (y == np.arange(first, len(counts))[:, None]).astype(float)
+    precision = np.full((V, C, r), 1 / intercept)
+    precision[..., :-1] = 1 / variances[:, None, None]
+    solution = np.zeros((V, C, r))
+    solution[..., -1] = np.log(counts[first:] / (counts[0] if first else len(y)))
 
-    def loss(b: np.ndarray, at: np.ndarray) -> np.ndarray:
-        e = b @ columns.T
-        return (np.logaddexp(0, e) - y * e).sum(axis=1) + (precision[at] * b * b).sum(axis=1) / 2
+    def log_probability(b: np.ndarray) -> np.ndarray:
+        scores = np.pad(b @ columns.T, ((0, 0), (first, 0), (0, 0)))
+        return scores - log_sum(scores, axis=1)[:, None]
 
-    active, value = np.arange(len(solution)), loss(solution, np.arange(len(solution)))
+    def loss(b: np.ndarray, logs: np.ndarray, active: np.ndarray) -> np.ndarray:
+        return (precision[active] * b * b).sum(axis=(1, 2)) / 2 - logs[:, y, at].sum(axis=1)
+
+    active, logs = np.arange(V), log_probability(solution)
+    value = loss(solution, logs, active)
     for _ in range(100):
-        b = solution[active]
-        p = special.expit(b @ columns.T)
-        slope = (p - y) @ columns + precision[active] * b
-        curvature = (columns.T * (p * (1 - p))[:, None]) @ columns
-        curvature[:, diagonal, diagonal] += precision[active]
-        step = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
-        going = (slope * step).sum(axis=1) > 1e-6
+        b, p = solution[active], np.exp(logs[active][:, first:])
+        slope = (p - actual) @ columns + precision[active] * b
+        step = _newton_step(columns, p, precision[active], slope)
+        going = (slope * step).sum(axis=(1, 2)) > tolerance
         active, b, step = active[going], b[going], step[going]
         if not len(active):
             break
-        length = np.ones(len(active))
-        new = loss(b - step, active)
-        while (worse := (new > value[active] * (1 + 1e-12)) & (length > 1e-6)).any():
+        length = np.ones((len(active), 1, 1))
+        while True:
+            after = log_probability(b - length * step)
+            new = loss(b - length * step, after, active)
+            worse = (new > value[active] * (1 + 1e-12)) & (length[:, 0, 0] > 1e-6)
+            if not worse.any():
+                break
             length[worse] /= 2
-            new = loss(b - length[:, None] * step, active)
-        solution[active], value[active] = b - length[:, None] * step, new
-    return solution
+        solution[active], value[active], logs[active] = b - length * step, new, after
+    return np.pad(solution, ((0, 0), (first, 0), (0, 0)))
 
 
-def _softmax_path(columns: np.ndarray, y: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Return the coefficients of several classes, (V, G, r), one variance after the other.
+def _newton_step(
+    columns: np.ndarray, p: np.ndarray, precision: np.ndarray, slope: np.ndarray
+) -> np.ndarray:
+    """Return the curvature's inverse times the slope, (V, C, r), for each of V fits.
 
-    Coefficients are scaled by the root of X'X / 2 + precision, which bounds the curvature (Boehning
-    1992, Annals of the Institute of Statistical Mathematics 44, 197-200) and is diagonal, because
-    the columns are orthogonal but for the intercept.
+    p (V, C, n) : the probabilities of the classes.  Many coefficients or samples take conjugate
+    gradients (relative error STEP), which do not form the curvature.
     """
-    rows, counts = np.arange(len(y)), np.bincount(y)
-    indicator = np.zeros((len(y), len(counts)))
-    indicator[rows, y] = 1
-    path = np.zeros((len(precision), len(counts), columns.shape[1]))
-    shape = path.shape[1:]
-    last = np.zeros(shape)
-    last[:, -1] = np.log(counts / len(y))
-    for place, l1 in enumerate(precision):
-        scale = np.sqrt((columns**2).sum(axis=0) / 2 + l1)
-
-        def loss(x: np.ndarray, l1=l1, scale=scale) -> tuple[float, np.ndarray]:
-            b = x.reshape(shape) / scale
-            e = columns @ b.T
-            every = special.logsumexp(e, axis=1)
-            p = np.exp(e - every[:, None])
-            value = (every - e[rows, y]).sum() + (l1 * b * b).sum() / 2
-            return value, (((p - indicator).T @ columns + l1 * b) / scale).ravel()
-
-        options = {"maxiter": 200, "gtol": 1e-3, "ftol": 1e-8}
-        x = optimize.minimize(
-            loss, (last * scale).ravel(), jac=True, method="L-BFGS-B", options=options
-        ).x
-        last = path[place] = x.reshape(shape) / scale
-    return path
+    V, C, r = slope.shape
+    if C * r <= MOST_NEWTON and len(columns) * r * r <= MOST_PRODUCTS:
+        weight = p[:, :, None] * (np.eye(C)[..., None] - p[:, None])
+        products = (columns[:, :, None] * columns[:, None]).reshape(len(columns), r * r)
+        curvature = (weight.reshape(V * C * C, -1) @ products).reshape(V, C, C, r, r)
+        curvature = curvature.swapaxes(2, 3).reshape(V, C * r, C * r)
+        diagonal = np.arange(C * r)
+        curvature[:, diagonal, diagonal] += precision.reshape(V, C * r)
+        return np.linalg.solve(curvature, slope.reshape(V, C * r, 1)).reshape(slope.shape)
+    scale = 1 / ((p - p * p) @ columns**2 + precision)
+    step, residual, direction = np.zeros_like(slope), slope.copy(), scale * slope
+    size = (residual * direction).sum(axis=(1, 2), keepdims=True)
+    least = STEP**2 * size
+    for _ in range(C * r):
+        e = p * (direction @ columns.T)
+        curved = (e - p * e.sum(axis=1, keepdims=True)) @ columns + precision * direction
+        length = size / np.maximum((direction * curved).sum(axis=(1, 2), keepdims=True), TINY)
+        step += length * direction
+        residual -= length * curved
+        last, size = size, (scale * residual**2).sum(axis=(1, 2), keepdims=True)
+        if (size <= least).all():
+            break
+        direction = scale * residual + size / np.maximum(last, TINY) * direction
+    return step
 
 
 def _left_out(table: np.ndarray, y: np.ndarray, fold: np.ndarray, settings: int) -> np.ndarray:

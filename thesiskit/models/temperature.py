@@ -59,6 +59,12 @@ class Temperature(NamedTuple):
         return cls(1.0, np.zeros(n_classes))
 
 
+def log_sum(logs: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Return logs of sums of exponentials; of many terms several times as fast as by pairs."""
+    most = logs.max(axis=axis, keepdims=True)
+    return np.log(np.exp(logs - most).sum(axis=axis)) + most.squeeze(axis)
+
+
 def temper(log_probability: np.ndarray, tau: float, offset: np.ndarray | float = 0.0) -> np.ndarray:
     """Return log probabilities (T, G): log odds divided by tau, with an offset for each class."""
     return special.log_softmax(log_probability / tau + offset, axis=1)
@@ -95,7 +101,7 @@ def fit_temperature(
         logits = inverse * log + offset
         own_class, other_classes = logits[rows, y], logits.copy()
         other_classes[rows, y] = -np.inf
-        total, rest = special.logsumexp(logits, axis=1), special.logsumexp(other_classes, axis=1)
+        total, rest = log_sum(logits), log_sum(other_classes)
         value = (total - target * own_class - (1 - target) * rest).sum() / copies
         slope = np.exp(logits - total[:, None])
         slope -= (1 - target[:, None]) * np.exp(other_classes - rest[:, None])
