@@ -176,5 +176,5 @@ def test_memory_is_known_before():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak / 2 < mixing.memory(n, order, 3, 3) and peak < 1.1 * mixing.memory(n, order, 3, 3)
+    assert 0.9 * peak < mixing.memory(n, order, 3, 3) < 1.5 * peak
     assert mixing.memory(10**8, 12, 3, 3) > 8e9

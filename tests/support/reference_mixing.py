@@ -16,7 +16,7 @@ class SlowMixing:
     def __init__(self, order, n_states, n_classes):
         self.order, self.n_states, self.n_classes = order, n_states, n_classes
         self.counts = {(): Counter()}
-        start = START / np.sqrt(order + 1)
+        start = max(1 / (order + 1), START / np.sqrt(order + 1))
         self.members = [(defaultdict(lambda: start), defaultdict(float)) for _ in STEPS]
 
     def path(self, history):

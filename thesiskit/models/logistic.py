@@ -73,6 +73,7 @@ from thesiskit.models.chains import (
     states,
 )
 from thesiskit.models.density import LEVELS
+from thesiskit.models.mixing import check_sizes
 from thesiskit.models.patterns import Groups, Shared, check_order, one_by_one
 from thesiskit.models.splitting import Response, predict, predict_response
 
@@ -126,6 +127,11 @@ class Layout:
 
 # ---- what configs say ----
 
+MIXING = "mixing"
+OF_CHAINS = {
+    "priors", "compress", "sigma_scale", "chains", "iterations", "until", "burn_in", "thin",
+    "joint_updates", "sigma_shape", "sigma_mode",
+}  # fmt: skip
 Order = Count | Literal["all"]
 Shape = Annotated[float, Field(strict=True, ge=defaults.LEAST_SHAPE, le=1e6)]
 Width = Annotated[float, Field(strict=True, ge=defaults.LEAST_WIDTH, le=defaults.MOST_WIDTH)]
@@ -141,6 +147,10 @@ class LogisticBlock(Block):
     """`gaussian` predicts real responses of `table` or `interactions` by a linear function of the
     patterns plus normal noise. The responses are standardised by the training samples. Coefficients
     in the files of draws are on this scale; all other results are in the units of the response."""
+    engine: Each[Literal["chains", "mixing"]] = ["chains"]
+    """How sequences are predicted: `chains`, the model of the thesis, sampled by Markov chains; or
+    `mixing`, which has counts of each pattern in place of a coefficient of its own, takes seconds
+    for a million states, and has no draws. A list compares both."""
     orders: Each[Order]
     """A list: the largest number of states, or of features, that a pattern fixes; or `all`."""
     priors: Each[Literal["cauchy", "gaussian"]] = [defaults.PRIOR]
@@ -182,6 +192,16 @@ class LogisticBlock(Block):
     sigma_mode: Width = defaults.SIGMA_MODE
     """The prior of sigma_o has its mode at `sigma_mode` / o."""
 
+    @property
+    def has_chains(self) -> bool:
+        """Whether coefficients are sampled."""
+        return "chains" in self.engine
+
+    @property
+    def others(self) -> list[str]:
+        """The methods without chains: mixing, and third-party methods."""
+        return list(dict.fromkeys([name for name in self.engine if name == MIXING] + self.peers))
+
     def order_beyond(self, most: int, patterns: str) -> str:
         """Return the key of an order that is not possible and what is wrong, "" without such.
 
@@ -189,7 +209,9 @@ class LogisticBlock(Block):
         """
         for order in self.orders:
             try:
-                check_order(order, most, patterns)
+                number = check_order(order, most, patterns)
+                if MIXING in self.others:
+                    check_sizes(number, n_states=2, n_classes=2)
             except UserError as error:
                 return f"model.orders: {error}"
         return ""
@@ -214,6 +236,9 @@ class LogisticBlock(Block):
             yield f"evaluation.scheme: {subject} {has}. Fix: remove it"
         if config.evaluation.feature_groups != 1:
             yield "evaluation.feature_groups: a logistic model uses all features. Fix: remove it"
+        needless = () if self.has_chains else sorted(OF_CHAINS & self.model_fields_set)
+        for key in needless:
+            yield f"model.{key}: is for engine: chains. Fix: remove it"
         if sequences and self.min_samples > 1:
             yield "model.min_samples: is for discrete features. Fix: remove it"
 

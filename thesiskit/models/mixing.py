@@ -2,7 +2,8 @@
 
 | symbol | name | shape |
 |---|---|---|
-| contexts of 0 to D states, and counts of the classes after them | `nodes`, `entries` | (N, 5), (E, 3) |
+| contexts of 0 to D states | `nodes` | (N, 5) |
+| classes that followed each, with counts | `entries` | (E, 3) |
 | n_d(k), how often class k followed the last d states | a count in `entries` | |
 | w, by members | `weights` | (W, M) |
 | K | number of classes | scalar |
@@ -36,7 +37,7 @@ MOST_ORDER, MOST_CLASSES = 64, 256
 STEPS = (0.002, 0.02)  # of the members; the mean needs no choice by the training loss
 SETTLED = 10_000  # samples beyond which steps are smaller, as the cube root of their number
 PACE = 0.15  # of the samples: after that many a step is half as long
-START = 0.4  # of the weights, over the root of the number of contexts of a path
+START = 0.4  # of the weights, over the root of the number of contexts of a path; of few: sum 1
 ENOUGH = 8  # visits that make a context reliable
 TABLED = 4096  # counts whose logs are kept
 BYTES = 90  # a sample, at most, of text: contexts, and counts while these are moved
@@ -86,8 +87,10 @@ class Mixed:
 
         A state that no training history had ends the context: the known ones after it predict.
         """
-        mixer = _mixer(self.order, self.n_states, self.n_classes, self.weights)
-        mixer.hold(self.nodes, self.entries)
+        arrays = [np.require(array, requirements="W") for array in self.arrays().values()]
+        nodes, entries, weights = arrays  # copies where they are mapped from a file
+        mixer = _mixer(self.order, self.n_states, self.n_classes, weights)
+        mixer.hold(nodes, entries)
         answer = np.empty((len(histories), self.n_classes))
         mixer.mean_probability(histories.astype(np.int32, copy=False), answer)
         return answer
@@ -143,7 +146,7 @@ def fit(
     if not 0 <= order <= length:
         fix = "Fix: lower the order, or use longer histories"
         raise UserError(f"order {order}, but the histories have {length} states. {fix}")
-    start = START / np.sqrt(order + 1)
+    start = max(1 / (order + 1), START / np.sqrt(order + 1))
     weights = np.zeros((_rows(order, n_states), len(STEPS)))
     weights[: (order + 1) * (order + 1) * kernel.KINDS_OF_NODES] = start
     steps, loss = np.array(STEPS) * min(1.0, np.cbrt(SETTLED / n)), np.empty(n)
