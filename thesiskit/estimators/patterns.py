@@ -268,7 +268,7 @@ class SequenceClassifier(PatternClassifier):
         if symbols is None:
             symbols = range(int(histories.max(initial=-1)) + 1)
         response = coded(self, y)
-        vars(self).pop("_mixed", None)
+        self.__dict__.pop("_mixed", None)
         if self.engine == "mixing":
             self._mixed = mixing.fit(histories, response, order, len(symbols), len(self.classes_))
             self.training_loss_ = float(self._mixed.loss.mean())

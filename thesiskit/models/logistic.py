@@ -73,7 +73,6 @@ from thesiskit.models.chains import (
     states,
 )
 from thesiskit.models.density import LEVELS
-from thesiskit.models.mixing import check_sizes
 from thesiskit.models.patterns import Groups, Shared, check_order, one_by_one
 from thesiskit.models.splitting import Response, predict, predict_response
 
@@ -150,9 +149,11 @@ class LogisticBlock(Block):
     engine: Each[Literal["chains", "mixing"]] = ["chains"]
     """How sequences are predicted: `chains`, the model of the thesis, sampled by Markov chains; or
     `mixing`, which has counts of each pattern in place of a coefficient of its own, takes seconds
-    for a million states, and has no draws. A list compares both."""
+    for a million states, and has no draws. Its patterns have all orders up to the length of the
+    histories, at most 64. A list compares both."""
     orders: Each[Order]
-    """A list: the largest number of states, or of features, that a pattern fixes; or `all`."""
+    """A list: the largest number of states, or of features, that a pattern fixes; or `all`. Without
+    chains these are the orders of third-party methods."""
     priors: Each[Literal["cauchy", "gaussian"]] = [defaults.PRIOR]
     """The priors of the coefficients, `cauchy` and `gaussian`."""
     compress: Each[StrictBool] = [True]
@@ -209,9 +210,7 @@ class LogisticBlock(Block):
         """
         for order in self.orders:
             try:
-                number = check_order(order, most, patterns)
-                if MIXING in self.others:
-                    check_sizes(number, n_states=2, n_classes=2)
+                check_order(order, most, patterns)
             except UserError as error:
                 return f"model.orders: {error}"
         return ""
@@ -236,15 +235,19 @@ class LogisticBlock(Block):
             yield f"evaluation.scheme: {subject} {has}. Fix: remove it"
         if config.evaluation.feature_groups != 1:
             yield "evaluation.feature_groups: a logistic model uses all features. Fix: remove it"
-        needless = () if self.has_chains else sorted(OF_CHAINS & self.model_fields_set)
-        for key in needless:
-            yield f"model.{key}: is for engine: chains. Fix: remove it"
+        if not self.has_chains:
+            needless = {"orders"} if not (self.peers or self.orders == ["all"]) else set()
+            needless |= OF_CHAINS & self.model_fields_set
+            for key in sorted(needless):
+                yield f"model.{key}: is for engine: chains. Fix: remove it"
         if sequences and self.min_samples > 1:
             yield "model.min_samples: is for discrete features. Fix: remove it"
 
     @model_validator(mode="before")
     @classmethod
-    def _length_with_until(cls, value):
+    def _usual_length(cls, value):
+        if isinstance(value, dict) and value.get("engine") in (MIXING, [MIXING]):
+            value = {"orders": ["all"]} | value
         if isinstance(value, dict) and value.get("until") is not None:
             return {"iterations": defaults.UNTIL_ITERATIONS, "burn_in": 0, "thin": 1} | value
         return value

@@ -413,7 +413,9 @@ class PatternWork(Work):
         """Third-party methods by name; of sequences each with the last states of every order."""
         whole = {peer: (peer, ALL) for peer in self.model.others}
         if self.design.data.family == "sequences":
-            whole = {f"{o}-{peer}": (peer, o) for peer in whole for o in self.orders}
+            longest = [min(self.design.sizes.width, mixing.MOST_ORDER)]
+            of_peer = {peer: longest if peer == "mixing" else self.orders for peer in whole}
+            whole = {f"{o}-{peer}": (peer, o) for peer in whole for o in of_peer[peer]}
         return {
             name: Method(order=order, prior=NONE, engine=peer, scale=NONE, joint=0, name=name)
             for name, (peer, order) in whole.items()
@@ -481,9 +483,10 @@ class PatternWork(Work):
             memory, iterations = model.needs(classes, sizes.test)
             needed.iterations += fits * iterations
             most = max(most, memory)
-        if "mixing" in self.model.others:
-            sizes_of_model = max(self.orders), sizes.values, sizes.classes
-            most = max(most, mixing.memory(sizes.train, *sizes_of_model))
+        for method in self.third_party_methods.values():
+            if method.engine == "mixing":
+                numbers = method.order, sizes.values, sizes.classes
+                most = max(most, mixing.memory(sizes.train, *numbers))
         response = 8 * (sizes.train + sizes.test)
         needed.memory = codes + response + predicted + 8 * sizes.values * sizes.classes + most
         return needed
