@@ -28,7 +28,13 @@ cdef enum:
     SIZES = 12  # classes of visits, by powers of two
     KINDS = 36  # each with one, two or more classes that followed
 
-NODE, ENTRY_WIDTH, KINDS_OF_NODES = VISITS + 1, NEXT + 1, KINDS  # for Python
+NODE, ENTRY_WIDTH = VISITS + 1, NEXT + 1  # columns of `nodes` and `entries`
+
+
+def n_weights(Py_ssize_t order, Py_ssize_t n_states):
+    """Return the weights of a member by lengths of contexts, and how many it has in all."""
+    cdef Py_ssize_t of_each = (order + 1) * KINDS
+    return (order + 1) * of_each, (order + 1 + n_states + 1) * of_each
 
 
 cdef class Mixer:
@@ -36,8 +42,8 @@ cdef class Mixer:
 
     nodes, entries : (N, 5), (E, 3) with n_nodes, n_entries rows in use; more rows may be put in
         their place before they are full.
-    weights : ((order + 1 + n_states + 1) (order + 1) 36, M).
-    logs : (C,) log(1 + n_classes c) of counts c, which saves time.
+    weights : (W, M), as many as n_weights returns.
+    n_logs : of counts below it log(1 + n_classes count) is kept, which saves time.
     """
 
     cdef public Py_ssize_t n_nodes, n_entries
@@ -49,9 +55,10 @@ cdef class Mixer:
     cdef Py_ssize_t order, n_states, n_classes, enough, length
 
     def __init__(self, Py_ssize_t order, Py_ssize_t n_states, Py_ssize_t n_classes,
-                 Py_ssize_t enough, double[:, ::1] weights, double[::1] logs):
+                 Py_ssize_t enough, double[:, ::1] weights, Py_ssize_t n_logs):
         self.order, self.n_states, self.n_classes = order, n_states, n_classes
-        self.enough, self.weights, self.logs = enough, weights, logs
+        self.enough, self.weights = enough, weights
+        self.logs = np.log1p(<double> n_classes * np.arange(n_logs))
         self.path, self.begin = (np.empty(order + 2, dtype=np.intp) for _ in range(2))
         self.first, self.second = (np.empty(order + 1, dtype=np.intp) for _ in range(2))
         self.value = np.empty((order + 1) * n_classes)

@@ -42,6 +42,8 @@ selection, its designs and stages: 2930
 chapter 3: patterns, logistic models: 5950
     models/patterns models/logistic models/splitting models/chains datasets/sequences
     datasets/features study/patterns report/chains report/orders report/reduction
+sequences by mixing: 350
+    models/mixing
 normal model of classes and real responses, transformations: 1580
     models/normal
 pool: 735

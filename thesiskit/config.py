@@ -905,9 +905,9 @@ def quick_settings(config: Config) -> dict[str, Any]:
         alone = config.data is not None and config.data.family == "sequences"  # each has peers
         ends = model.orders[-1:] if alone else dict.fromkeys((model.orders[0], model.orders[-1]))
         settings["model.orders"] = [*ends]
-        if model.has_chains:
+        if "chains" in model.engine:
             settings["model.iterations"] = min(model.iterations, QUICK_ITERATIONS)
-        if model.has_chains and model.until is None:
+        if "chains" in model.engine and model.until is None:
             settings["model.burn_in"] = min(model.burn_in, settings["model.iterations"] // 2)
     return settings
 

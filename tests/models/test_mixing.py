@@ -34,7 +34,7 @@ def test_kernel_is_the_slow_twin(n, length, order, n_states, n_classes):
     losses = slow.learn(X, y)
     fast = mixing.fit(X, y, order, n_states, n_classes)
     np.testing.assert_allclose(fast.loss, losses, rtol=1e-9)
-    assert len(fast.nodes) == len(slow.counts)
+    assert len(fast.arrays["nodes"]) == len(slow.counts)
     new = np.random.default_rng(2).integers(-2, n_states + 1, (50, length))  # some are unknown
     expected = [slow.predict(history) for history in new]
     np.testing.assert_allclose(fast.predict(new), expected, rtol=1e-9)
@@ -55,7 +55,7 @@ def test_entries_grow_where_many_classes_follow_a_context():
     n = 200
     X, y = np.zeros((n, 30), dtype=np.int32), np.arange(n) % 200
     fast = mixing.fit(X, y, 30, 1, 200)
-    assert len(fast.entries) > n + 33
+    assert len(fast.arrays["entries"]) > n + 33
     slow = SlowMixing(30, 1, 200)
     np.testing.assert_allclose(fast.loss, slow.learn(X, y), rtol=1e-9)
 
@@ -127,7 +127,7 @@ def test_what_cannot_be_learnt_is_refused(change, problem):
 def test_a_restored_model_predicts_the_same():
     X, y = drawn(300, 4, 3, 3)
     model = mixing.fit(X, y, 4, 3, 3)
-    again = mixing.Mixed.restore(model.arrays(), 4, 3, 3)
+    again = mixing.Mixed.restore(model.arrays, 4, 3, 3)
     assert np.array_equal(model.predict(X), again.predict(X))
 
 
@@ -141,7 +141,7 @@ def test_a_restored_model_predicts_the_same():
 )  # fmt: skip
 def test_forged_arrays_are_refused(name, place, value):
     X, y = drawn(300, 4, 3, 3)
-    arrays = mixing.fit(X, y, 4, 3, 3).arrays()
+    arrays = dict(mixing.fit(X, y, 4, 3, 3).arrays)
     arrays[name] = arrays[name].copy()
     arrays[name][place] = value
     with pytest.raises(ValueError, match="do not belong together"):
@@ -152,13 +152,13 @@ def test_forged_arrays_are_refused(name, place, value):
 def test_arrays_of_other_sizes_are_refused(sizes):
     X, y = drawn(300, 4, 3, 3)
     with pytest.raises(ValueError, match="do not belong together"):
-        mixing.Mixed.restore(mixing.fit(X, y, 4, 3, 3).arrays(), *sizes)
+        mixing.Mixed.restore(mixing.fit(X, y, 4, 3, 3).arrays, *sizes)
 
 
 def test_long_lists_of_a_forged_file_stay_inside_their_arrays():
     """A list with more entries than classes ends after as many as there are classes."""
     X, y = drawn(300, 4, 3, 3)
-    arrays = mixing.fit(X, y, 4, 3, 3).arrays()
+    arrays = dict(mixing.fit(X, y, 4, 3, 3).arrays)
     arrays["entries"] = arrays["entries"].copy()
     arrays["entries"][1:, 2] = np.arange(len(arrays["entries"]) - 1)
     arrays["nodes"] = arrays["nodes"].copy()

@@ -141,7 +141,10 @@ def of_mixing() -> Iterator[tuple[str, Any]]:
         X, y = rng.integers(0, n_states, (3000, 20)), rng.integers(0, n_classes, 3000)
         y[1000:] = X[1000:, -1] % n_classes
         model = mixing.fit(X, y, order, n_states, n_classes)
-        yield f"mixing {n_states} {order}", [model.loss, model.weights, model.predict(X[:100])]
+        yield (
+            f"mixing {n_states} {order}",
+            [model.loss, model.arrays["weights"], model.predict(X[:100])],
+        )
 
 
 def arrays_of(value: Any) -> Iterator[np.ndarray]:

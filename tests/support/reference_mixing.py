@@ -64,7 +64,7 @@ class SlowMixing:
                 p, inputs = self.probabilities(contexts, keys, member)
                 mean += p[y] / len(STEPS)
                 gradient = inputs[:, y] - inputs @ p
-                size = step * min(1, (SETTLED / n) ** (1 / 3)) / (1 + t / (PACE * n))
+                size = step * (SETTLED / n) ** (1 / 3) / (1 + t / (PACE * n))
                 for (a, b), g in zip(keys, gradient, strict=True):
                     member[0][a] += size * g
                     member[1][b] += size * g

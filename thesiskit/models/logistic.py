@@ -126,7 +126,6 @@ class Layout:
 
 # ---- what configs say ----
 
-MIXING = "mixing"
 OF_CHAINS = {
     "priors", "compress", "sigma_scale", "chains", "iterations", "until", "burn_in", "thin",
     "joint_updates", "sigma_shape", "sigma_mode",
@@ -193,16 +192,6 @@ class LogisticBlock(Block):
     sigma_mode: Width = defaults.SIGMA_MODE
     """The prior of sigma_o has its mode at `sigma_mode` / o."""
 
-    @property
-    def has_chains(self) -> bool:
-        """Whether coefficients are sampled."""
-        return "chains" in self.engine
-
-    @property
-    def others(self) -> list[str]:
-        """The methods without chains: mixing, and third-party methods."""
-        return list(dict.fromkeys([name for name in self.engine if name == MIXING] + self.peers))
-
     def order_beyond(self, most: int, patterns: str) -> str:
         """Return the key of an order that is not possible and what is wrong, "" without such.
 
@@ -235,25 +224,26 @@ class LogisticBlock(Block):
             yield f"evaluation.scheme: {subject} {has}. Fix: remove it"
         if config.evaluation.feature_groups != 1:
             yield "evaluation.feature_groups: a logistic model uses all features. Fix: remove it"
-        if not self.has_chains:
-            needless = {"orders"} if not (self.peers or self.orders == ["all"]) else set()
-            needless |= OF_CHAINS & self.model_fields_set
-            for key in sorted(needless):
-                yield f"model.{key}: is for engine: chains. Fix: remove it"
         if sequences and self.min_samples > 1:
             yield "model.min_samples: is for discrete features. Fix: remove it"
 
     @model_validator(mode="before")
     @classmethod
     def _usual_length(cls, value):
-        if isinstance(value, dict) and value.get("engine") in (MIXING, [MIXING]):
+        if not isinstance(value, dict):
+            return value
+        if value.get("engine") in ("mixing", ["mixing"]):
             value = {"orders": ["all"]} | value
-        if isinstance(value, dict) and value.get("until") is not None:
+        if value.get("until") is not None:
             return {"iterations": defaults.UNTIL_ITERATIONS, "burn_in": 0, "thin": 1} | value
         return value
 
     @model_validator(mode="after")
     def _together(self):
+        if "chains" not in self.engine:
+            orders = {"orders"} if not self.peers and self.orders != ["all"] else set()
+            for key in sorted(orders | OF_CHAINS & self.model_fields_set):
+                raise ValueError(f"{key} is for engine: chains. Fix: remove it")
         length = self.iterations, self.burn_in, self.thin
         check_run(self.until, self.chains, *length, "model.")
         return self

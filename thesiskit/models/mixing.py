@@ -33,9 +33,9 @@ from thesiskit._kernels import mixing as kernel  # type: ignore[attr-defined]
 from thesiskit.errors import DataError, UserError
 from thesiskit.models.base import Arrays, check, shaped
 
-MOST_ORDER, MOST_CLASSES = 64, 256
+MOST_ORDER, MOST_CLASSES, MOST_SAMPLES = 64, 256, 2**30
 STEPS = (0.002, 0.02)  # of the members; the mean needs no choice by the training loss
-SETTLED = 10_000  # samples beyond which steps are smaller, as the cube root of their number
+SETTLED = 10_000  # samples for which STEPS are; with more they fall as the cube root
 PACE = 0.15  # of the samples: after that many a step is half as long
 START = 0.4  # of the weights, over the root of the number of contexts of a path; of few: sum 1
 ENOUGH = 8  # visits that make a context reliable
@@ -58,28 +58,22 @@ def check_sizes(order: int, n_states: int, n_classes: int) -> None:
 
 def memory(n: int, order: int, n_states: int, n_classes: int) -> int:
     """Return the bytes that fitting n samples takes at most, without the samples themselves."""
-    weights = 8 * len(STEPS) * _rows(order, n_states)
-    return BYTES * n + weights + 8 * (order + 1) * n_classes
-
-
-def _rows(order: int, n_states: int) -> int:
-    """Return how many weights a member has."""
-    return (order + 1 + n_states + 1) * (order + 1) * kernel.KINDS_OF_NODES
+    per_member = kernel.n_weights(order, n_states)[1] + (order + 1) * n_classes
+    return BYTES * n + 8 * len(STEPS) * per_member
 
 
 @dataclass(frozen=True)
 class Mixed:
     """A fitted model.
 
+    arrays : nodes, entries and weights; `restore` takes them.
     loss : of the training samples, each before it was learnt, (n,); empty of a restored model.
     """
 
     order: int
     n_states: int
     n_classes: int
-    nodes: np.ndarray
-    entries: np.ndarray
-    weights: np.ndarray
+    arrays: Arrays
     loss: np.ndarray
 
     def predict(self, histories: np.ndarray) -> np.ndarray:
@@ -87,25 +81,28 @@ class Mixed:
 
         A state that no training history had ends the context: the known ones after it predict.
         """
-        arrays = [np.require(array, requirements="W") for array in self.arrays().values()]
-        nodes, entries, weights = arrays  # copies where they are mapped from a file
-        mixer = _mixer(self.order, self.n_states, self.n_classes, weights)
-        mixer.hold(nodes, entries)
+        # the kernel takes copies of arrays that are mapped from a file
+        arrays = [np.require(self.arrays[name], requirements="W") for name in STORED]
+        *tree, weights = arrays
+        sizes = self.order, self.n_states, self.n_classes
+        mixer = kernel.Mixer(*sizes, ENOUGH, weights, TABLED)
+        mixer.hold(*tree)
         answer = np.empty((len(histories), self.n_classes))
         mixer.mean_probability(histories.astype(np.int32, copy=False), answer)
         return answer
-
-    def arrays(self) -> Arrays:
-        """Return what `restore` takes."""
-        return {name: getattr(self, name) for name in STORED}
 
     @classmethod
     def restore(cls, arrays: Arrays, order: int, n_states: int, n_classes: int) -> "Mixed":
         """Return the model of the arrays of a file; ValueError for what a kernel cannot take."""
         check_sizes(order, n_states, n_classes)
-        sizes = {"F": kernel.NODE, "C": kernel.ENTRY_WIDTH, "W": _rows(order, n_states)}
+        sizes = {
+            "F": kernel.NODE,
+            "C": kernel.ENTRY_WIDTH,
+            "W": kernel.n_weights(order, n_states)[1],
+        }
         found = shaped(arrays, STORED, **sizes)
-        nodes, entries = (np.ascontiguousarray(found[name]) for name in ("nodes", "entries"))
+        found = {name: np.ascontiguousarray(array) for name, array in found.items()}
+        nodes, entries = found["nodes"], found["entries"]
         check(len(nodes) and len(entries) and (nodes >= 0).all() and (entries >= 0).all())
         place, (child, sibling, state, entry, _) = np.arange(len(nodes)), nodes.T
         check((child < len(nodes)).all() and ((child == 0) | (child > place)).all())
@@ -113,14 +110,8 @@ class Mixed:
         of_class, _, following = entries.T
         check((entry < len(entries)).all() and (of_class < n_classes).all())
         check((following[1:] < np.arange(1, len(entries))).all())
-        weights = np.ascontiguousarray(found["weights"])
-        check(weights.shape[1] > 0)
-        return cls(order, n_states, n_classes, nodes, entries, weights, np.empty(0))
-
-
-def _mixer(order: int, n_states: int, n_classes: int, weights: np.ndarray) -> kernel.Mixer:
-    logs = np.log1p(n_classes * np.arange(TABLED))
-    return kernel.Mixer(order, n_states, n_classes, ENOUGH, weights, logs)
+        check(found["weights"].shape[1] > 0)
+        return cls(order, n_states, n_classes, found, np.empty(0))
 
 
 def fit(
@@ -143,14 +134,17 @@ def fit(
     n, length = histories.shape
     if n == 0:
         raise DataError("there are no training samples. Fix: add some")
+    if n > MOST_SAMPLES:
+        raise UserError(f"{n:,} samples; mixing takes at most {MOST_SAMPLES:,}. Fix: use fewer")
     if not 0 <= order <= length:
         fix = "Fix: lower the order, or use longer histories"
         raise UserError(f"order {order}, but the histories have {length} states. {fix}")
     start = max(1 / (order + 1), START / np.sqrt(order + 1))
-    weights = np.zeros((_rows(order, n_states), len(STEPS)))
-    weights[: (order + 1) * (order + 1) * kernel.KINDS_OF_NODES] = start
-    steps, loss = np.array(STEPS) * min(1.0, np.cbrt(SETTLED / n)), np.empty(n)
-    mixer, done = _mixer(order, n_states, n_classes, weights), 0
+    by_length, n_weights = kernel.n_weights(order, n_states)
+    weights = np.zeros((n_weights, len(STEPS)))
+    weights[:by_length] = start
+    steps, loss = np.array(STEPS) * np.cbrt(SETTLED / n), np.empty(n)
+    mixer, done = kernel.Mixer(order, n_states, n_classes, ENOUGH, weights, TABLED), 0
     nodes = np.zeros((n + 2, kernel.NODE), dtype=np.int32)
     entries = np.zeros((n + order + 3, kernel.ENTRY_WIDTH), dtype=np.int32)
     samples = histories.astype(np.int32, copy=False), np.ascontiguousarray(response, dtype=np.int32)
@@ -160,5 +154,5 @@ def fit(
         if done == n:
             break
         entries = np.concatenate([entries, np.zeros_like(entries)])
-    nodes, entries = nodes[: mixer.n_nodes].copy(), entries[: mixer.n_entries].copy()
-    return Mixed(order, n_states, n_classes, nodes, entries, weights, loss)
+    arrays = {"nodes": nodes[: mixer.n_nodes].copy(), "entries": entries[: mixer.n_entries].copy()}
+    return Mixed(order, n_states, n_classes, arrays | {"weights": weights}, loss)

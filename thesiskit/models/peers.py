@@ -751,11 +751,10 @@ class Mixing(Peer):
     words, takes = "mixing of all orders", (SEQUENCES,)
 
     def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
-        return mixing.fit(table, response, task.order, task.values, task.classes).arrays()
+        return mixing.fit(table, response, task.order, task.values, task.classes).arrays
 
     def predict(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
-        model = mixing.Mixed.restore(learnt, task.order, task.values, task.classes)
-        return model.predict(table)
+        return mixing.Mixed.restore(learnt, task.order, task.values, task.classes).predict(table)
 
 
 PEERS: dict[str, Peer] = {

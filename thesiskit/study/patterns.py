@@ -342,7 +342,7 @@ class PatternWork(Work):
         self.design, self.model = PatternDesign(config, folder), config.model
         if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
-        if not self.model.has_chains:  # the other methods need no groups
+        if "chains" not in self.model.engine:  # the other methods need no groups
             self.stages = self.stages[0], self.stages[-1]
         last = lru_cache(maxsize=1)
         self.samples = last(lambda block: DividedSamples.restore(block.load("simulate")))
@@ -403,7 +403,7 @@ class PatternWork(Work):
     @cached_property
     def own_methods(self) -> "dict[str, Logistic]":
         """Our models by name."""
-        if not self.model.has_chains:
+        if "chains" not in self.model.engine:
             return {}
         models = MODELS[self.model.kind].methods(self.model, self.orders)
         return {model.name: model for model in models}
@@ -411,7 +411,8 @@ class PatternWork(Work):
     @cached_property
     def third_party_methods(self) -> dict[str, Method]:
         """Third-party methods by name; of sequences each with the last states of every order."""
-        whole = {peer: (peer, ALL) for peer in self.model.others}
+        mixed = [engine for engine in self.model.engine if engine == "mixing"]
+        whole = {peer: (peer, ALL) for peer in (*mixed, *self.model.peers)}
         if self.design.data.family == "sequences":
             longest = [min(self.design.sizes.width, mixing.MOST_ORDER)]
             of_peer = {peer: longest if peer == "mixing" else self.orders for peer in whole}
@@ -466,7 +467,8 @@ class PatternWork(Work):
         if stage == "fit":
             peers_too = self.config.for_new_samples and not name
             return model.model_dump(exclude=methods if peers_too else {"peers", *methods})
-        return [None if name else self.model.others, "choose" if self.chooses else False]
+        names = [*self.third_party_methods]
+        return [None if name else names, "choose" if self.chooses else False]
 
     def needs(self, replicates: int) -> Needs:
         self.design.check_sizes()
