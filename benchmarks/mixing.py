@@ -149,8 +149,12 @@ def main():
             for method, (loss, seconds) in json.loads(done.stdout or "{}").items():
                 add(method, loss=loss, seconds=seconds)
     print("peak resident GB", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
-    for frame, path in ((rows, "mixing.csv"), (calibration, "mixing-bins.csv")):
-        pd.DataFrame(frame).to_csv(EVIDENCE / path, index=False, float_format="%.4g")
+    formats = {"seconds to fit": "{:.2g}", "bytes a sample": "{:.0f}"}
+    for found, path in ((rows, "mixing.csv"), (calibration, "mixing-bins.csv")):
+        frame = pd.DataFrame(found)
+        for name in frame.select_dtypes("float"):
+            frame[name] = frame[name].map(formats.get(name, "{:.3f}").format, na_action="ignore")
+        frame.to_csv(EVIDENCE / path, index=False)
 
 
 if __name__ == "__main__":
