@@ -140,6 +140,11 @@ def regression(results: Path) -> pd.DataFrame:
     return frame
 
 
+def learning_curve(results: Path) -> pd.DataFrame:
+    """Return what learning curves of half of the samples predict, by method and table."""
+    return pd.read_csv(results / "studies/learning-curve.csv")
+
+
 def ranks(results: Path) -> pd.DataFrame:
     """Return the smallest p of all tests, of models that are right and that are not."""
     rows, tests = [], ["chi-squared p", "ECDF p"]
@@ -160,6 +165,21 @@ def ranks(results: Path) -> pd.DataFrame:
     if not rows:
         raise FileNotFoundError(2, "", str(results / "ranks"))
     return pd.DataFrame(rows)
+
+
+def effects(results: Path) -> pd.DataFrame:
+    """Return coverage, length and bias of intervals of effects: a row for each kind of data."""
+    frame = pd.read_csv(results / "studies/effects.csv")
+    frame[["data", "features"]] = frame["data"].str.split(": ", expand=True)
+    kinds = ["data", "features"]
+    by_set = frame.groupby([*kinds, "method", "set"], sort=False)["covered"].mean()
+    groups = frame.groupby([*kinds, "method"], sort=False)
+    means = groups[["covered", "length", "bias"]].mean()
+    means["standard error"] = by_set.groupby([*kinds, "method"], sort=False).sem()
+    wide = means.unstack(sort=False)
+    wide.columns = [f"{method}, {score}".replace(", covered", "") for score, method in wide]
+    wide["selected"] = frame.groupby(kinds).size() // frame["method"].nunique()
+    return wide.reset_index()
 
 
 def verified(results: Path) -> pd.DataFrame:
@@ -219,6 +239,8 @@ FILES = {
     "screened": drawn("screened"),
     "signals": drawn("signals"),
     "regression": regression,
+    "effects": effects,
+    "learning-curve": learning_curve,
     "ranks": ranks,
     "verify": verified,
     "together": copied("together"),
@@ -261,7 +283,7 @@ def main() -> None:
     if arguments.run:
         command = [sys.executable, "-m", "thesiskit", "run", "--results", results, "--yes", "null"]
         subprocess.run(command, check=True)
-        for script in ("studies.py", "regression.py"):
+        for script in ("studies.py", "regression.py", "effects.py", "learning_curve.py"):
             command = [sys.executable, Path(__file__).parent / script, "--results", results]
             subprocess.run(command, check=True)
     for name, compute in FILES.items():

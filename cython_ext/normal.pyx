@@ -62,16 +62,18 @@ cdef extern from *:
         }
     }
 
-    /* out = six rows of a table, weighted */
+    /* out = six rows of a table, weighted, in place of out, or added to it */
     TK_WIDE_CLONES
     static void tk_interpolate(ptrdiff_t point_eights, const double *restrict table,
-                               const double *restrict weight, double *restrict out)
+                               const double *restrict weight, int adds, double *restrict out)
     {
         const ptrdiff_t points = 8 * point_eights;
-        for (ptrdiff_t p = 0; p < points; ++p)
-            out[p] = ((weight[0] * table[p] + weight[1] * table[points + p])
-                      + (weight[2] * table[2 * points + p] + weight[3] * table[3 * points + p]))
-                     + (weight[4] * table[4 * points + p] + weight[5] * table[5 * points + p]);
+        for (ptrdiff_t p = 0; p < points; ++p) {
+            double sum = ((weight[0] * table[p] + weight[1] * table[points + p])
+                          + (weight[2] * table[2 * points + p] + weight[3] * table[3 * points + p]))
+                         + (weight[4] * table[4 * points + p] + weight[5] * table[5 * points + p]);
+            out[p] = adds ? out[p] + sum : sum;
+        }
     }
 
     TK_WIDE_CLONES
@@ -79,6 +81,34 @@ cdef extern from *:
     {
         for (ptrdiff_t p = 0; p < 8 * eights; ++p)
             out[p] += x[p];
+    }
+
+    /* out[i] = the log of the sum over points of exp(factor logs[i] + log_weight), for rows of
+       so many columns, the first of which are the points.  scratch has 8 eights numbers, of which
+       those after the points are -infinity. */
+    TK_WIDE_CLONES
+    static void tk_log_sums(ptrdiff_t rows, ptrdiff_t points, ptrdiff_t eights, ptrdiff_t columns,
+                            const double *restrict logs, double factor,
+                            const double *restrict log_weight, double *restrict scratch,
+                            double *restrict out)
+    {
+        for (ptrdiff_t r = 0; r < rows; ++r, logs += columns) {
+            double most[8], sum[8] = {0}, top;
+            for (ptrdiff_t p = 0; p < points; ++p)
+                scratch[p] = factor * logs[p] + log_weight[p];
+            memcpy(most, scratch, sizeof most);
+            for (ptrdiff_t p = 8; p < 8 * eights; p += 8)
+                for (ptrdiff_t i = 0; i < 8; ++i)
+                    most[i] = scratch[p + i] > most[i] ? scratch[p + i] : most[i];
+            top = most[0];
+            for (ptrdiff_t i = 1; i < 8; ++i)
+                top = most[i] > top ? most[i] : top;
+            for (ptrdiff_t p = 0; p < 8 * eights; p += 8)
+                for (ptrdiff_t i = 0; i < 8; ++i)
+                    sum[i] += tk_exp(scratch[p + i] - top);
+            out[r] = top + tk_log(((sum[0] + sum[1]) + (sum[2] + sum[3]))
+                                  + ((sum[4] + sum[5]) + (sum[6] + sum[7])));
+        }
     }
 
     /* product *= irrelevant + relevant exp(log_ratio), relative to the largest such factor that is
@@ -135,8 +165,13 @@ cdef extern from *:
         const Py_ssize_t *node, const double *prior, const Py_ssize_t *row, const double *pi,
         const double *log_norm, double *density, double *average, double *out) noexcept nogil
     void interpolate "tk_interpolate"(Py_ssize_t point_eights, const double *table,
-                                      const double *weight, double *out) noexcept nogil
+                                      const double *weight, int adds,
+                                      double *out) noexcept nogil
     void add "tk_add"(Py_ssize_t eights, const double *x, double *out) noexcept nogil
+    void sum_logs "tk_log_sums"(Py_ssize_t rows, Py_ssize_t points, Py_ssize_t eights,
+                                Py_ssize_t columns, const double *logs, double factor,
+                                const double *log_weight, double *scratch,
+                                double *out) noexcept nogil
     void multiply "tk_multiply"(Py_ssize_t runs, const Py_ssize_t *run, Py_ssize_t row_eights,
                                 const double *irrelevant, const double *relevant,
                                 double *log_ratio, double *product, double *out, double *fallen,
@@ -159,6 +194,46 @@ def aligned(*shape):
     found = np.empty(size + 8)
     start = -found.ctypes.data // 8 % 8
     return found[start:start + size].reshape(shape)
+
+
+def log_sums(const double[:, ::1] logs, const double[::1] log_weight, double factor=1.0):
+    """Return the logs of the sums over points of exp(factor logs + log_weight), (N,).
+
+    logs (N, .) has P points first, then columns that are ignored; log_weight (P,), P >= 1.
+    """
+    cdef Py_ssize_t P = log_weight.shape[0], eights = (P + 7) // 8
+    cdef double[::1] scratch = np.full(8 * eights, -np.inf), out = np.empty(logs.shape[0])
+    if out.shape[0]:
+        with nogil:
+            sum_logs(out.shape[0], P, eights, logs.shape[1], &logs[0, 0], factor,
+                     &log_weight[0], &scratch[0], &out[0])
+    return np.asarray(out)
+
+
+def along(const double[::1] x, const double[:, :, ::1] coefficients, const double[:, ::1] places):
+    """Return each of T cubic splines at its own places (T, F), (T, F).
+
+    x (G,), coefficients (4, G - 1, T) are those of scipy's CubicSpline.  Outside of x splines
+    continue as lines, which never rise.  Places of a spline in order are found fastest.
+    """
+    cdef Py_ssize_t T = places.shape[0], F = places.shape[1], last = x.shape[0] - 1, i, f, at
+    cdef double[:, ::1] out = np.empty((T, F))
+    cdef double inside, away, a, b, c, rise
+    with nogil:
+        for i in range(T):
+            at = 0
+            for f in range(F):
+                inside = min(max(places[i, f], x[0]), x[last])
+                while at > 0 and x[at] > inside:
+                    at -= 1
+                while at < last - 1 and x[at + 1] <= inside:
+                    at += 1
+                a, b = coefficients[0, at, i], coefficients[1, at, i]
+                c, away = coefficients[2, at, i], inside - x[at]
+                rise = ((3 * a * away + 2 * b) * away + c) * (places[i, f] - inside)
+                out[i, f] = (((a * away + b) * away + c) * away + coefficients[3, at, i]
+                             + min(rise, 0.0))
+    return np.asarray(out)
 
 
 cdef inline void lagrange(double u, double *weight) noexcept nogil:
@@ -282,10 +357,11 @@ cdef class Densities:
                                 self.log_averages_at(middle + (at - REACH) * step, j, g,
                                                      &self.table[slot, g, at, 0])
                             self.known[slot, g, at] = 1
-                    interpolate(eights, &self.table[slot, g, near, 0], around, mine)
-                if not runs:
+                    interpolate(eights, &self.table[slot, g, near, 0], around, not runs,
+                                mine if runs else &out[i, g, 0])
+                if not runs and near < 0:
                     add(eights, mine, &out[i, g, 0])
-                else:
+                elif runs:
                     logs = &out[i, g, 0] if out.shape[0] else NULL
                     multiply(runs, &self.runs[0, 0], eights, &self.irrelevant[j, 0],
                              &self.relevant[j, 0], mine, &self.product[i, g, 0], logs,

@@ -16,20 +16,20 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 38_760,
-    "files": 94,
+    "lines": 40_140,
+    "files": 100,
     "functions of at most 3 lines": 820,
     "vague names": 440,
-    "Any": 380,
+    "Any": 385,
     "fmt: skip": 50,
     "class names that stand for several": 0,
     "isinstance": 120,
-    "lines of kernels": 5_833,
+    "lines of kernels": 5_933,
     "lines of the longest function": 66,
     "most arguments": 10,
     "most arguments of a kernel function": 11,
     "files that name class_prior": 6,
-    "files that name screened": 10,
+    "files that name screened": 11,
     "files that name alpha_points": 7,
 }
 # each capability with the most lines that it may have, and its files below thesiskit/
@@ -37,23 +37,27 @@ LEDGER = """
 chapter 2: naive Bayes and mixtures: 3610
     models/naive_bayes models/mixture models/mixture_tables models/integrals datasets/synthetic
     datasets/published report/divisions study/without_data
-selection, its designs and stages: 2930
+selection, its designs and stages: 2950
     models/selection models/packed models/pipeline study/design study/selecting
-chapter 3: patterns, logistic models: 5950
+chapter 3: patterns, logistic models: 5960
     models/patterns models/logistic models/splitting models/chains datasets/sequences
     datasets/features study/patterns report/chains report/orders report/reduction
 sequences by mixing: 350
     models/mixing
-normal model of classes and real responses, transformations: 1580
+normal model of classes and real responses, transformations: 1590
     models/normal
+effects of selected features: 230
+    models/effects
 pool: 735
     models/pool
 distributions of a real response: 205
     models/density
 temperature, folds: 355
     models/temperature models/folds
-likeness, predict and export: 1660
+likeness, predict and export: 1760
     models/likeness fitted/__init__ fitted/methods fitted/file fitted/inputs study/all_samples
+learning curve: 250
+    study/learning report/learning
 methods, third-party methods: 1020
     models/peers models/lasso
 pairs, SNPs, covariates: 2370
@@ -61,10 +65,10 @@ pairs, SNPs, covariates: 2370
     pairs/interactions pairs/planes pairs/plink pairs/report pairs/work
 claims and verify: 1210
     report/claims report/verify
-records, pages, sentences: 4610
+records, pages, sentences: 4650
     report/record report/layout report/page report/parts report/metrics report/scores
     report/posteriors report/stages report/summary report/curves report/__init__
-config, commands, contract of models: 4130
+config, commands, contract of models: 4280
     config blocks defaults errors registry yamlfile models/base models/__init__ cli/__init__
     cli/console cli/data __init__ __main__ _kernels/__init__ datasets/source datasets/__init__
     study/__init__
@@ -72,11 +76,15 @@ engine: cells, workers, files: 1940
     study/cells study/experiment study/workers study/preload files
 Slurm: 750
     study/slurm study/batch cli/batch
-readers of tables, encoders: 2350
+readers of tables, encoders: 2365
     frame datasets/reading datasets/tables
 init and check: 1760
     start datasets/checking
-estimators: 1660
+prevalence, net benefit: 245
+    models/prevalence report/benefit
+validation on new samples, sites: 260
+    report/validation
+estimators: 1710
     estimators/__init__ estimators/inputs estimators/patterns estimators/selecting
 """
 ROWS = re.findall(r"^(\S.*): (\d+)\n((?: .*\n)+)", LEDGER, re.MULTILINE)

@@ -11,7 +11,7 @@ from commands import ROOT
 PACKAGE = ROOT / "thesiskit"
 # who may import whom; LEAVES are open to all, and import nothing of ours
 LEAVES = {"registry", "errors", "files", "frame", "blocks", "defaults"}
-FOR_REPORTS = ("density", "folds", "patterns", "peers")  # modules of models
+FOR_REPORTS = ("density", "folds", "patterns", "peers", "prevalence")  # modules of models
 ALLOWED = {
     "cli": {
         "start",

@@ -51,11 +51,12 @@ from thesiskit.blocks import (
 )
 from thesiskit.datasets import SOURCES
 from thesiskit.datasets.source import SampleData, Source, WrongKeyError
-from thesiskit.defaults import MOST_VALUES, NO_TRANSFORM
+from thesiskit.defaults import LEAVE_OUT, MOST_VALUES, NO_TRANSFORM
 from thesiskit.errors import (
     MOST_CHARACTERS,
     MOST_LINES,
     ConfigError,
+    DataError,
     list_some,
     pluralise,
     quoted,
@@ -168,6 +169,10 @@ class Evaluation(Block):
     folds: AtLeastTwo = 10
     """Number of folds of `k-fold`. Folds are stratified by class. The largest number is the size of
     the largest class, or for discrete features the number of distinct samples."""
+    leave_out: Text | None = None
+    """In place of `scheme`: a column such as a site, batch or study. Each of its values is a fold,
+    tested by models of all others. It is not a feature. With `choose`, methods are selected by
+    folds of whole sites, too (four are needed); temperatures and penalties use other folds."""
     feature_groups: Positive = 1
     """Number of random groups of features; each group is analysed separately. Groups of samples are
     `data.sample_groups`."""
@@ -189,6 +194,12 @@ class Evaluation(Block):
         data = config.data
         if self.choose and (data is None or data.drawn):
             yield "evaluation.choose: is for your own tables. Fix: set it to false"
+        if self.leave_out is not None:
+            reads = data is not None and data.source in ("file", "table") and config.selects
+            fault = "" if reads else "is for data.source: file or table, but no logistic model"
+            if self.scheme is not None or (reads and data.has_test_set):
+                fault = "replaces evaluation.scheme and data.test_path"
+            yield fault and f"evaluation.leave_out: {fault}. Fix: remove one of them"
         if not config.selects:
             return
         if data is not None and data.drawn:
@@ -225,7 +236,7 @@ class ScreenedBlock(Block):
                 ". Fix: remove it"
             )
         if not config.drawn:
-            divides = {"scheme", "folds"} & evaluation.model_fields_set
+            divides = {"scheme", "folds", "leave_out"} & evaluation.model_fields_set
             if divides and evaluation.scheme != "test-set":
                 key = "scheme" if "scheme" in divides else min(divides)
                 yield (
@@ -409,6 +420,9 @@ class ReportBlock(Block):
 
     thesis: Text | None = None
     """The experiment of the thesis to compare with."""
+    prevalence: dict[Text, Annotated[float, Field(gt=0, lt=1)]] | None = None
+    """Share of each class among future samples, such as `{tumour: 0.02}`, for the net benefit of
+    two classes. Default: the shares of the table."""
     order: Count | None = None
     """Order of the coefficients in tables and figures, from `model.orders`. Default: the
     largest."""
@@ -602,6 +616,23 @@ class Config(Block):
             yield
         except WrongKeyError as error:
             raise self.wrong(f"data.{error.key}", str(error)) from None
+        except DataError as error:
+            site = self.evaluation.leave_out
+            if site is None or f"no column {quoted(site)}" not in str(error):
+                raise
+            raise self.wrong("evaluation.leave_out", f"{error}\nFix: name a column") from None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _site_is_no_feature(cls, tree: Any) -> Any:
+        """Ignore the column of `evaluation.leave_out` where it is in the table of features."""
+        match tree:
+            case {"evaluation": {"leave_out": str(site)}, "data": {"path": str(path)} as data}:
+                ignore = data.get("ignore", [])
+                inside = "labels" not in data and not path.endswith(".h5ad")
+                if inside and type(ignore) is list and site not in ignore:
+                    return tree | {"data": data | {"ignore": [site, *ignore]}}
+        return tree
 
     @field_validator("model", mode="before")
     @classmethod
@@ -632,7 +663,7 @@ class Config(Block):
                     "`data` is missing. Fix: give `data` and `selection`, or `lattice`, or "
                     "`reduction`"
                 )
-        for block in (self.model, selection, data, self.evaluation):
+        for block in (self.evaluation, self.model, selection, data):
             if block is not None:
                 yield from block.incompatibilities(self)
         if self.selects and data is not None and (sizes := data.sizes):
@@ -732,7 +763,10 @@ class Config(Block):
     @property
     def scheme(self) -> str:
         """How samples are divided, "none" where all train; data decide where a config does not."""
-        return "none" if self._all_train else self.evaluation.scheme or self.usual_scheme
+        if self._all_train:
+            return "none"
+        whole_sites = self.evaluation.leave_out is not None
+        return LEAVE_OUT if whole_sites else self.evaluation.scheme or self.usual_scheme
 
     @property
     def usual_scheme(self) -> str:

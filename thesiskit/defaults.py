@@ -58,6 +58,7 @@ PATTERN_PI = tuple(float(f"{10 ** (-9 + 9 * i / 36):.6g}") for i in range(37))
 # shapes c of the scale of effects, None where it is 1
 LOG_RATIO = -11.5, 4.5
 EFFECT_SHAPES = (3.0, 10.0, None)
+LEAVE_OUT = "leave-out"  # the scheme of folds that are whole sites
 LEAST_CHOSEN = 4  # folds, inside each of which a method is chosen
 THESIS_GRID_POINTS = 10  # of the grids of alpha of the thesis's samplers of mixtures
 # the two temperatures of a config, and what methods are called that have the second

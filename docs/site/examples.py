@@ -27,6 +27,7 @@ X[y == "b", :3] += 2
 X[y == "c", :3] -= 2
 model = NormalClassifier(n_features=10, random_state=0).fit(X, y)
 print(model.classes_, model.predict_proba(X[:1]).round(3))
+print(model.effects_.round(1).head(3))  # raw and corrected, with intervals
 
 # %% thesiskit.estimators PoolClassifier
 import numpy as np
@@ -135,7 +136,7 @@ with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
     command = ["export", "breast-cancer", str(file), "--method", "3 corrected exact"]
     main([*command, "--results", folder, "--jobs", "0"], standalone_mode=False)
     model = thesiskit.load_model(file)
-print(model.classes, list(model.methods))
+print(model.classes, list(model.methods), model.shares({"malignant": 0.05}))
 
 # %% thesiskit.models.selection select_features Selection Screened
 import numpy as np

@@ -121,7 +121,8 @@ def test_docs_of_a_key():
     assert "(source: mixture)" in both
     listed = run("docs", "evaluation").splitlines()
     assert [line.partition(":")[0] for line in listed[2:]] == [
-        f"evaluation.{name}" for name in ("scheme", "folds", "feature_groups", "choose")
+        f"evaluation.{name}"
+        for name in ("scheme", "folds", "leave_out", "feature_groups", "choose")
     ]
     assert len(run("docs").splitlines()) == len(keys())
     assert "methods: " in run("docs", "parts")

@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import thesiskit
 from thesiskit.config import load_config
 from thesiskit.files import Results
 from thesiskit.fitted.file import read_model, write_model
+from thesiskit.fitted.methods import FrequencyMethod
 from thesiskit.report import metrics
 from thesiskit.study.experiment import Experiment
 
@@ -608,3 +610,103 @@ def test_new_samples_of_a_filtered_table_are_like_the_training_samples(mine, kin
         assert unlike[200:].all()
         shares.append(unlike[:200].mean())
     assert np.mean(shares) < 0.03
+
+
+# ---- another prevalence ----
+
+
+def moved(frame, classes, shares, training):
+    """Return predictions at other shares of the classes, from odds."""
+    p = frame[[f"probability: {name}" for name in classes]].to_numpy()
+    weighted = p * (np.array(shares) / np.array(training))
+    return weighted / weighted.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("kind", ["naive", "three-classes", "features", "sequences"])
+def test_another_prevalence(kind, mine):
+    """The odds of all methods are multiplied, by config, by model file, and in Python."""
+    write_config(mine, kind)
+    text, said = by_config(kind)
+    model_file = ("--model", "mine.model", "--new", NEW[kind])
+    run("export", f"{kind}.yaml", "mine.model", "--all-methods")
+    model = thesiskit.load_model("mine.model")
+    assert model.counts.sum() == model.samples
+    training = model.counts / model.samples
+    names = ", ".join(
+        f"{name} {share:.3g}" for name, share in zip(model.classes, training, strict=True)
+    )
+    assert f"Note: predictions assume the prevalence of the training samples: {names}\n" in said
+    rest = training[1:] / training[1:].sum()
+    shares = [0.2, *0.8 * rest]
+    prevalence = ("--prevalence", f"{model.classes[0]}=0.2")
+    found, said = by_config(kind, *prevalence)
+    assert f"Note: predictions assume the prevalence: {model.classes[0]} 0.2, " in said
+    before, after = (pd.read_csv(io.StringIO(one)) for one in (text, found))
+    wanted = moved(before, model.classes, shares, training)
+    columns = [f"probability: {name}" for name in model.classes]
+    np.testing.assert_allclose(after[columns], wanted, rtol=1e-9, atol=1e-14)
+    others = before.columns.difference([*columns, "predicted"])
+    assert after[others].equals(before[others])
+    for row, p in zip(after["predicted"], wanted, strict=True):
+        assert p[model.classes.index(row)] == pytest.approx(p.max())
+    done = invoke("predict", *model_file, *prevalence)
+    assert done.stdout == found
+    method = before["method"][0]
+    mine = after[after["method"] == method]
+    asked = {"method": method, "prevalence": {model.classes[0]: 0.2}}
+    np.testing.assert_array_equal(model.predict_proba(NEW[kind], **asked), mine[columns])
+    assert (model.predict(NEW[kind], **asked) == mine["predicted"].to_numpy()).all()
+
+
+def test_class_frequencies_at_another_prevalence_are_the_prevalence(mine):
+    write_config(mine, "naive")
+    run("export", "naive.yaml", "mine.model", "--all-methods")
+    model = thesiskit.load_model("mine.model")
+    only = FrequencyMethod(model.counts)
+    replace(model, methods={only.name: only}).save("base.model")
+    new = ("--new", NEW["naive"], "--prevalence", "tumour=.02")
+    done = invoke("predict", "--model", "base.model", *new)
+    frame = pd.read_csv(io.StringIO(done.stdout))
+    assert set(frame["method"]) == {"class frequencies"}
+    assert frame["probability: tumour"].to_numpy() == pytest.approx(0.02, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("prevalence", "words"),
+    [
+        (["tumour=0"], "'tumour' is '0'"),
+        (["tumour=1"], "between 0 and 1"),
+        (["tumour=nan"], "'nan'"),
+        (["tumour=-.1"], "'-.1'"),
+        (["tumour=few"], "'few', which is not a number"),
+        (["tumour"], "such as --prevalence tumour=0.02"),
+        (["tumor=.1"], "did you mean tumour?"),
+        (["tumour=.1", "tumour=.1"], "twice"),
+        (["tumour=.1", "normal=.8"], "add up to 0.9"),
+    ],
+)
+def test_a_prevalence_that_cannot_be(prevalence, words, mine):
+    """Refused before anything is fitted."""
+    write_config(mine, "naive")
+    options = [word for text in prevalence for word in ("--prevalence", text)]
+    must_fail(invoke("predict", "naive.yaml", "--new", NEW["naive"], *options), words, "Fix: ")
+    assert not (mine / "results").exists()
+
+
+def test_a_prevalence_without_classes_new_samples_or_counts(mine):
+    write_config(mine, "pool-real")
+    real = ("predict", "pool-real.yaml", "--new", NEW["pool-real"], "--prevalence", "high=.1")
+    must_fail(invoke(*real), "the responses are real numbers, not classes. Fix: ")
+    assert not (mine / "results").exists()
+    write_config(mine, "naive")
+    must_fail(invoke("predict", "naive.yaml", "--prevalence", "tumour=.1"), "Fix: add --new TABLE")
+    run("export", "naive.yaml", "mine.model", "--all-methods")
+    header, found = read_model(mine / "mine.model")
+    del found["class_counts"]
+    write_model(mine / "old.model", header | {"format": 8}, found)
+    old = ("predict", "--model", "old.model", "--new", NEW["naive"])
+    said = invoke(*old)
+    assert said.stdout == by_config("naive")[0]
+    assert "prevalence" not in said.stderr
+    must_fail(invoke(*old, "--prevalence", "tumour=.1"), "too old", "Fix: export it again")
+    must_fail(invoke(*old, "--prevalence", "tumor=.1"), "did you mean tumour?")

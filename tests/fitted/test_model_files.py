@@ -138,6 +138,18 @@ def nothing(header):
     """Leave a header as it is."""
 
 
+def test_counts_of_classes_are_those_of_the_samples(tmp_path, models):
+    path = tmp_path / "x.model"
+    counts = load_model(models["naive"]).counts
+    for wrong in (counts + 1, counts[:1], counts.astype(float), counts * [-1, 1], counts[None]):
+        crafted(path, models, "naive", nothing, class_counts=wrong)
+    header, found = read_model(models["naive"])
+    del found["class_counts"]
+    write_model(path, header, found)
+    refused(path, "not a valid fitted model")
+    assert load_model(models["real"]).counts is None
+
+
 def test_content_that_does_not_belong_together_reaches_no_kernel(tmp_path, models):
     path = tmp_path / "x.model"
     _, naive = read_model(models["naive"])

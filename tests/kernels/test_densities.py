@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy import special
+import reference_normal as slow
+from scipy import interpolate, special
 
 from thesiskit._kernels import normal as kernel
 from thesiskit.models import normal
@@ -156,6 +157,36 @@ def test_a_sample_is_predicted_the_same_in_any_company():
     together = normal.log_densities(posterior, samples)
     alone = np.concatenate([normal.log_densities(posterior, one[None]) for one in samples[:20]])
     np.testing.assert_array_equal(together[:20], alone)
+
+
+@pytest.mark.parametrize("points", [1, 7, 8, 9, 24, 100])
+@pytest.mark.parametrize("factor", [1.0, 0.03])
+def test_logs_of_sums(points, factor):
+    rng = np.random.default_rng(points)
+    log_weight = np.log(rng.dirichlet(np.full(points, 0.1)) + 1e-30)
+    for more, size in ((0, 1.0), (5, 300.0), (3, 1e5)):
+        logs = size * rng.standard_normal((20, points + more))
+        found = kernel.log_sums(logs, log_weight, factor)
+        np.testing.assert_allclose(
+            found, slow.log_sums(logs, log_weight, factor), rtol=1e-13, atol=1e-13
+        )
+    assert len(kernel.log_sums(logs[:0], log_weight)) == 0
+
+
+@pytest.mark.parametrize("points", [3, 12])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_values_along_splines(points, in_order):
+    rng = np.random.default_rng(points)
+    x = np.cumsum(rng.uniform(0.1, 1, points)) - 2
+    values = 10 * rng.standard_normal((6, points))
+    places = rng.uniform(-4, x[-1] + 2, (6, 40))
+    places[:, :points] = x
+    places = np.sort(places) if in_order else places
+    curve = interpolate.CubicSpline(x, values, axis=1)
+    found = kernel.along(x, curve.c, places)
+    for row, mine, own in zip(values, found, places, strict=True):
+        expected = slow.along(interpolate.CubicSpline(x, row), own)
+        np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_layout_is_what_the_kernel_takes():

@@ -150,7 +150,7 @@ def test_drawn_data_and_thresholds(folder):
     assert select["cells"].shape[1:] == (3, 3, 2)
     assert (select["cells"].sum(axis=(1, 2, 3)) == 200).all()
     joined = arrays(folder / "r/drawn/fit/0000.npz")
-    assert joined["odds_ratio"].shape == (len(joined["relevance"]), 2)
+    assert joined["effect"].shape == (len(joined["relevance"]), 1, 6)
     page = (folder / "r/drawn/report.html").read_text()
     assert re.search(r"the best of 1,\d{3} that vary", page)
 

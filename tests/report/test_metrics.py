@@ -561,17 +561,47 @@ def test_stability_is_1_of_equal_selections_and_0_at_random(rng):
     assert value == pytest.approx(1 - Z.var(axis=0, ddof=1).mean() / (share * (1 - share)))
 
 
-def test_net_benefit_is_that_of_its_definition(rng):
-    y = rng.integers(0, 2, 60)
-    p = np.clip(0.3 + 0.4 * y + rng.normal(0, 0.2, 60), 0.01, 0.99)
-    tested = metrics.Tested(y, np.arange(60), np.arange(60), {}, ["a", "b"], np.full((60, 2), 0.5))
-    score = metrics.Score(tested, "x", np.column_stack([1 - p, p]))
-    thresholds = np.array([0.2, 0.5, 0.8])
-    benefit, half = curves.net_benefit(score, thresholds)
-    for t, value in zip(thresholds, benefit, strict=True):
-        hits, misses = ((p >= t) & (y == 1)).mean(), ((p >= t) & (y == 0)).mean()
-        assert value == pytest.approx(hits - misses * t / (1 - t))
-    assert (half > 0).all()
+def published_stability(Z):
+    """Return Phi of a binary matrix (M, p), and its standard error.
+
+    Phi is 1 - the mean of unbiased variances / B, with B = k / p (1 - k / p): definition 4 of
+    Nogueira, Sechidis and Brown (2018).  Their variance is the sum of squares of the derivatives of
+    ((1 - Phi) B - A) / B by the weights of the selections, with A the mean of variances; they are
+    found here by a step on the imaginary axis.
+    """
+    M, p = Z.shape
+
+    def parts(weight):
+        share = (weight[:, None] * Z).sum(axis=0) / weight.sum()
+        mean = share.sum() / p
+        return (share * (1 - share)).sum() / p, mean * (1 - mean)
+
+    _, B = parts(np.ones(M))
+    phi, step, slopes = 1 - Z.var(axis=0, ddof=1).mean() / B, 1e-30, []
+    for row in np.eye(M):
+        a, b = parts(np.ones(M) + 1j * step * row)
+        slopes.append(((1 - phi) * b - a).imag / step / B)
+    return phi, np.sqrt(np.sum(np.square(slopes)))
+
+
+@pytest.mark.parametrize("sizes", [[5] * 6, [1, 2, 9, 4, 30, 3], [0, 3, 3], [40, 2]])
+def test_stability_is_that_of_the_published_formulas(rng, sizes):
+    Z = np.zeros((len(sizes), 40))
+    selections = [rng.choice(40, size, replace=False) for size in sizes]
+    for row, features in zip(Z, selections, strict=True):
+        row[features] = 1
+    value, low, high = metrics.stability(selections, 40)
+    wanted, error = published_stability(Z)
+    assert value == pytest.approx(wanted, abs=1e-12)
+    assert low == pytest.approx(wanted - 1.96 * error, abs=1e-10)
+    assert high == pytest.approx(min(1, wanted + 1.96 * error), abs=1e-10)
+
+
+def test_stability_of_all_features_of_none_and_of_one_selection():
+    assert metrics.stability([np.arange(9)] * 3, 9) == (1, 1, 1)
+    assert metrics.stability([np.arange(0)] * 3, 9) == (1, 1, 1)
+    assert np.isnan(metrics.stability([np.arange(3)], 9)).all()
+    assert metrics.stability([np.arange(3), np.arange(3, 6)], 6)[0] == pytest.approx(-1)
 
 
 def test_a_smoothed_calibration_curve_follows_the_truth(rng):

@@ -4,13 +4,14 @@ import base64
 import html
 import json
 import re
+import shutil
 import zlib
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from commands import arrays, run
+from commands import arrays, invoke, must_fail, run
 
 from thesiskit.datasets.checking import CHECKS
 from thesiskit.files import Results
@@ -209,6 +210,90 @@ def test_the_numbers_of_the_page_are_in_a_file(folder):
     assert found["card"]["samples"] == "40"
     assert found["seed"] == 1
     assert len(found["date"]) == 10
+
+
+def test_stability_of_the_page_is_in_a_file(folder):
+    found = json.loads((folder / "r/mine/report.json").read_text())["stability"]
+    assert [row["selection"] for row in found] == ["3", "8"]
+    text = html.unescape(page(folder, "mine"))
+    for row in found:
+        assert (
+            f"Stability of the {row['selection']} selected features: {row['stability']:.2f} (95% "
+            f"interval {row['low']:.2f} to {row['high']:.2f})"
+        ) in text
+    cells = arrays(folder / "r/mine/select/0000.npz")
+    ends = zip(cells["offset"], cells["offset"][1:], strict=False)
+    Z = np.zeros((4, 30))
+    for fold, (first, last) in enumerate([*ends][::3]):  # of three selections
+        Z[fold, cells["selected"][first:last]] = 1
+    phi = 1 - Z.var(axis=0, ddof=1).mean() / (0.1 * 0.9)
+    assert found[0]["stability"] == pytest.approx(phi)
+    assert "stability" not in json.loads((folder / "r/loci/report.json").read_text())
+
+
+def test_net_benefit_is_paired_with_the_frequencies_and_the_next_method(folder):
+    rows, found = table(folder, "mine", "net-benefits"), table(folder, "mine", "predictions")
+    methods = table(folder, "mine", "methods").set_index("method")
+    names = [name for name in methods.index if name != "Class frequencies"]
+    y, gains = None, []
+    for name in names[:2]:
+        size, method = methods.loc[name, ["setting: features", "setting: method"]]
+        part = found[(found.features == size) & (found.method == method)]
+        y = (part.response == "tumour").to_numpy()
+        acts = part["probability: tumour"].to_numpy()[:, None] >= rows.threshold.to_numpy()
+        odds = (rows.threshold / (1 - rows.threshold)).to_numpy()
+        gains.append(np.where(y[:, None], 1, -odds) * acts)
+    assert rows["net benefit"].to_numpy() == pytest.approx(gains[0].mean(axis=0))
+    assert rows["treat all"].to_numpy() == pytest.approx(0.6 - 0.4 * odds)
+    less = gains[0] - gains[1]
+    columns = ["value", "low", "high"]
+    half = 1.96 * 1.4 * less.std(axis=0, ddof=1) / np.sqrt(40)  # folds share training samples
+    wanted = less.mean(axis=0)[:, None] + half[:, None] * np.array([0, -1, 1])
+    ends = rows[[f"minus next method: {name}" for name in columns]].to_numpy()
+    np.testing.assert_allclose(ends, wanted, atol=1e-12)
+    # treating all up to the share of tumours, and none above it
+    away = (rows.threshold - 0.6).abs() > 0.005
+    best = np.maximum(rows["treat all"], 0)[away]
+    minus = rows["minus class frequencies: value"][away]
+    assert minus.to_numpy() == pytest.approx((rows["net benefit"][away] - best).to_numpy())
+    text = html.unescape(page(folder, "mine"))
+    assert f"the next method is {names[1]}" in text
+    assert f"the dotted line is {names[1]}" in text
+    part = text.partition('id="net-benefits"')[2].partition("</section>")[0]
+    assert "5 of 90 rows" in part
+
+
+def test_the_page_says_at_which_prevalence_models_are_fitted(folder):
+    for name, shares in (("mine", "normal 40%, tumour 60%"), ("loci", "case ")):
+        text = page(folder, name)
+        assert f"assume the prevalence of the training samples ({shares}" in text
+        assert text.count("<code>--prevalence CLASS=SHARE</code> sets another.") == 1
+
+
+def test_net_benefit_of_a_prevalence_of_the_config(folder, tmp_path):
+    write(tmp_path)
+    shutil.copytree(folder / "r", tmp_path / "r")
+    again = ("run", tmp_path / "mine.yaml", "--results", tmp_path / "r", "--set")
+    run(*again, "report.prevalence={tumour: 0.1}")
+    rows = table(tmp_path, "mine", "net-benefits")
+    odds = rows.threshold / (1 - rows.threshold)
+    assert rows["treat all"].to_numpy() == pytest.approx(0.1 - 0.9 * odds)
+    assert (rows["net benefit"] < 0.1 + 1e-12).all()
+    assert "The prevalence of tumour is assumed to be 0.1." in page(tmp_path, "mine")
+    for value, words in (
+        ("{tumor: 0.1}", "did you mean tumour?"),
+        ("{tumour: 1}", "must be less than 1"),
+        ("{tumour: 0.1, normal: 0.1}", "add up to 0.2"),
+    ):
+        must_fail(invoke(*again, f"report.prevalence={value}"), words)
+    dose = pd.read_csv(tmp_path / "loci.csv").assign(status=np.arange(45.0))
+    dose.to_csv(tmp_path / "loci.csv", index=False)
+    real = (LOCI.replace("orders:", "response: gaussian\n  orders:")
+            .replace("logistic-regression", "ridge")
+            .replace("methods] }", "methods], prevalence: { a: 0.1 } }"))  # fmt: skip
+    (tmp_path / "real.yaml").write_text(real)
+    done = invoke("run", tmp_path / "real.yaml", "--results", tmp_path / "s")
+    must_fail(done, "report.prevalence is for two classes. Fix: ")
 
 
 def test_a_methods_paragraph_names_data_division_methods_and_versions(folder):

@@ -7,9 +7,13 @@ import pandas as pd
 import pytest
 from commands import arrays, invoke, must_fail, run
 
+from thesiskit.config import load_config
+from thesiskit.files import Results
 from thesiskit.models import naive_bayes
+from thesiskit.models.effects import effects
 from thesiskit.models.selection import select_features
-from thesiskit.report import metrics
+from thesiskit.report import metrics, posteriors
+from thesiskit.study.experiment import Experiment
 
 GENES = """
 experiment: mine
@@ -90,6 +94,43 @@ def test_kept_features_have_probabilities_of_relevance(folder):
         for name, values in mine.items():
             assert rows.loc[name, "probability relevant"] == pytest.approx(np.mean(values))
     assert rows["probability relevant"].idxmax() in {"g0", "g1", "g2"}
+
+
+EFFECTS = [
+    "raw odds ratio", "raw 95% interval: low", "raw 95% interval: high",
+    "corrected odds ratio", "95% interval: low", "95% interval: high",
+]  # fmt: skip
+
+
+def test_selected_features_have_effects(folder):
+    """They are means of log odds ratios over the training sets, of fits made anew."""
+    found = table(folder, "mine", "selected-features")
+    mine = {}
+    for kept, posterior in fits(folder, "0.4"):
+        for j, effect in zip(kept.selected, effects("naive-bayes", posterior)[:, 0], strict=True):
+            mine.setdefault(f"g{j}", []).append(effect)
+    rows = found[found.selection == "|COR| > 0.4"].set_index("feature")
+    for name, values in mine.items():
+        expected = np.exp(np.mean(values, axis=0))
+        np.testing.assert_allclose(rows.loc[name, EFFECTS].astype(float), expected, rtol=1e-4)
+    assert (rows["corrected odds ratio"] > 1).any()
+    text = page(folder, "mine")
+    assert "The corrected one is the posterior mean" in text
+    assert "The odds of the value 1 in tumour are divided" in text
+    screened = table(folder, "screened", "selected-features")
+    assert "95% interval, of 4,000: low" in screened
+
+
+def test_results_of_earlier_versions_have_no_effects(folder):
+    """Without the array there are no columns, and the caption does not name them."""
+    config = load_config(folder / "mine.yaml")
+    record = Experiment(config, Results(folder / "r", "mine"), folder).record()
+    del record.fit_arrays["effect"]
+    posteriors.relevances.cache_clear()
+    (found,) = posteriors.selected_table(record)
+    assert "probability relevant" in found.frame
+    assert not any("odds ratio" in name for name in found.frame)
+    assert "corrected" not in found.caption
 
 
 def test_both_kinds_of_methods_are_on_the_page(folder):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import random
 import re
 import shutil
@@ -417,21 +418,22 @@ def test_workers_start_with_what_they_need(tmp_path):
     env = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
     for small in KINDS.values():
         (tmp_path / "c.yaml").write_text(small)
-        modules = opened(tmp_path / "c.yaml", tmp_path).graph.work.modules
+        graph = opened(tmp_path / "c.yaml", tmp_path).graph
+        work = graph.work
+        opening = pickle.dumps((type(work), work.config, work.folder, graph.results))
         text = f"""\
-import importlib, os, sys
-for name in {["thesiskit.study.preload", *modules]}:
+import importlib, os, pickle, sys
+for name in {["thesiskit.study.preload", *work.modules]}:
     importlib.import_module(name)
 print(os.environ["OPENBLAS_NUM_THREADS"])
 before = set(sys.modules)
-from small import opened
-sys.modules.pop("small")
-opened({str(tmp_path / "c.yaml")!r}, {str(tmp_path)!r})
+kind, config, folder, results = pickle.loads({opening!r})
+from thesiskit.study.cells import Graph
+Graph(kind(config, folder), results)
 print([name for name in set(sys.modules) - before if name.startswith("thesiskit.models")])
 """
-        path = os.pathsep.join([str(ROOT), str(ROOT / "tests/support")])
         done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
-                              env=env | {"PYTHONPATH": path})  # fmt: skip
+                              env=env | {"PYTHONPATH": str(ROOT)})  # fmt: skip
         assert done.stdout == "1\n[]\n", done.stderr
 
 

@@ -123,6 +123,10 @@ def of_normal_features() -> Iterator[tuple[str, Any]]:
             "its predictions",
             normal.Normal().log_probability(found, 2 * X[:, selection.selected]),
         )
+        selection = select_by_f(X, X[:, 0] + rng.standard_normal(40), 25, rng)
+        found = normal.fit(selection, normal.Normal(), correct=correct)
+        density = normal.Normal().density(found, 2 * X[:, selection.selected])
+        yield "its real responses", [density.location, density.scale, density.logs]
 
 
 def of_interactions() -> Iterator[tuple[str, Any]]:

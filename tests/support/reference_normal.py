@@ -193,6 +193,25 @@ def draw_normal(rng, *, features, ratio, pi, shape, variance, train):
     return X, y, effect
 
 
+def log_sums(logs, log_weight, factor: float) -> np.ndarray:
+    """Return logs of sums of exp(factor logs + log_weight) over the first columns, row by row."""
+    sums = []
+    for row in logs:
+        terms = [factor * x + w for x, w in zip(row, log_weight, strict=False)]
+        sums.append(max(terms) + np.log(sum(np.exp(one - max(terms)) for one in terms)))
+    return np.array(sums)
+
+
+def along(curve, places) -> np.ndarray:
+    """Return a cubic spline at places (F,); outside, by lines that never rise."""
+    first, last = curve.x[[0, -1]]
+    values = []
+    for place in places:
+        inside = min(max(place, first), last)
+        values.append(curve(inside) + min(curve(inside, 1) * (place - inside), 0))
+    return np.array(values)
+
+
 # ---- real responses ----
 
 

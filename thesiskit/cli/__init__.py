@@ -24,7 +24,16 @@ from thesiskit.cli.console import (
     run_stage,
     write_report,
 )
-from thesiskit.cli.data import check, data, export, fetch_data, init, predict
+from thesiskit.cli.data import (
+    check,
+    data,
+    export,
+    fetch_data,
+    init,
+    learning_curve,
+    predict,
+    validate,
+)
 from thesiskit.errors import UserError
 from thesiskit.models import MODELS
 from thesiskit.registry import exhibits, fit_command, folders, name_of
@@ -116,7 +125,7 @@ def docs(key, schema) -> None:
             click.echo(line)
 
 
-for command in (batch, data, init, check, predict, export, fetch_data):
+for command in (batch, data, init, check, predict, export, validate, learning_curve, fetch_data):
     main.add_command(command)
 
 STAGES = {  # commands that compute a stage, and their help

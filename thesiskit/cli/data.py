@@ -219,13 +219,19 @@ class Target(click.Path):
         return path
 
 
+NEW = click.option(
+    "--new",
+    type=click.Path(path_type=Path),
+    metavar="TABLE",
+    help="Table of new samples; - is CSV from standard input.",
+)
 METHOD = click.option(
     "--method",
     "methods",
     multiple=True,
     metavar="NAME",
-    help="Method to use, by its name or a unique part of the name, for "
-    "example pool. May be repeated. Default: the method with the lowest cross-validated log loss, "
+    help="Method to use, by its name or a unique part of it, such "
+    "as pool. May be repeated. Default: the method with the lowest cross-validated log loss, "
     "or class frequencies if no method is clearly better.",
 )
 ALL_METHODS = click.option(
@@ -236,17 +242,12 @@ ALL_METHODS = click.option(
 @click.command()
 @click.argument("config", type=ConfigType(), required=False)
 @opens_experiment()
-@click.option(
-    "--new",
-    type=click.Path(path_type=Path),
-    metavar="TABLE",
-    help="Table of new samples to predict; - is CSV from standard input.",
-)
+@NEW
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="With --new: use a model file of `thesiskit export` in place of a CONFIG.",
+    help="With --new: model file of `thesiskit export`, in place of a CONFIG.",
 )
 @click.option(
     "--output",
@@ -254,9 +255,16 @@ ALL_METHODS = click.option(
     metavar="FILE",
     help="With --new: CSV file for predictions. Default: -, standard output.",
 )
+@click.option(
+    "--prevalence",
+    multiple=True,
+    metavar="CLASS=SHARE",
+    help="With --new: class prevalence. May be repeated, such as tumour=0.02; the other "
+    "classes share the rest as in the training samples. Default: the shares of training samples.",
+)
 @METHOD
 @ALL_METHODS
-def predict(config, asked, force, new, model, output, methods, all_methods) -> None:
+def predict(config, asked, force, new, model, output, prevalence, methods, all_methods) -> None:
     """Predict the response of the test samples, or of new samples.
 
     With --new TABLE, methods are compared by cross-validation first, and the best one is fitted to
@@ -272,31 +280,23 @@ def predict(config, asked, force, new, model, output, methods, all_methods) -> N
         raise click.UsageError("no model is given. Fix: give a CONFIG, or --model FILE --new TABLE")
     if new is None:
         values = {"--model": model, "--output": output, "--method": methods}
+        values["--prevalence"] = prevalence
         values["--all-methods"] = all_methods
         if option := next((name for name in values if values[name]), None):
             raise click.UsageError(f"{option} is for new samples. Fix: add --new TABLE")
         make_stage(config, asked, force)
         return
     _either(methods, all_methods)
-    new = as_file(new)
+    new, prevalence = as_file(new), prevalence or None
     if output is not None and output.exists() and new.exists() and output.samefile(new):
         raise click.UsageError("--output is the table of --new. Fix: give it another name")
-    if model is not None:
-        from thesiskit.fitted import load_model
-
-        if config is not None:
-            raise click.UsageError("--model FILE replaces CONFIG. Fix: remove CONFIG")
-        if asked.options or force:
-            option = (*asked.options, "--force")[0]
-            raise click.UsageError(f"--model FILE is fitted already. Fix: remove {option}")
-        fitted = load_model(model)
-        table, page_names = fitted.read(new), {}
-        fitted = fitted.select_methods(methods) if methods else fitted
-    else:
-        fitted, table, page_names = _fitted(asked, config, force, methods, all_methods, new)
-    print_notes([*table.notes, *fitted.gaps(table)])
+    if model is not None and config is not None:
+        raise click.UsageError("--model FILE replaces CONFIG. Fix: remove CONFIG")
+    inputs = _opened(asked, config, model, force, methods, all_methods, new, False, prevalence)
+    fitted, table, page_names = inputs
+    print_notes([*table.notes, *fitted.gaps(table), *fitted.assumed(prevalence)])
     _warn(fitted)
-    frame = fitted.frame(table)
+    frame = fitted.frame(table, prevalence)
     print_notes(fitted.remarks(frame))
     from thesiskit.files import write_text
     from thesiskit.report.layout import csv_text
@@ -310,19 +310,72 @@ def predict(config, asked, force, new, model, output, methods, all_methods) -> N
     click.echo(f"Predicted {samples} with {_count(fitted, page_names)}; wrote {output}")
 
 
+@click.command("learning-curve")
+@ONE_CONFIG
+@opens_experiment(force=False)
+@click.option(
+    "--method",
+    metavar="NAME",
+    help="Method to use, by its name or a unique part of the name, for example pool. Default: as "
+    "`thesiskit predict` chooses.",
+)
+def learning_curve(config, asked, method) -> None:
+    """Predict the log loss with more samples.
+
+    The method is fitted to half, three quarters and all samples of each training set, in four
+    divisions into folds (or with the test set of the config), and always tested on the same
+    samples. An inverse power law predicts the log loss (of a continuous response, the negative log
+    density) with 1.5, 2 and 4 times as many samples, with 95% intervals. The results are a CSV file
+    and a figure.
+
+    Example:  thesiskit learning-curve breast-cancer --method "10 corrected"
+    """
+    from thesiskit.report.learning import write_curve
+    from thesiskit.study.learning import LearningCurve
+
+    experiment = replace(asked, yes=None).open(config, all_samples=True)
+    curve = LearningCurve(experiment)
+    methods = experiment.check_methods([method] if method else [])
+    methods = methods or experiment.recommended(watch=watch, yes=bool(asked.yes))
+    print_notes(experiment.notes)
+    (name,) = methods or experiment.graph.work.methods("fit")
+    sizes, losses = curve.measure(name, watch=watch)
+    positive = curve.design.n_classes > 0
+    for line in write_curve(curve.results, name, curve.n, sizes, losses, positive=positive):
+        click.echo(line)
+
+
 def _either(methods: tuple[str, ...], all_methods: bool) -> None:
     if methods and all_methods:
         raise click.UsageError("--method and --all-methods exclude each other. Fix: remove one")
 
 
+def _opened(asked, config, model, force, methods, all_methods, new, tested, prevalence=None):
+    """Return the model of a file, or of a config, the new samples, and names of methods.
+
+    tested : the new samples have a response.
+    """
+    if model is None:
+        return _fitted(asked, config, force, methods, all_methods, new, tested, prevalence)
+    from thesiskit.fitted import load_model
+
+    if asked.options or force:
+        option = (*asked.options, "--force")[0]
+        raise click.UsageError(f"--model FILE is fitted already. Fix: remove {option}")
+    fitted = load_model(model)
+    table = fitted.read(new, tested=tested)
+    return (fitted.select_methods(methods) if methods else fitted), table, {}
+
+
 def _fitted(
-    asked: Asked, config: Path, force: bool, methods: Any, all_methods: bool, new: Path | None
+    asked: Asked, config: Path, force, methods, all_methods, new, tested=False, prevalence=None
 ):
     """Return the model of a config, fitted now if it is not yet, and the new samples, if any."""
     # faults of a config or a table are found before anything is fitted
     experiment = replace(asked, yes=None).open(config, all_samples=True)
     methods = experiment.check_methods(methods)
-    table = None if new is None else experiment.read_new(new)
+    experiment.check_prevalence(prevalence)
+    table = None if new is None else experiment.read_new(new, tested=tested)
     experiment.check_needs(yes=bool(asked.yes))
     started = time.perf_counter()
     if not methods and not all_methods:
@@ -373,3 +426,50 @@ def export(config, asked, force, file, methods, all_methods) -> None:
     _warn(fitted)
     fitted.save(file)
     click.echo(f"export: {_count(fitted, page_names)}, {fitted.samples:,} samples -> {file}")
+
+
+@click.command()
+@click.argument("model", metavar="MODEL_OR_CONFIG")
+@opens_experiment()
+@NEW
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Folder for the page. Default: EXPERIMENT-on-TABLE in the results folder.",
+)
+@METHOD
+@ALL_METHODS
+@STRICT
+def validate(model, asked, force, new, output, methods, all_methods) -> None:
+    """Compare predictions of new samples with their responses.
+
+    MODEL_OR_CONFIG is a model file of `thesiskit export`, or a config, which is fitted to all its
+    samples. The response of TABLE has the name and the classes of the training table. The page has
+    log loss, error, AUC and calibration, with 95% intervals and next to those of the training
+    study; validation.csv and validation.json have the numbers.
+
+    Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
+    && thesiskit validate mine.yaml --new colon.csv
+    """
+    from thesiskit.files import Results
+    from thesiskit.report.validation import Validation
+
+    if new is None:
+        raise click.UsageError("there are no new samples. Fix: add --new TABLE")
+    _either(methods, all_methods)
+    new, config = as_file(new), None
+    if model.endswith((".yaml", ".yml")) or model in shipped():
+        config, model = ConfigType().convert(model, None, None), None
+    fitted, table, names = _opened(asked, config, model, force, methods, all_methods, new, True)
+    notes, frame = [*table.notes, *fitted.gaps(table)], fitted.frame(table, tested=True)
+    notes += fitted.remarks(frame)
+    print_notes([*notes])
+    _warn(fitted)
+    results = Results(asked.results, f"{fitted.experiment}-on-{new.stem}")
+    results = results if output is None else Results(output, "")
+    validation = Validation(frame, table, fitted.classes, names, fitted.internal)
+    validation.write(results, fitted.experiment, notes)
+    for line in validation.headline:
+        click.echo(line)
+    click.echo(f"validate: {len(table.response):,} samples -> {results.folder}/validation.html")

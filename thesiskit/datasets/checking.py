@@ -724,7 +724,7 @@ def _columns(stats: FeatureSummaries, grouped: str | None) -> tuple[list[str], l
         lines.append(_line("D05", f"{text}{groups[0]}"))
     if batches:
         text = f"the response is associated with {list_some(batches, NAMED, 60)}"
-        fix = "the model may be learning batch differences. Fix: check performance within batches"
+        fix = "the model may be learning batch differences. Fix: try evaluation.leave_out"
         lines.append(_line("D03", f"{text}; {fix}"))
     return groups, lines
 

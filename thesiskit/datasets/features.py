@@ -271,6 +271,12 @@ class TableData(Source):
     def read_new(self, path: Path, like: FeatureTable) -> FeatureTable:
         return self._read(path, like=like, new=True)
 
+    def read_tested(self, path: Path, like: FeatureTable) -> FeatureTable:
+        options = {"new": True, "tested": True, "continuous": not like.classes}
+        table = self._read(path, like=like, **options)
+        groups = self.sample_groups if self.sample_groups in table.aside else None
+        return grouped(table, groups, path.name)
+
     def _read(self, path: Path, **options: Any) -> FeatureTable:
         ignore = left_out(self.ignore, self.sample_groups)
         keys: dict[str, Any] = {"ignore": tuple(ignore), "missing": tuple(self.missing)}
@@ -315,7 +321,7 @@ def read_features(
     frame = samples.frame
     columns = [frame[name] for name in wanted.covariates]
     covariates = {x.name: reading.real_numbers(x, frame, *COVARIATE) for x in columns}
-    if like is not None and new:
+    if like is not None and not wanted.has_response:
         classes, y = like.classes, np.zeros(len(X), dtype=like.response.dtype)
     else:
         classes, y = _responses(samples, continuous, like)

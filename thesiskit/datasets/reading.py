@@ -369,7 +369,7 @@ class TextTable:
                 first = False
                 yield line, cells
         if first and self.header:
-            raise DataError(f"{self.where}: a line of names but no samples")
+            raise DataError(f"{self.where}: a line of names but no samples. Fix: add samples")
 
     def parse(self, file: IO[str], n_cells: int, **options: Any) -> Iterator[pd.DataFrame]:
         """Yield the samples as pandas parses them, so many cells at a time.
@@ -638,7 +638,7 @@ def read_parquet(path: Path, wanted: "Wanted") -> tuple[Frame, list[str]]:
                 ValueError) as error:  # fmt: skip
             raise damaged(where, "Parquet", error) from None
     if len(frame) == 0:
-        raise DataError(f"{where}: a line of names but no samples")
+        raise DataError(f"{where}: a line of names but no samples. Fix: add samples")
     frame = frame.set_axis(names, axis=1)
     result = Frame.of_pandas(frame, where, "row", wanted.missing)
     if wanted.id is not None and wanted.id in frame:  # of which NA can be one
@@ -785,6 +785,7 @@ class Wanted:
     labels: Path | None = None  # another table, with the responses by the names of the samples
     genes_in_rows: bool = False  # it is transposed: a feature in each row, a sample in each column
     new: bool = False  # the samples need no response
+    tested: bool = False  # new samples have a response
     features: list[str] | None = None  # of new samples, those of the training table; None: others
     header: bool = True  # whether the first line of a text table names the columns
     missing: tuple[str, ...] = ()  # texts that stand for a missing value, besides the usual ones
@@ -792,6 +793,11 @@ class Wanted:
     thousands: str | None = None  # what stands between thousands
     gaps: bool = False  # whether new samples may lack features of the training table
     covariates: tuple[str, ...] = ()  # columns of numbers that are no features
+
+    @property
+    def has_response(self) -> bool:
+        """Whether responses are read: of training samples, and of new ones that are tested."""
+        return self.tested or not self.new
 
     @property
     def own_response(self) -> str | None:
@@ -870,7 +876,10 @@ def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
     others = (*wanted.ignore, *wanted.covariates, wanted.id, wanted.response)
     for name in wanted.covariates:
         check_column(name, names, where)
-    features = wanted.features
+    features, response = wanted.features, wanted.response if wanted.tested else None
+    if response is not None and response not in names:
+        fault = f"there is no column {quoted(response)}, the response of the training table"
+        raise DataError(f"{where}: {fault}. Fix: add it, or use `thesiskit predict`")
     if features is None:
         features = [name for name in names if name not in others]
     place = {name: j for j, name in enumerate(names)}
@@ -889,14 +898,14 @@ def _match(names: list[str], wanted: Wanted, where: str) -> Columns:
         lacking[next(iter(lacking))] = hint
         features = [name for name in features if name in place]
     notes = []
-    if wanted.response in place and wanted.response not in features:
+    if not wanted.tested and wanted.response in place and wanted.response not in features:
         notes.append(f"{where}: the response {quoted(wanted.response)} of new samples is not used")
     if extra:
         columns = pluralise(len(extra), "column", "columns")
         notes.append(f"{where}: {columns} dropped, not in the training table: "
                      f"{list_some(extra, MOST_NAMED)}")  # fmt: skip
     present_id = wanted.id if wanted.id in place else None
-    return Columns(list(features), None, present_id, notes, lacking)
+    return Columns(list(features), response, present_id, notes, lacking)
 
 
 def check_ids(ids: Sequence[str], name: str, where: str) -> list[str]:
@@ -1081,7 +1090,7 @@ def read_samples(path: Path, wanted: Wanted, *, texts: bool = False) -> Samples:
     # for the checks of the table, which are of samples with a response
     ignored = wanted.ignore[:MOST_ASIDE] if others is None else meta.names
     covariates = wanted.covariates if others is None else ()
-    set_aside = covariates if wanted.new else (*covariates, *ignored)
+    set_aside = (*covariates, *ignored) if wanted.has_response else covariates
     not_aside = {columns.id, columns.response}
     names = [name for name in set_aside if name not in not_aside][:MOST_ASIDE]
     aside = {name: meta[name].strings() for name in names if name in meta}
@@ -1122,7 +1131,7 @@ def _with_response(samples: Samples, where: str, file_name: str) -> Samples:
     texts = f" ({list_some([quoted(text) for text in response.gaps], 3)})" if response.gaps else ""
     if not len(rows):
         fault = f"the response {quoted(response.name)} is missing in all samples{texts}"
-        raise DataError(f"{where}: {fault}")
+        raise DataError(f"{where}: {fault}. Fix: enter responses")
     gaps = np.flatnonzero(response.missing).tolist()
     names = [samples.ids[row] if samples.ids else frame.place(row) for row in gaps]
     note = f"{shorten(file_name)}: {left_out_note(names, f'a response{texts}', where)}"
@@ -1161,9 +1170,9 @@ def _columns_of_obs(
     elif len(set(ids)) < len(ids):
         ids = []
         notes.append(f"{where}: the index of obs has duplicate names; samples are numbered")
-    if response is not None and wanted.new and response in obs:
+    if response is not None and not wanted.has_response and response in obs:
         notes.append(f"{where}: the response {quoted(response)} of new samples is not used")
-    elif response is not None and not wanted.new:
+    elif response is not None and wanted.has_response:
         check_column(response, obs.names, obs.where)
         columns = columns._replace(response=response)
     return columns, ids, notes

@@ -396,6 +396,14 @@ class Source(Block):
             f"data.source: {self.source} does not read new samples; {', '.join(READ_NEW)} do"
         )
 
+    def read_tested(self, path: Path, like: Any) -> Any:
+        """Return new samples as `read_new` does, with their responses, coded as those of `like`.
+
+        Samples without a response are left out; `notes` say so.
+        """
+        fault = f"data.source: {self.source} does not read responses of new samples"
+        raise UserError(f"{fault}. Fix: use data.source: file or table")
+
     @property
     def settings_of_draws(self) -> dict[str, Any]:
         """What the generator depends on."""

@@ -117,6 +117,13 @@ class FileData(Source):
         keys = self._keys | {"new": True, "gaps": True, "features": like.encoder.names}
         return read_table(path, self.response, like=like, **keys)
 
+    def read_tested(self, path: Path, like: Table) -> Table:
+        keys = self._keys | {"new": True, "gaps": True, "features": like.encoder.names}
+        keys |= {"tested": True, "continuous": not like.classes}
+        table = read_table(path, self.response, like=like, **keys)
+        groups = self.sample_groups if self.sample_groups in table.aside else None
+        return reading.grouped(table, groups, path.name)
+
 
 def read_coded(
     path: Path,
@@ -141,10 +148,9 @@ def read_coded(
             reading.check_column(lacking, samples.features, where)
         extra = [name for name in samples.features if name not in known]
         if extra:
-            raise DataError(
-                f"{where}: the training table has no feature {list_some(extra)}\nFix: data.ignore "
-                "it"
-            )
+            fault = f"{where}: the training table has no feature {list_some(extra)}"
+            raise DataError(f"{fault}\nFix: data.ignore it")
+    if like is not None and wanted.has_response:
         in_both = reading.samples_of_both(like.ids, samples.ids)
     encoder: Any = kind.fit(samples.frame, samples.features) if like is None else like.encoder
     X, unseen = encoder.transform(samples.frame)

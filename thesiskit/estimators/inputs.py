@@ -129,7 +129,8 @@ def check_level(level) -> float:
 def coded(estimator: Any, y: Any) -> np.ndarray:
     """Return labels as the places of their classes, (n,), which become `classes_`."""
     check_classification_targets(y)
-    estimator.classes_, places = np.unique(y, return_inverse=True)
+    values = np.unique(y, return_inverse=True, return_counts=True)
+    estimator.classes_, places, estimator.class_count_ = values
     if len(estimator.classes_) < 2:
         (only,) = estimator.classes_.tolist()
         raise ValueError(f"{type(estimator).__name__} needs two classes, got one class: {only!r}")

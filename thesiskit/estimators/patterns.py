@@ -42,6 +42,7 @@ from thesiskit.models.patterns import (
     check_histories,
     check_order,
 )
+from thesiskit.models.prevalence import at_prevalence
 from thesiskit.models.splitting import original_coefficients
 
 USUAL = {  # lengths of chains that are not judged
@@ -140,30 +141,33 @@ class PatternModel(BaseEstimator):
 class PatternClassifier(ClassifierMixin, PatternModel):
     """A logistic function of patterns."""
 
-    def predict_proba(self, X, *, split_draws=SPLIT_DRAWS):
+    def predict_proba(self, X, *, split_draws=SPLIT_DRAWS, prevalence=None):
         """Return the probabilities of the classes, (m, K).
 
         split_draws : how often each draw of a group's coefficient is split at random between the
             patterns that a sample has and those that it does not have.  No prediction depends on
             the other samples in the same call.  The standard error of a probability by splits is
             at most 0.5 / sqrt(draws split_draws): .005 for 1,000 draws of the chains.
+        prevalence : as of NaiveBayesClassifier.
         """
         check_is_fitted(self)
         codes = self._codes(X)
         posterior = self._draws.posterior(self._model, self._training)
-        return posterior.predict_alone(codes, self._seed, split_draws)
+        probability = posterior.predict_alone(codes, self._seed, split_draws)
+        return at_prevalence(probability, prevalence, self.classes_, self.class_count_)
 
-    def predict_log_proba(self, X, *, split_draws=SPLIT_DRAWS):
+    def predict_log_proba(self, X, *, split_draws=SPLIT_DRAWS, prevalence=None):
         """Return the logs of the probabilities of the classes, (m, K), none below log 2^-53.
 
-        split_draws : as of predict_proba.
+        split_draws, prevalence : as of predict_proba.
         """
-        return np.log(np.maximum(self.predict_proba(X, split_draws=split_draws), CLOSEST))
+        probability = self.predict_proba(X, split_draws=split_draws, prevalence=prevalence)
+        return np.log(np.maximum(probability, CLOSEST))
 
-    def predict(self, X):
-        """Return the most probable label of each sample, (m,)."""
+    def predict(self, X, prevalence=None):
+        """Return the most probable label of each sample, (m,); prevalence as of predict_proba."""
         check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return self.classes_[self.predict_proba(X, prevalence=prevalence).argmax(axis=1)]
 
 
 # ---- sequences ----

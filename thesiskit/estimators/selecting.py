@@ -40,6 +40,7 @@ from thesiskit.estimators.inputs import (
 )
 from thesiskit.models import mixture, pool
 from thesiskit.models.base import SelectingModel, Training, positive, whole
+from thesiskit.models.effects import effect_table
 from thesiskit.models.mixture import COLLAPSED, Mixture
 from thesiskit.models.naive_bayes import NaiveBayes
 from thesiskit.models.normal import Normal
@@ -53,6 +54,7 @@ from thesiskit.models.packed import (
 )
 from thesiskit.models.pipeline import Fitted, Selector
 from thesiskit.models.pool import Pool
+from thesiskit.models.prevalence import at_prevalence
 from thesiskit.models.selection import (
     LARGEST,
     RELATIVE,
@@ -188,6 +190,28 @@ class SelectingEstimator(BaseEstimator):
 
     # ---- features ----
 
+    @property
+    def effects_(self) -> pd.DataFrame:
+        """Raw and corrected effects of the selected features, with 95% intervals: a DataFrame.
+
+        The columns are raw, raw_low, raw_high: the usual estimate, which is too far from no effect;
+        effect, low, high: posterior mean and quantiles, which allow for the selection; relevance.
+        Effects are differences of means of two classes (second less first; of more classes, one
+        less the average of the others) in residual standard deviations; of a regressor these by one
+        standard deviation of the response; of features of 0 and 1, odds ratios.  AttributeError
+        where a model has none.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "patterns_", None)
+        if names is None:
+            numbers = np.arange(self.n_features_in_)
+            names = getattr(self, "feature_names_in_", numbers)[self.selected_]
+        kind, classes = self.model_class.kind, getattr(self, "classes_", ())
+        try:
+            return effect_table(kind, self._posterior, names, classes)
+        except UserError as error:
+            raise AttributeError(str(error)) from None
+
     def get_support(self, indices=False):
         """Return which features, or features of patterns, were selected, (p,) booleans.
 
@@ -248,22 +272,33 @@ class SelectingClassifier(ClassifierMixin, SelectingEstimator):
             )
         return places
 
-    def predict_proba(self, X):
-        """Return the probabilities of the classes for X (m, p), (m, G)."""
+    def predict_proba(self, X, prevalence=None):
+        """Return the probabilities of the classes for X (m, p), (m, G).
+
+        prevalence : the shares of classes among such samples, such as {"tumour": 0.02}, if they are
+            not those of the training samples; classes that are not named share the rest as there.
+        """
+        if prevalence is not None:
+            return np.exp(self.predict_log_proba(X, prevalence))
         values = self._selected_values(X)  # refuses a model that is not fitted
         return self._fitted.predict(values)
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X, prevalence=None):
         """Return the logs of the probabilities of the classes for X (m, p), (m, G).
 
         They come from log odds, so they are exact where a probability is below 2^-53.
+        prevalence : as of predict_proba.
         """
-        values = self._selected_values(X)
-        return self._fitted.predict_log(values)
+        values = self._selected_values(X)  # first: it checks that there is a fit
+        log_probability, training = self._fitted.predict_log(values), self.class_count_
+        return at_prevalence(log_probability, prevalence, self.classes_, training, log=True)
 
-    def predict(self, X):
-        """Return the most probable label of each row of X (m, p), (m,); of equal ones the first."""
-        place = self.predict_log_proba(X).argmax(axis=1)  # first: it checks that there is a fit
+    def predict(self, X, prevalence=None):
+        """Return the most probable label of each row of X (m, p), (m,); of equal ones the first.
+
+        prevalence : as of predict_proba.
+        """
+        place = self.predict_log_proba(X, prevalence).argmax(axis=1)  # first: it checks for a fit
         return self.classes_[place]
 
     def __sklearn_tags__(self):
@@ -398,6 +433,7 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
     log_posterior_alpha_ : (K,) log posterior probability of each point; logsumexp is 0.
     pi_, log_posterior_pi_ : (J,) the points of pi, and their log posterior probabilities.
     relevance_ : (k,) the posterior probability that each selected feature is relevant.
+    effects_ : DataFrame, odds ratios of the selected features, raw and corrected, with intervals.
     tau_ : what log odds are divided by; 1 where too few samples have a temperature.
     offset_ : (G,) what is then added to the log probability of each class.
     n_features_in_, feature_names_in_ : as scikit-learn's.
@@ -471,8 +507,9 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
         The columns are: pattern, such as "rs1=2, rs7=0"; for each class how many training samples
         have the pattern, and of how many this is known; odds ratio, by how much larger the odds of
         the pattern are in the second class, with 1/2 added to each count, which is too far from 1,
-        because the patterns were chosen for it; corrected, the same as the model expects it of new
-        samples; and relevant, the probability that the pattern has to do with the class at all.
+        because the patterns were chosen for it; corrected, its posterior mean, on the log scale
+        (`effects_` has intervals); and relevant, the probability that the pattern has to do with
+        the class at all.
         """
         check_is_fitted(self)
         if self.patterns_ is None:
@@ -484,11 +521,12 @@ class NaiveBayesClassifier(DiscreteFeatures, SelectingClassifier):
             for y, label in enumerate(self.classes_)
             for words, pairs in (("with", ones), ("known", present))
         }
-        ratio = self._posterior.odds_ratios
-        return pd.DataFrame(
-            {"pattern": self.patterns_} | counts
-            | {"odds ratio": ratio[:, 0], "corrected": ratio[:, 1], "relevant": self.relevance_}
-        )  # fmt: skip
+        ratios = self.effects_[["raw", "effect", "relevance"]]
+        ratios.columns = ["odds ratio", "corrected", "relevant"]
+        return pd.concat(
+            [pd.DataFrame({"pattern": self.patterns_} | counts), ratios.reset_index(drop=True)],
+            axis=1,
+        )
 
     def _check_options(self) -> None:
         super()._check_options()
@@ -626,6 +664,7 @@ class NormalClassifier(NormalEstimator, SelectingClassifier):
     selected_ : (k,) column indices of the selected features, strongest first.
     threshold_ : the F statistic that no dropped feature exceeds.
     relevance_ : (k,) the posterior probability that each selected feature is relevant.
+    effects_ : DataFrame, differences of class means, raw and corrected, with intervals.
     log_posterior_ : (C, R, J) log posterior probabilities of each shape of effects, of their
         variance (`ratio_`, (R,)) and of pi (`pi_`, (J,)) together; logsumexp is 0.
     tau_, offset_, n_features_in_, feature_names_in_ : as of NaiveBayesClassifier.
@@ -670,7 +709,7 @@ class NormalRegressor(NormalEstimator, SelectingRegressor):
 
     Attributes
     ----------
-    selected_, threshold_, relevance_, log_posterior_, ratio_, pi_, tau_, n_features_in_,
+    selected_, threshold_, relevance_, effects_, log_posterior_, ratio_, pi_, tau_, n_features_in_,
         feature_names_in_ : as of NormalClassifier, with the slope of a feature in place of
         differences between classes.
     """

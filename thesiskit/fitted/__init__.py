@@ -38,7 +38,9 @@ from thesiskit.fitted.methods import (
 from thesiskit.frame import MOST_NAMED
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays, marked
+from thesiskit.models.density import SCORED
 from thesiskit.models.likeness import MOST_DISCRETE, UNLIKE, Likeness
+from thesiskit.models.prevalence import Prevalence, at_prevalence, full_shares, named_shares
 from thesiskit.registry import candidates_of
 
 __all__ = ["FittedModel", "load_model"]
@@ -63,6 +65,9 @@ class FittedModel:
     codes : (n, p) training samples where methods need them, else none.
     likeness : what new samples are compared with; none of sequences, or of an older file.
     covariates : what numbers of samples that are no features say of the classes, if there are some.
+    counts : (K,) training samples of each class; none of real responses, or of an older file.
+    internal : by method and measure, the score on test samples of the experiment, and the ends of
+        its interval, where the experiment had run.
     """
 
     experiment: str
@@ -73,6 +78,8 @@ class FittedModel:
     codes: np.ndarray | None = field(default=None, repr=False)
     likeness: Likeness | None = field(default=None, repr=False)
     covariates: Any = field(default=None, repr=False)
+    counts: np.ndarray | None = None
+    internal: dict[str, dict[str, list[float]]] = field(default_factory=dict, repr=False)
 
     @property
     def classes(self) -> list[str]:
@@ -103,12 +110,16 @@ class FittedModel:
 
     # ---- predictions ----
 
-    def predict_proba(self, X: Any, method: str | None = None) -> np.ndarray:
+    def predict_proba(
+        self, X: Any, method: str | None = None, *, prevalence: Prevalence = None
+    ) -> np.ndarray:
         """Return the probabilities of the classes, (m, K), in the order of `classes`.
 
         X : a DataFrame or AnnData, matched by the names of its columns; an array with the columns
             in order; or the path of a table.  Values are as in the table of the fit.
         method : its name; not needed where the model has one.
+        prevalence : the shares of classes among new samples, such as {"tumour": 0.02}, if they are
+            not those of the training samples; classes that are not named share the rest as there.
         """
         if not self.classes:
             raise UserError("the responses are real numbers. Fix: use predict_quantiles")
@@ -118,13 +129,17 @@ class FittedModel:
         else:
             samples, covariates = self._samples(X), X
         numbers = self._beside(covariates)
-        return self._predicted(self.method(method), samples, numbers)["probability"]
+        return self._predicted(self.method(method), samples, numbers, prevalence)["probability"]
 
-    def predict(self, X: Any, method: str | None = None) -> np.ndarray:
+    def predict(
+        self, X: Any, method: str | None = None, *, prevalence: Prevalence = None
+    ) -> np.ndarray:
         """Return the most probable class of each sample, or the median of a real response, (m,)."""
         if not self.classes:
+            self.shares(prevalence)
             return self.predict_quantiles(X, method)[:, 1]
-        return np.array(self.classes)[most_probable(self.predict_proba(X, method))]
+        probability = self.predict_proba(X, method, prevalence=prevalence)
+        return np.array(self.classes)[most_probable(probability)]
 
     def predict_quantiles(self, X: Any, method: str | None = None) -> np.ndarray:
         """Return 5%, 50% and 95% quantiles of real responses, (m, 3)."""
@@ -143,13 +158,36 @@ class FittedModel:
             raise UserError(f"the model has nothing to compare new samples with. Fix: {EXPORT}")
         return self.likeness.compare(self.inputs.compared(self._samples(X))).p
 
+    def shares(self, prevalence: Prevalence = None) -> np.ndarray | None:
+        """Return the share of each class that predictions assume, (K,); None where it is unknown.
+
+        Raises UserError for a prevalence that this model cannot have.
+        """
+        if prevalence is None:
+            return None if self.counts is None else self.counts / self.counts.sum()
+        named_shares(prevalence, self.classes)
+        if self.counts is None:
+            fault = "the model file is too old to have the shares of its training samples"
+            raise UserError(f"prevalence: {fault}. Fix: {EXPORT}")
+        return full_shares(prevalence, self.classes, self.counts)
+
     def _predicted(
-        self, method: FittedMethod, samples: np.ndarray, covariates: np.ndarray | None
+        self,
+        method: FittedMethod,
+        samples: np.ndarray,
+        covariates: np.ndarray | None,
+        prevalence: Prevalence = None,
+        y: Any = None,
     ) -> Arrays:
         """Return what a method predicts, our own models also from covariates (T, q)."""
-        arrays = method.predict(self.inputs, samples)
+        self.shares(prevalence)
+        arrays = method.predict(self.inputs, samples, y)
         if covariates is not None and isinstance(method, SelectedMethod):
             arrays["probability"] = self.covariates.adjusted(arrays["probability"], covariates)
+        if prevalence is not None and self.counts is not None:
+            probability = arrays["probability"]
+            moved = at_prevalence(probability, prevalence, self.classes, self.counts)
+            arrays["probability"] = moved
         return arrays
 
     def _beside(self, X: Any) -> np.ndarray | None:
@@ -166,14 +204,17 @@ class FittedModel:
             return self.read(Path(X)).inputs
         return self.inputs.of_data(X)
 
-    def read(self, path: Path) -> Any:
+    def read(self, path: Path, *, tested: bool = False) -> Any:
         """Return the new samples of a table: a Table, Sequences or a FeatureTable.
+
+        tested : they have a response.
 
         Raises
         ------
         DataError: what is wrong, where, and what to do.
         """
-        return self.source.read_new(path, self.inputs.like)
+        read = self.source.read_tested if tested else self.source.read_new
+        return read(path, self.inputs.like)
 
     def gaps(self, table: Any) -> list[str]:
         """Say how samples are predicted that lack columns of the training table.
@@ -210,8 +251,14 @@ class FittedModel:
             for note, names in columns_by_note.items()
         ]
 
-    def frame(self, table: Any) -> pd.DataFrame:
-        """Return each method's predictions of the samples that `read` returned, as a table."""
+    def frame(
+        self, table: Any, prevalence: Prevalence = None, *, tested: bool = False
+    ) -> pd.DataFrame:
+        """Return each method's predictions of the samples that `read` returned, as a table.
+
+        prevalence : as of `predict_proba`.
+        tested : they have real responses, and columns named as in `density.SCORED` compare them.
+        """
         self.gaps(table)
         samples = table.inputs
         if self.inputs.family == "features" and table.columns != self.inputs.names:
@@ -230,12 +277,14 @@ class FittedModel:
                 likeness_columns |= {"scale": comparison.scale, "shift": comparison.shift}
             likeness_columns["distance"] = comparison.distance
         numbers = self._beside(getattr(table, "covariates", None))
+        y = table.response if tested and not self.classes else None
         for method in self.methods.values():
-            arrays = self._predicted(method, samples, numbers)
+            arrays = self._predicted(method, samples, numbers, prevalence, y)
             columns: dict[str, Any] = {"id": ids, "method": method.name}
             if not self.classes:
                 labels = QUANTILES.items()  # some distributions have no mean
                 columns |= {label: arrays.get(name, np.nan) for name, label in labels}
+                columns |= {name: arrays[name] for name in SCORED if tested}
             else:
                 likely = most_probable(arrays["probability"])
                 columns["predicted"] = [self.classes[k] for k in likely]
@@ -246,6 +295,14 @@ class FittedModel:
                 columns["beyond range"] = self.likeness.beyond(samples, method.selected)
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)
+
+    def assumed(self, prevalence: Prevalence = None) -> list[str]:
+        """Return a note of the prevalence that predictions assume; none where it is unknown."""
+        if (shares := self.shares(prevalence)) is None:
+            return []
+        named = [f"{name} {share:.3g}" for name, share in zip(self.classes, shares, strict=True)]
+        source = " of the training samples" if prevalence is None else ""
+        return [f"predictions assume the prevalence{source}: {list_some(named, MOST_NAMED)}"]
 
     def remarks(self, frame: pd.DataFrame) -> list[str]:
         """Return notes that compare the samples of a frame with the training samples."""
@@ -271,6 +328,9 @@ class FittedModel:
             "family": self.inputs.family,
             "inputs": about,
             "cases": self.samples,
+            "internal": {
+                name: self.internal[name] for name in self.methods if name in self.internal
+            },
             "arms": [],
         }
         arrays = {f"inputs/{name}": values for name, values in arrays.items()}
@@ -280,6 +340,8 @@ class FittedModel:
             arrays |= {f"likeness/{name}": values for name, values in vars(self.likeness).items()}
         if self.covariates is not None:
             arrays |= {f"covariates/{name}": one for name, one in vars(self.covariates).items()}
+        if self.counts is not None:
+            arrays["class_counts"] = self.counts
         for number, method in enumerate(self.methods.values()):
             about, own_arrays = method.stored()
             more = {"kind": method.kind, "name": method.name, "warning": method.warning}
@@ -388,5 +450,14 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
     numbers, first = marked(arrays, "covariates/"), None
     if (names := getattr(source, "covariates", ())) and candidates is not None:
         first = candidates.load("covariates").restored(numbers, len(names))
-    samples, experiment = int(header["cases"]), str(header["experiment"])
-    return FittedModel(experiment, source, inputs, methods, samples, codes, likeness, first)
+    samples, experiment, counts = int(header["cases"]), str(header["experiment"]), None
+    if inputs.classes and header["format"] > 8:
+        counts = arrays["class_counts"]
+        check(counts.dtype.kind in "iu" and counts.shape == (len(inputs.classes),))
+        check((counts >= 0).all() and counts.sum() == samples)
+    internal = {
+        str(name): {str(measure): [*map(float, score)] for measure, score in scores.items()}
+        for name, scores in header.get("internal", {}).items()
+    }
+    model = FittedModel(experiment, source, inputs, methods, samples, codes, likeness, first)
+    return replace(model, counts=counts, internal=internal)

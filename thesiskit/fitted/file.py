@@ -26,8 +26,9 @@ from thesiskit.models.chains import Arrays
 WHAT = "thesiskit fitted model"
 # 1 had no temperatures and no normal models, 2 no methods of others, 3 no offsets, 4 no words as
 # codes, and no likeness, 5 had fewer measures of it, no patterns that are selected, no covariates,
-# 6 had no transforms, and pools without shrinkage, 7 no real responses of real features
-FORMAT = 8
+# 6 had no transforms, and pools without shrinkage, 7 no real responses of real features, 8 no
+# counts of classes
+FORMAT = 9
 MOST = 1e100  # a number beyond it is none of a fit; of `within`, sums of squares, its square
 # what else a number of these arrays may be
 OPEN = {"log_joint": -np.inf, "spread": np.inf, "state": np.inf}

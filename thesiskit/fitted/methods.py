@@ -35,10 +35,13 @@ QUANTILES = {"mean": "mean", "median": "median"}
 QUANTILES |= {name: f"{level:.0%}" for name, level in LEVELS.items() if name != "median"}
 
 
-def summarise_density(density: Density) -> Arrays:
-    """Return the mean of each distribution, and quantiles, by the names of QUANTILES."""
+def summarise_density(density: Density, y: np.ndarray | None = None) -> Arrays:
+    """Return the mean of each distribution, and quantiles, by the names of QUANTILES.
+
+    y : real responses, if they are known; then also the arrays that `density.SCORED` names.
+    """
     quantiles = {name: density.quantile(level) for name, level in LEVELS.items()}
-    return {"mean": density.mean} | quantiles
+    return {"mean": density.mean} | quantiles | ({} if y is None else density.scores(y))
 
 
 def match_name(text: str, names: Mapping[str, str]) -> str:
@@ -116,8 +119,11 @@ class FittedMethod(ABC):
         self.selected, self.transform = selected, transform
 
     @abstractmethod
-    def predict(self, inputs: Inputs, samples: np.ndarray) -> Arrays:
-        """Return `probability` (T, K), or of real responses what QUANTILES name, (T,) each."""
+    def predict(self, inputs: Inputs, samples: np.ndarray, y: np.ndarray | None = None) -> Arrays:
+        """Return `probability` (T, K), or of real responses what QUANTILES name, (T,) each.
+
+        y : real responses (T,), if they are known: then also what `density.SCORED` names.
+        """
 
     def columns(self, inputs: Inputs) -> np.ndarray:
         """Return the columns of samples that predictions depend on."""
@@ -149,7 +155,7 @@ class SelectedMethod(FittedMethod):
         self.fitted, self.takes_missing = fitted, model.takes_missing
         self.takes_bits = model.takes == "bits"
 
-    def predict(self, inputs: Inputs, samples: np.ndarray) -> Arrays:
+    def predict(self, inputs: Inputs, samples: np.ndarray, y: np.ndarray | None = None) -> Arrays:
         table = self.table(inputs, samples, bits=self.takes_bits)
         if table.dtype.kind == "f" and not self.takes_missing:
             sample, place = np.argwhere(np.isnan(table))[0]
@@ -160,7 +166,7 @@ class SelectedMethod(FittedMethod):
                 "model does not accept it. Fix: fill it in, or drop the sample"
             )
         if not inputs.classes:
-            return summarise_density(self.fitted.density(table))
+            return summarise_density(self.fitted.density(table), y)
         return {"probability": self.fitted.predict(table)}
 
     @classmethod
@@ -210,12 +216,12 @@ class PeerMethod(FittedMethod):
         super().__init__(name, "peer", selected=selected, transform=transform)
         self.method, self.task, self.learnt = method, task, learnt
 
-    def predict(self, inputs: Inputs, samples: np.ndarray) -> Arrays:
+    def predict(self, inputs: Inputs, samples: np.ndarray, y: np.ndarray | None = None) -> Arrays:
         table = self.table(inputs, samples, bits=False)
         answer = peers.predict(self.method, self.task, self.learnt, table)
         if inputs.classes:
             return {"probability": answer}
-        return summarise_density(Density.of_students(answer))
+        return summarise_density(Density.of_students(answer), y)
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         task = {name: getattr(self.task, name) for name in ("kind", "classes", "keep", "order")}
@@ -245,9 +251,10 @@ class FrequencyMethod(FittedMethod):
         super().__init__(FREQUENCIES if counts.ndim == 1 else GUESS, "frequencies")
         self.counts = counts
 
-    def predict(self, inputs: Inputs, samples: np.ndarray) -> Arrays:
+    def predict(self, inputs: Inputs, samples: np.ndarray, y: np.ndarray | None = None) -> Arrays:
         if not inputs.classes:
-            return summarise_density(Density.of_students(self.counts.repeat(len(samples), axis=0)))
+            components = self.counts.repeat(len(samples), axis=0)
+            return summarise_density(Density.of_students(components), y)
         return {"probability": np.tile(self.counts / self.counts.sum(), (len(samples), 1))}
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
@@ -281,8 +288,10 @@ class PatternMethod(FittedMethod):
     def columns(self, inputs: Inputs) -> np.ndarray:
         return np.arange(inputs.width)
 
-    def predict(self, inputs: Inputs, samples: np.ndarray) -> Arrays:
-        return self.posterior.predict_new(samples[:, :], self.seed)
+    def predict(self, inputs: Inputs, samples: np.ndarray, y: np.ndarray | None = None) -> Arrays:
+        codes, rng = samples[:, :], np.random.default_rng(self.seed)
+        predicted = self.posterior.predict_new(codes, self.seed)
+        return predicted if y is None else predicted | self.posterior.tested(codes, y, rng)
 
     def stored(self) -> tuple[dict[str, Any], Arrays]:
         about, arrays = self.posterior.saved()

@@ -502,8 +502,7 @@ def join_relevance(found: list[Arrays], more: Sequence[str] = ()) -> Arrays:
 
     These are the S columns `some`; log_pi (splits, S, J), pi (J,), and `more` arrays (splits, S,
     ...).  Their relevance lies end to end: that of split s in the i-th of them begins at
-    relevance_offset[i, s], and ends at relevance_offset[i, s + 1]; so do odds ratios (., 2), where
-    they are there.
+    relevance_offset[i, s], and ends at relevance_offset[i, s + 1]; so do effects (., C, 6).
     """
     places = [i for i, one in enumerate(found) if "relevance" in one]
     if not places:
@@ -517,7 +516,7 @@ def join_relevance(found: list[Arrays], more: Sequence[str] = ()) -> Arrays:
         **{name: np.stack([one[name] for one in mine], axis=1) for name in (*more, "log_pi")},
         **{
             name: np.concatenate([one[name] for one in mine])
-            for name in ("relevance", "odds_ratio")
+            for name in ("relevance", "effect")
             if name in mine[0]
         },
         "relevance_offset": offset + starts[:, None],

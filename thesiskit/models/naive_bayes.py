@@ -382,25 +382,20 @@ class NaiveBayesPosterior:
         return [(np.flatnonzero(heavy[:, j]), j) for j in range(len(self.pi)) if heavy[:, j].any()]
 
     @cached_property
+    def relevant_by_alpha(self) -> np.ndarray:
+        """The posterior probability of each alpha, and of being relevant, by pair, (D, K)."""
+        probability = np.zeros((len(self.counts.pairs), len(self.alpha)))
+        for at, j in self.points:
+            relevant = 1.0 if self.irrelevant is None else relevant_given(self, at, j)
+            probability[:, at] += relevant * np.exp(self.log_joint[at, j])
+        return probability
+
+    @cached_property
     def relevance(self) -> np.ndarray:
         """The posterior probability that each kept feature is relevant, (k,)."""
         if self.irrelevant is None:
             return np.ones(len(self.counts.group))
-        relevance = np.zeros(len(self.counts.pairs))
-        for at, j in self.points:
-            relevance += relevant_given(self, at, j) @ np.exp(self.log_joint[at, j])
-        return np.minimum(relevance, 1.0)[self.counts.group]
-
-    @property
-    def odds_ratios(self) -> np.ndarray:
-        """By how much the odds that x_j = 1 are larger in class 1, of each kept feature, (k, 2).
-
-        The first is of the training samples, where 1/2 is added to each count; the second is of
-        `rates_of`, what the posterior expects of new samples.
-        """
-        counted = self.counts.of_each((self.counts.pairs + 0.5) / (self.counts.present + 1))
-        log_odds = special.logit([counted, rates_of(self).T])
-        return np.exp(log_odds[..., 1] - log_odds[..., 0]).T
+        return np.minimum(self.relevant_by_alpha.sum(axis=1), 1.0)[self.counts.group]
 
 
 def relevant_given(posterior: NaiveBayesPosterior, at: np.ndarray, j: int) -> np.ndarray:

@@ -111,7 +111,6 @@ from thesiskit.models.base import (
     check_count,
     config_field,
     join_relevance,
-    log_sum,
     positive,
     shaped,
 )
@@ -294,12 +293,13 @@ class Normal(SomeRelevant):
         samples, y = self.imitate(posterior, training, np.random.default_rng(SEED))
         ratios, (fine, log_prior) = log_ratios(posterior, samples), posterior.finer_points
         curve = interpolate.CubicSpline(posterior.response_points, ratios, axis=1)
-        on_fine, z = curve(fine), (y - selection.center) / selection.spread
-        at_response = _along(curve, z[:, None])[:, 0]
+        on_fine, z = np.ascontiguousarray(curve(fine)), (y - selection.center) / selection.spread
+        places = np.arcsinh(z[:, None] / CENTRE)
+        at_response = kernel.along(curve.x, curve.c, places)[:, 0]
 
         def loss(log_tau: float) -> float:
             inverse = np.exp(-log_tau)
-            total = log_sum(inverse * on_fine + log_prior)
+            total = kernel.log_sums(on_fine, log_prior, inverse)
             log_density = inverse * at_response - total
             return -float(log_density.mean())
 
@@ -850,6 +850,13 @@ class NormalPosterior:
         return (1 - pi) * evidence.by_node[:, :1] / evidence.mixed(pi, row)
 
     @cached_property
+    def shares(self) -> np.ndarray:
+        """The posterior probability of each node of rho_j, (k, M)."""
+        probability = np.exp(self.log_joint.reshape(-1, len(self.pi)))
+        rows = np.flatnonzero(probability.max(axis=1) > LIGHT)
+        return _shares(self.evidence, self.nodes, self.pi, rows, probability[rows])
+
+    @cached_property
     @threadpool_limits.wrap(limits=1)
     def relevance(self) -> np.ndarray:
         """The posterior probability that each kept feature is relevant, (k,)."""
@@ -1103,15 +1110,21 @@ class Predictive:
         """Return these densities so that none is interpolated."""
         return replace(self, step=np.full_like(self.step, LEAST))
 
-    def log_densities(self, features: np.ndarray) -> np.ndarray:
-        """Return the log density of samples (T, k) at each point in each class, (T, G, P).
+    def log_densities(
+        self, features: np.ndarray, classes: np.ndarray | slice = slice(None)
+    ) -> np.ndarray:
+        """Return the log density of samples (T, k) at each point in some classes, (T, G, P).
 
         Of each sample it is less a constant, which classes and points have in common.
         """
-        log_density = np.zeros((len(features), len(self.mean), len(self.row)))
+        names = "mean", "inverse", "log_factor"
+        rows = {name: np.ascontiguousarray(getattr(self, name)[classes]) for name in names}
+        log_density = np.zeros((len(features), len(rows["mean"]), len(self.row)))
         size = log_density[0].size
         batch = min(len(self.power), max(1, TABLES // (size * kernel.TABLE)))
-        kernel.Densities(self, batch).add(features, max(1, TOGETHER // size), log_density)
+        kernel.Densities(replace(self, **rows), batch).add(
+            features, max(1, TOGETHER // size), log_density
+        )
         return log_density
 
 
@@ -1326,20 +1339,26 @@ class Interpolation:
 
     def log_densities(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the log densities of samples (T, k), and whether they are exact, (T, G) each."""
-        at_chosen = self.densities.log_densities(features)
-        factors = at_chosen @ self.to_terms
-        T, G, r = factors.shape
+        G = len(self.densities.mean)
+        blocks = [self._of_classes(features, slice(g, g + EIGHT)) for g in range(0, G, EIGHT)]
+        log_density, reliable = zip(*blocks, strict=True)
+        return np.concatenate(log_density, axis=1), np.concatenate(reliable, axis=1)
+
+    def _of_classes(self, features: np.ndarray, classes: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Return `log_densities` in some classes, whose tables stay in a cache."""
+        at_chosen = self.densities.log_densities(features, classes)
+        T, G, _ = at_chosen.shape
         log_density, reliable = np.empty((T, G)), np.empty((T, G), dtype=bool)
         size, (C, first, last) = len(self.log_weight), self.log_skipped.shape
         effect = np.abs(self.terms[-LAST:, :size]) @ np.exp(self.log_weight)
-        together = SAMPLES if G < SAMPLES else 1
-        block = np.zeros((together, G, r))
-        for start in range(0, T, together):
-            part = slice(start, start + together)
-            count = len(factors[part])
-            block[:count] = factors[part]
-            logs = (block.reshape(-1, r) @ self.terms)[: count * G]
-            log_density[part] = log_sum(logs[:, :size] + self.log_weight).reshape(-1, G)
+        block = np.zeros((SAMPLES, *at_chosen.shape[1:]))
+        for start in range(0, T, SAMPLES):
+            part = slice(start, start + SAMPLES)
+            count = len(at_chosen[part])
+            block[:count] = at_chosen[part]
+            factors = block.reshape(SAMPLES * G, -1) @ self.to_terms
+            logs = (factors @ self.terms)[: count * G]
+            log_density[part] = kernel.log_sums(logs, self.log_weight).reshape(-1, G)
             if not first:  # far away, where terms are missing, bounds are enough
                 ends = at_chosen[part].min(axis=2), at_chosen[part].max(axis=2)
                 log_density[part] = np.clip(log_density[part], *ends)
@@ -1348,9 +1367,9 @@ class Interpolation:
             corners = logs[:, size:].reshape(-1, C, first + 1, last + 1)
             doubt = DOUBT[0] + DOUBT[1] * np.ptp(logs[:, size:], axis=1).reshape(-1, G)
             most = np.maximum(corners[:, :, 1:], corners[:, :, :-1])
-            most = np.maximum(most[..., 1:], most[..., :-1]) + self.log_skipped
-            more = log_sum(most.reshape(len(most), -1)).reshape(-1, G) + doubt
-            missing = (np.abs(factors[part, :, -LAST:]) @ effect).reshape(-1, G)
+            most = np.maximum(most[..., 1:], most[..., :-1]).reshape(len(most), -1)
+            more = kernel.log_sums(most, self.log_skipped.ravel()).reshape(-1, G) + doubt
+            missing = (np.abs(factors[: count * G, -LAST:]) @ effect).reshape(-1, G)
             reliable[part] = (more - log_density[part] < np.log(NO_MORE)) & (missing < ENOUGH)
         return log_density, reliable
 
@@ -1395,10 +1414,7 @@ def _some_logs(posterior: NormalPosterior, row: np.ndarray, j: np.ndarray) -> np
     away = np.tan(np.pi * ((GOLDEN * (number + 1)) % 1 - 0.5)) / TABLE_STEP[0]
     samples = np.full((len(number), len(features)), np.nan)
     samples[number, column] = densities.middle[column] + away * densities.step[column]
-    names = "mean", "inverse", "log_factor"
-    rows = {name: np.ascontiguousarray(getattr(densities, name)[classes]) for name in names}
-    densities = replace(densities, **rows)
-    logs = densities.without_tables().log_densities(samples)
+    logs = densities.without_tables().log_densities(samples, classes)
     return logs[number, number % G, : len(row)]
 
 
@@ -1444,7 +1460,8 @@ def _from_all_points(posterior: NormalPosterior, features: np.ndarray) -> np.nda
         weight[products.place] = part_joint[row, j]
         for part, (product, _, log_scale, out) in densities.multiplied(features, True):
             out += np.log(product)
-            logs = (log_sum(out + weight) + log_scale)[: len(log_density[part])]
+            sums = kernel.log_sums(out.reshape(-1, len(weight)), weight).reshape(log_scale.shape)
+            logs = (sums + log_scale)[: len(log_density[part])]
             log_density[part] = np.logaddexp(log_density[part], logs)
     return log_density
 
@@ -1499,21 +1516,11 @@ def as_density(posterior: NormalPosterior, ratios: np.ndarray) -> Density:
     location = p @ z
     scale = np.sqrt((p * (z - location[:, None]) ** 2).sum(axis=1))
     points = location[:, None] + scale[:, None] * np.sinh(U)
-    logs = _along(curve, points) + posterior.log_prior_density(points)
+    logs = kernel.along(u, curve.c, np.arcsinh(points / CENTRE))
+    logs += posterior.log_prior_density(points)
     return Density.of_logs(
         selection.center + selection.spread * location, selection.spread * scale, logs
     )
-
-
-def _along(curve: interpolate.CubicSpline, z: np.ndarray) -> np.ndarray:
-    """Return each of T splines at its own responses z, (T, .); outside, lines that never rise."""
-    u, place = curve.x, np.arcsinh(z / CENTRE)
-    inside = np.clip(place, u[0], u[-1])
-    at = np.minimum(((inside - u[0]) / (u[1] - u[0])).astype(int), len(u) - 2)
-    rows, away = np.arange(len(z))[:, None], inside - u[at]
-    a, b, c, d = (coefficients[at, rows] for coefficients in curve.c)
-    outside = ((3 * a * away + 2 * b) * away + c) * (place - inside)
-    return ((a * away + b) * away + c) * away + d + np.minimum(outside, 0)
 
 
 def predictive_probabilities_of_new_samples(
@@ -1555,9 +1562,7 @@ def means_of(posterior: NormalPosterior) -> tuple[np.ndarray, np.ndarray, np.nda
     variance (k,) : w_j.
     """
     selection, nodes, (a, b) = posterior.selection, posterior.nodes, posterior.variance
-    probability = np.exp(posterior.log_joint.reshape(-1, len(posterior.pi)))
-    rows = np.flatnonzero(probability.max(axis=1) > LIGHT)
-    shares = _shares(posterior.evidence, nodes, posterior.pi, rows, probability[rows])
+    shares = posterior.shares
     samples = selection.counts.sum(axis=1)
     squares = (shares * posterior.between.squares).sum(axis=1)
     variance = (a * b + selection.within + squares) / np.maximum(a + samples - 3, 1)

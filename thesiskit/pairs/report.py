@@ -28,7 +28,12 @@ def _first_patterns(record: Record, estimate: Relevance) -> pd.DataFrame:
     column = fit["some"].tolist().index(record.own.index(estimate.method))
     estimate_part = slice(*fit["relevance_offset"][column, :2])
     selected, n_present = select["selected"][part], select["ones"][part]
-    ratio = fit["odds_ratio"][estimate_part]
+    odds_ratio: Row = {}
+    if "effect" in fit:
+        raw, _, _, corrected, low, high = np.exp(fit["effect"][estimate_part, 0].astype(float)).T
+        odds_ratio = {"95% interval: low": low, "95% interval: high": high}
+    else:  # results of earlier versions
+        raw, corrected = fit["odds_ratio"][estimate_part].T
     n_known = np.broadcast_to(select["class_counts"][place], n_present.shape)
     n_known = select["present"][part] if "present" in select else n_known
     names = [record.class_words(y) for y in (0, 1)]
@@ -37,8 +42,9 @@ def _first_patterns(record: Record, estimate: Relevance) -> pd.DataFrame:
         "pattern": feature_names(record, selected),
         **{f"present: {name}": n_present[:, y] for y, name in enumerate(names)},
         **{f"known: {name}": n_known[:, y] for y, name in enumerate(names)},
-        "odds ratio: counted": ratio[:, 0],
-        "odds ratio: corrected": ratio[:, 1],
+        "odds ratio: counted": raw,
+        "odds ratio: corrected": corrected,
+        **odds_ratio,
         "probability relevant": fit["relevance"][estimate_part],
     }
     if record.n_sets > 1 and not record.config["drawn"]:
@@ -51,9 +57,9 @@ def winners_curse_caption(record: Record, estimate: Relevance) -> str:
     first = int(record.by_size("n_features")[estimate.method.label][0])
     caption = (
         f"Odds ratios that were counted are too far from 1, because these patterns are the best of "
-        f"{first:,} that vary (the winner's curse). The corrected ones are what the model expects "
-        "of new samples: it counts all patterns that were dropped, and averages over whether a "
-        "pattern is relevant."
+        f"{first:,} that vary (the winner's curse). The corrected ones are posterior means, on "
+        "the log scale: the model counts all patterns that were dropped, and averages over whether "
+        "a pattern is relevant."
     )
     if False in record.config["selection"].get("disjoint", [False]):
         caption += (

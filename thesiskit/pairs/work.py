@@ -210,12 +210,6 @@ class PairWork(SelectionWork):
             unfinished.finish(pack_selections([selection], running.seconds[None]))
         return unfinished.fits[place]
 
-    # ---- fits ----
-
-    def pack_relevance(self, posteriors: list[Any]) -> Arrays:
-        ratios = np.concatenate([posterior.odds_ratios for posterior in posteriors])
-        return super().pack_relevance(posteriors) | {"odds_ratio": ratios}
-
 
 def _cells(split: PairSplit, arrays: Arrays, names: list[str], values: list[list[str]]) -> Arrays:
     """Count the values of pairs of features, those of the best patterns of the first training set.

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.report import metrics
+from thesiskit.report.benefit import SIZE, Z, asked_share, decision_curve
 from thesiskit.report.layout import (
     ACCENT,
     GREY,
@@ -23,30 +24,29 @@ from thesiskit.report.summary import LEVELS, merit
 
 SMOOTHED = 100  # samples, from which on calibration is a smooth curve; below it is a few bins
 SAMPLES_OF_BIN, BINS, PIT_BINS = 15, (3, 5), (5, 20)
-SIZE = 3.4, 3.1  # inches: three panels are side by side on a page
-Z = 1.96
 
 
 def reliability(record: Record) -> list:
     """Calibration, ROC and net benefit of the recommended method."""
-    score = merit(record)
+    score, share = merit(record), asked_share(record)
     if record.continuous:
-        return _of_responses(score)
-    figures = [_calibration(record, score)]
+        return of_responses(score)
+    of = record.class_words(min(1, record.n_classes - 1))
+    figures: list = [calibration(score, of)]
     if record.n_classes == 2 and len(np.unique(score.tested.response)) == 2:
-        figures += [_roc(record, score), _net_benefit(record, score)]
+        figures += [roc(score, of), *decision_curve(record, share)]
     return figures
 
 
 # ---- calibration ----
 
 
-def _calibration(record: Record, score: Score) -> Figure:
-    tested = score.tested
-    smooth, two = tested.n_independent >= SMOOTHED, record.n_classes == 2
+def calibration(score: Score, of: str) -> Figure:
+    """Return predicted and observed probabilities of class 1, called `of`, or of errors."""
+    tested, of = score.tested, drawn_words(of, 16)
+    smooth, two = tested.n_independent >= SMOOTHED, len(tested.classes) == 2
     if smooth and two:
         p, y = map(tested.by_sample, (score.probability[:, 1], tested.response))
-        of = drawn_words(record.class_words(1), 16)
         figure, axis = panel_canvas(*SIZE, f"predicted probability of {of}", f"fraction {of}")
     else:
         p, y = tested.by_sample(score.risk), tested.by_sample(score.wrong)
@@ -95,13 +95,14 @@ def smoothed(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
 # ---- discrimination and use ----
 
 
-def _roc(record: Record, score: Score) -> Figure:
+def roc(score: Score, of: str) -> Figure:
+    """Return the ROC curve of two classes; `of` is what class 1 is called."""
     p, y = map(score.tested.by_sample, (score.probability[:, 1], score.tested.response))
     order = np.argsort(-p, kind="stable")
     last = np.append(np.diff(p[order]) != 0, True)  # of equal probabilities
     hits = [np.append(0, np.cumsum(y[order] == g)[last] / (y == g).sum()) for g in (0, 1)]
-    of = drawn_words(record.class_words(1), 16)
-    figure, axis = panel_canvas(*SIZE, "1 - specificity", f"sensitivity for {of}")
+    words = f"sensitivity for {drawn_words(of, 16)}"
+    figure, axis = panel_canvas(*SIZE, "1 - specificity", words)
     axis.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle="--")
     axis.plot(*hits, color=ACCENT, linewidth=1.8)
     area, low, high = score.auc_interval
@@ -111,40 +112,10 @@ def _roc(record: Record, score: Score) -> Figure:
     return Figure("roc", "ROC curve", figure, prose("roc"), True)
 
 
-def _net_benefit(record: Record, score: Score) -> Figure:
-    thresholds = np.linspace(0.01, 0.9, 90)
-    middle, half = net_benefit(score, thresholds)
-    share = float(score.tested.response.mean())
-    everybody = share - (1 - share) * thresholds / (1 - thresholds)
-    of = drawn_words(record.class_words(1), 16)
-    figure, axis = panel_canvas(*SIZE, f"threshold probability of {of}", "net benefit")
-    axis.fill_between(thresholds, middle - half, middle + half, color=PALE)
-    axis.plot(thresholds, middle, color=ACCENT, linewidth=1.8)
-    axis.plot(thresholds, everybody, color=GREY, linewidth=1.2, linestyle="--")
-    axis.axhline(0, color=INK, linewidth=0.8)
-    least = min(-0.05, float((middle - half).min()))
-    axis.set(xlim=(0, 0.9), ylim=(max(-0.25, least), 1.2 * max(share, float(middle.max()))))
-    return Figure("net-benefit", "Net benefit", figure, prose("net_benefit", of=of), True)
-
-
-def net_benefit(score: Score, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the net benefit (T,) of acting above each threshold, and half of its 95% interval.
-
-    It is the share of true positives less that of false positives times the odds of the threshold
-    (Vickers and Elkin 2006): a mean over samples, whose standard error is that of other means.
-    """
-    tested, odds = score.tested, thresholds / (1 - thresholds)
-    worth = np.where(tested.response[:, None] == 1, 1, -odds)
-    values = worth * (score.probability[:, 1:2] >= thresholds)
-    each = [tested.independent(column) for column in values.T]
-    error = np.array([metrics.standard_error(column) for column in each])
-    return np.array([column.mean() for column in each]), Z * tested.wider * error
-
-
 # ---- real responses ----
 
 
-def _of_responses(score: RealScore) -> list:
+def of_responses(score: RealScore) -> list:
     """Return the PIT histogram, the residuals and the coverage of predictive intervals."""
     if np.isnan(score.pit).any():  # earlier results
         return [_residuals(score)]

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "templates"
 OURS = ("first division", "fit and predict")  # beside a column that is called "thesis"
 # before the name of a class, which is no term
-CLASSES = ("probability: ", "predicted: ", "present: ", "known: ")
+CLASSES = (
+    "probability: ",
+    "predicted: ",
+    "present: ",
+    "known: ",
+    "raw effect: ",
+    "corrected effect: ",
+)
 NUMBER = re.compile(r"(< )?-?[0-9,]+(\.[0-9]+)?(e-?[0-9]+)?")  # text that reads as a number
 MOST_WHOLE = 1e15  # up to which a float that is whole is shown as an integer
 LEAST_SIZE = 0.01  # a column of smaller numbers has more than three decimals

@@ -19,7 +19,8 @@ import scipy  # scipy.stats takes seconds: it is loaded at its first use
 from thesiskit.models.density import SCORED
 
 LEAST = float(np.finfo(float).eps)  # of probabilities, as in scikit-learn's log_loss
-NEWTON, SETTLED = 30, 1e-9  # most steps: without a best slope they go on; the last one's size
+NEWTON, SETTLED = 30, 1e-11  # most steps: without a best slope they go on; the last one's size
+ROUNDING = 1e-13  # of a log likelihood, relative to 1 less it
 MANY = 4096  # from so many terms on, probabilities are convolved by Fourier transforms
 MOST_LINES = 12  # of scores on the terminal
 COMMON = 0.8  # of the samples in one class: with more, another class is rare
@@ -269,6 +270,8 @@ def stability(selections: Sequence[np.ndarray], width: int) -> tuple[float, floa
     _, place, count = np.unique(np.concatenate(selections), return_inverse=True, return_counts=True)
     share, mean = count / M, sizes.mean() / width
     by_chance = mean * (1 - mean)
+    if M < 2:
+        return np.nan, np.nan, np.nan
     if by_chance == 0:  # all features, or none
         return 1.0, 1.0, 1.0
     value = 1 - (share * (1 - share)).sum() * M / (M - 1) / width / by_chance
@@ -286,7 +289,7 @@ def times(unit: np.ndarray) -> np.ndarray:
 
 
 def recalibrated(
-    p: np.ndarray, y: np.ndarray, unit: np.ndarray, group: np.ndarray | None = None
+    p: np.ndarray, y: np.ndarray, unit: np.ndarray, group: np.ndarray | None = None, first: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Slope b and intercepts a_1.. of recalibration, (K,), and their standard errors.
 
@@ -296,19 +299,22 @@ def recalibrated(
     of groups (N,) of samples, numbers from 0, the robust ones (Liang and Zeger 1986).  NaN where
     there is no such model, because the log odds tell the samples of the classes apart without an
     error, or say the same of all.
+
+    first : 1 for the intercepts alone, (K - 1,): the slope is 1.
     """
     K, weight, rows = p.shape[1], 1 / times(unit), np.arange(len(y))
     log = np.log(np.clip(p, LEAST, 1))
     x = np.zeros((*p.shape, K))  # of samples and classes, by coefficients
     x[:, :, 0] = log - log[:, :1]
     x[:, range(1, K), range(1, K)] = 1
+    offset, x = first * x[:, :, 0], x[:, :, first:]
 
     def likelihood(at: np.ndarray) -> float:
-        return weight @ scipy.special.log_softmax(x @ at, axis=1)[rows, y]
+        return weight @ scipy.special.log_softmax(offset + x @ at, axis=1)[rows, y]
 
-    coefficients = np.zeros(K)
+    coefficients = np.zeros(K - first)
     for _ in range(NEWTON):
-        q = scipy.special.softmax(x @ coefficients, axis=1)
+        q = scipy.special.softmax(offset + x @ coefficients, axis=1)
         off = x - np.einsum("ng,ngj->nj", q, x)[:, None]
         information = np.einsum("ng,ngj,ngl->jl", weight[:, None] * q, off, off, optimize=True)
         try:
@@ -317,16 +323,18 @@ def recalibrated(
             break
         gradient = weight[:, None] * off[rows, y]
         step = inverse @ gradient.sum(axis=0)
-        if (np.abs(step) < SETTLED * (1 + np.abs(coefficients))).all():
+        settled = (np.abs(step) < SETTLED * (1 + np.abs(coefficients))).all()
+        if settled and (np.diag(inverse) > 0).all():
             if group is not None:
                 sums = np.stack([np.bincount(group, column) for column in gradient.T])
                 n_groups = len(sums.T)
                 inverse = inverse @ sums @ sums.T @ inverse * n_groups / max(1, n_groups - 1)
             return coefficients, np.sqrt(np.diag(inverse))
-        while likelihood(coefficients + step) < likelihood(coefficients):
+        best = likelihood(coefficients)
+        while likelihood(coefficients + step) < best - ROUNDING * (1 - best):
             step /= 2
         coefficients += step
-    return np.full(K, np.nan), np.full(K, np.nan)
+    return np.full(K - first, np.nan), np.full(K - first, np.nan)
 
 
 def standard_error(values: np.ndarray, n: int | None = None) -> float:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from thesiskit.defaults import RESIDUAL
+from thesiskit.defaults import LEAVE_OUT, RESIDUAL
 from thesiskit.errors import ConfigError
 from thesiskit.registry import Candidates, all_candidates, candidates_of
 from thesiskit.report import (
@@ -21,6 +21,7 @@ from thesiskit.report import (
     scores,
     stages,
     summary,
+    validation,
 )
 from thesiskit.report.record import EXACT, Record
 
@@ -64,6 +65,7 @@ REDUCTION = Need("a reduction", lambda c: c["reduction"] is not None)
 HMM = Need("data.source: hidden-markov", lambda c: bool(c["data"] and "transition" in c["data"]))
 TEST_SET = Need("a test set", lambda c: c["scheme"] == "test-set")
 TESTS = Need("test samples", lambda c: c["scheme"] != "none")
+SITES = Need("evaluation.leave_out", lambda c: c["scheme"] == LEAVE_OUT)
 ARROWS = Need("data.arrows", lambda c: bool(c["data"] and c["data"].get("arrows")))
 SELECTION = Need(
     "a selection of features, for another model than logistic",
@@ -133,6 +135,7 @@ _GROUPS = (DATA, SELECTION, NAIVE, METHODS, ONE)
 PARTS: dict[str, Part] = {
     "summary": Part(summary.summary, (DATA,)),
     "methods": Part(summary.methods, (DATA,)),
+    "sites": Part(validation.sites, (DATA, SITES)),
     "checks": Part(summary.checks, (DATA, FILE)),
     "checklist": Part(summary.checklist, (DATA,)),
     "data-card": Part(stages.data_card, (DATA,)),
@@ -187,7 +190,7 @@ def _of_candidates(kind: Candidates) -> dict[str, Part]:
 for _candidates in all_candidates():
     PARTS |= _of_candidates(_candidates)
 OWN = (  # what the page of a user's table begins with, in this order, and what it ends with
-    "summary", "screened-answers", "checks", "methods", "reliability", "selected-features",
+    "summary", "screened-answers", "checks", "methods", "sites", "reliability", "selected-features",
     "pool-features", *(name for kind in all_candidates() for name in kind.parts), "predictions",
 )  # fmt: skip
 LAST = ("data-card", "checklist")

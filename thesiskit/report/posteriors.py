@@ -216,15 +216,20 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[PageTable]:
             size, _, of = relevance.method.label.partition(" of ")
             if size == label:
                 name = "probability relevant" + (f": of {of}" if of else "")
-                columns[name] = relevance.of(features)
+                columns |= relevance.columns(record, features, f", of {of}" if of else "")
+                columns[name] = relevance.of(features, relevance.probability)
         order = np.lexsort((features, -np.abs(mean), -n_sets))
         frames.append(pd.DataFrame(columns).iloc[order])
     frame = pd.concat(frames, ignore_index=True)
     positive = "larger responses" if record.continuous else record.class_words(1)
     words = {"sets": sets, "unit": record.unit, "positive": positive}
-    words |= {"two": signed, "score": score, "stable": _stability(record)}
+    words |= {"two": signed, "score": score, "stable": stability(record)}
+    words |= {"raw": any(name.startswith("raw ") for name in frame), "bits": not record.real}
+    words["line"] = record.continuous
     caption = prose("selected", **words)
     more = [name for name in frame if name.startswith((f"{score} range: ", "mean: "))]
+    hidden = ("raw 95%",) if signed else ("raw ", "95% interval, ")
+    more += [name for name in frame if name.startswith(hidden)]
     more += [name for name in frame if name.startswith("prob") and frame[name].min() > CERTAIN]
     title = f"Selected {record.unit}s"
     first_rows = tuple(np.flatnonzero(frame.groupby("selection").cumcount() < MOST_SHOWN).tolist())
@@ -233,7 +238,8 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[PageTable]:
     ]
 
 
-def _stability(record: Record) -> list[tuple[str, float, float, float]]:
+@lru_cache(maxsize=2)
+def stability(record: Record) -> list[tuple[str, float, float, float]]:
     """Return the stability of the selected features, with its interval, by selection."""
     if record.config["drawn"] or record.config["evaluation"]["groups"] > 1 or record.patterns:
         return []
@@ -308,18 +314,41 @@ class Relevance:
     probability : (f,) the probability that a feature is relevant: the mean over the training sets
         that kept it.
     kept : (f,) in what fraction of the training sets it was kept.
+    effect : (f, C, 6) effects as of `effects`, means as those of the probability; None in results
+        of earlier versions.
     """
 
     method: Method
     features: np.ndarray
     probability: np.ndarray
     kept: np.ndarray
+    effect: np.ndarray | None
 
-    def of(self, features: np.ndarray) -> np.ndarray:
-        """Return the probabilities that some features are relevant; NaN of others."""
+    def of(self, features: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return some of the values (f, ...), those of features; NaN of features without them."""
         place = np.minimum(np.searchsorted(self.features, features), len(self.features) - 1)
         is_stored = self.features[place] == features
-        return np.where(is_stored, self.probability[place], np.nan)
+        return np.where(is_stored, values[place].T, np.nan).T
+
+    def columns(self, record: Record, features: np.ndarray, of: str) -> Row:
+        """Return columns of raw and corrected effects of some features; none without effects."""
+        if self.effect is None:
+            return {}
+        kind, values = "effect", self.of(features, self.effect)
+        if not record.real:
+            kind, values = "odds ratio", np.exp(values)
+        several = values.shape[1] > 1
+        classes = [record.class_words(y) for y in range(record.n_classes)] if several else [""]
+        columns: Row = {}
+        for first, start, raw in ((0, "raw", "raw "), (3, "corrected", "")):
+            for c, name in enumerate(classes):
+                group = f"{start} {kind}{of}"
+                columns[f"{group}: {name}" if name else group] = values[:, c, first]
+            for c, name in enumerate(classes):
+                interval = f"{raw}95% interval{', ' if name else ''}{name}{of}"
+                columns[f"{interval}: low"] = values[:, c, first + 1]
+                columns[f"{interval}: high"] = values[:, c, first + 2]
+        return columns
 
 
 @lru_cache(maxsize=2)
@@ -332,8 +361,8 @@ def relevances(record: Record) -> list[Relevance]:
         return []
     methods = [record.own[int(column)] for column in record.fit_arrays["some"]]
     rows, plain = {method.row for method in record.main_methods}, record.untempered_options
-    names = ("relevance", "relevance_offset")
-    blocks = [record.results.load("fit", number, names) for number in range(record.n_blocks)]
+    names = {"relevance", "relevance_offset", "effect"} & record.fit_arrays.keys()
+    blocks = [record.results.load("fit", number, tuple(names)) for number in range(record.n_blocks)]
     return [
         _relevance(record, i, method, blocks)
         for i, method in enumerate(methods)
@@ -344,7 +373,7 @@ def relevances(record: Record) -> list[Relevance]:
 def _relevance(
     record: Record, i: int, method: Method, blocks: list[dict[str, np.ndarray]]
 ) -> Relevance:
-    features_by_set, probabilities = [], []
+    features_by_set, probabilities, effects, effect = [], [], [], None
     for selection in each_kept(record):
         # features of data that are drawn are others in each data set
         if selection.label != method.label or (record.config["drawn"] and selection.replicate > 0):
@@ -353,13 +382,19 @@ def _relevance(
         start, end = block["relevance_offset"][i, selection.split : selection.split + 2]
         features_by_set.append(selection.features)
         probabilities.append(block["relevance"][start:end])
+        effects += [block["effect"][start:end]] if "effect" in block else []
     features, place, n_sets = np.unique(
         np.concatenate(features_by_set), return_inverse=True, return_counts=True
     )
+    if effects:
+        shape = effects[0].shape[1:]
+        frame = pd.DataFrame(np.concatenate(effects).reshape(len(place), np.prod(shape)))
+        effect = frame.groupby(place).mean().to_numpy().reshape(-1, *shape)
     return Relevance(
         method,
         features=features,
         probability=np.bincount(place, np.concatenate(probabilities)) / n_sets,
+        effect=effect,
         kept=n_sets * record.config["evaluation"]["groups"] / len(probabilities),
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from thesiskit.defaults import RESIDUAL, TEMPERED, THESIS_GRID_POINTS
+from thesiskit.defaults import LEAVE_OUT, RESIDUAL, TEMPERED, THESIS_GRID_POINTS
 from thesiskit.errors import pluralise
 from thesiskit.report import metrics
 from thesiskit.report.layout import PageTable, caption, percent, prose
@@ -172,7 +172,7 @@ def _samples_of_features(record: Record, arrays: Arrays) -> str:
         n_tests = (fold >= 0).sum()
         tests = f" and {n_tests:,} test" if n_tests else ""
         samples = f"{(fold < 0).sum():,} training{tests} samples"
-    elif record.config["scheme"] == "k-fold":
+    elif record.config["scheme"] in ("k-fold", LEAVE_OUT):
         division = f"; {len(np.unique(fold)):,}-fold cross-validation"
     groups, replicates = record.config["evaluation"]["groups"], record.config["replicates"]
     text = f"{samples}, {p:,} features" + (f" in {groups} groups" if groups > 1 else "") + division

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from thesiskit.datasets.checking import CHECKS
+from thesiskit.errors import list_some
 from thesiskit.models.peers import PEERS
 from thesiskit.report import metrics
 from thesiskit.report.layout import (
@@ -22,10 +23,12 @@ from thesiskit.report.layout import (
     PageTable,
     drawn_words,
     panel_canvas,
+    percent,
     prose,
     prose_rows,
 )
 from thesiskit.report.metrics import AnyScore, RealScore, Score
+from thesiskit.report.posteriors import stability
 from thesiskit.report.record import Record
 from thesiskit.report.scores import predicted_facts, predicted_table
 from thesiskit.report.stages import card, prediction_table
@@ -79,7 +82,7 @@ def opening_facts(record: Record) -> dict[str, object]:
         selected, gamma = int((kind == 2).sum()), config["lattice"]["gamma"]
         return {"kind": "lattice", "pairs": kind.size, "selected": selected, "gamma": gamma}
     if not record.tests:
-        return {"kind": "untested"} | predicted_facts(record)
+        return {"kind": "untested"} | predicted_facts(record) | training_shares(record)
     score, base = merit(record), record.base
     recommended = record.recommended(range(len(record.scores)))
     method = record.methods[recommended]
@@ -114,15 +117,29 @@ def opening_facts(record: Record) -> dict[str, object]:
         }
     counts = np.bincount(record.tested.response, minlength=record.n_classes)
     share = counts.max() / counts.sum()
-    return facts | {
-        "kind": "classes",
-        "commonest": record.class_words(int(counts.argmax())),
-        "share": share,
-        "rare": bool(share > metrics.COMMON),
-        "classes": [record.class_words(g) for g in range(record.n_classes)],
-        "predicted_error": score.expected,
-        "auc": score.auc_interval,
-    }
+    return (
+        facts
+        | training_shares(record)
+        | {
+            "kind": "classes",
+            "commonest": record.class_words(int(counts.argmax())),
+            "share": share,
+            "rare": bool(share > metrics.COMMON),
+            "classes": [record.class_words(g) for g in range(record.n_classes)],
+            "predicted_error": score.expected,
+            "auc": score.auc_interval,
+        }
+    )
+
+
+def training_shares(record: Record) -> Row:
+    """Return the shares of the classes at which models are fitted, in words; none of reals."""
+    if record.continuous or (record.logistic and not record.tests):
+        return {}
+    counts = record.tested.base if record.logistic else record.class_counts
+    shares = counts.sum(axis=0) / counts.sum()
+    words = [f"{record.class_words(g)} {percent(share)}" for g, share in enumerate(shares)]
+    return {"training_shares": list_some(words, length=60)}
 
 
 # ---- two pictures ----
@@ -285,11 +302,11 @@ def _method_row(record: Record, score: AnyScore, best: AnyScore) -> Row:
     measures, more = _real_measures(score) if real else _class_measures(record, score, best)
     row: Row = {"method": score.name, score.measure: score.log_loss}
     row |= {name: values[0] for name, values in measures.items()}
-    row |= _ends(f"{score.measure} {DIFFERENCE}", difference) | _of_folds(record, score)
+    row |= ends_of(f"{score.measure} {DIFFERENCE}", difference) | _of_folds(record, score)
     row |= {f"setting: {name}": value for name, value in score.keys.items()}
-    row |= _ends(f"{score.measure} interval", score.log_loss_interval)
+    row |= ends_of(f"{score.measure} interval", score.log_loss_interval)
     for name, (_, *ends) in measures.items():
-        row |= _ends(f"{name} interval", ends) if ends else {}
+        row |= ends_of(f"{name} interval", ends) if ends else {}
     return row | more
 
 
@@ -310,10 +327,10 @@ def _class_measures(record: Record, score: Score, best: Score) -> tuple[Measures
         "calibration slope": slope,
     }
     wrong = score.wrong_samples, best.wrong_samples
-    row: Row = _ends("calibration intercept", intercept) if two else {}
+    row: Row = ends_of("calibration intercept", intercept) if two else {}
     row["Brier"] = metrics.squared_error(score.probability, tested.response)
     for name, g in (("sensitivity", 1), ("specificity", 0)) if two else ():
-        row |= _ends(name, score.right_of(g))
+        row |= ends_of(name, score.right_of(g))
     row["p of calibration"] = score.p_value
     row["wrong: only this method"] = (wrong[0] & ~wrong[1]).sum()
     row["wrong: only the best"] = (wrong[1] & ~wrong[0]).sum()
@@ -332,7 +349,7 @@ def _real_measures(score: RealScore) -> tuple[Measures, Row]:
         "coverage of 90%": inside if np.isfinite(score.log_loss) else [np.nan] * 3,
     }
     row: Row = {"mean absolute error": float(np.abs(score.residual).mean())}
-    row |= _ends("CRPS", score.interval_of(score.crps))
+    row |= ends_of("CRPS", score.interval_of(score.crps))
     row |= {f"coverage of {level:.0%}": score.coverage(level)["inside"] for level in LEVELS[:2]}
     return measures, row | {"p of calibration": score.p_value}
 
@@ -351,7 +368,7 @@ def _of_folds(record: Record, score: Score) -> Row:
     return {name: count, f"{gain}inner folds": inner, f"{gain}outer folds": outer}
 
 
-def _ends(name: str, ends: Sequence[float]) -> Row:
+def ends_of(name: str, ends: Sequence[object]) -> Row:
     """Return the columns of an interval, before them that of the number where there are three."""
     parts = ("value", "low", "high")[-len(ends) :]
     return {f"{name}: {part}": end for part, end in zip(parts, ends, strict=True)}
@@ -451,6 +468,9 @@ def numbers(record: Record, table: pd.DataFrame) -> str:
     """
     facts = paper_facts(record) | {"methods": json.loads(table.to_json(orient="records"))}
     del facts["config"]
+    if record.config["selection"] and not record.logistic:
+        names = ("selection", "stability", "low", "high")
+        facts["stability"] = [dict(zip(names, row, strict=True)) for row in stability(record)]
     text = json.dumps(facts, default=np.generic.item)  # a number of NumPy as one of Python
     without_nan = json.loads(text, parse_constant=lambda _: None)
     return json.dumps(without_nan, indent=2, ensure_ascii=False) + "\n"

@@ -32,7 +32,9 @@ from thesiskit.models.chains import unmixed
 from thesiskit.models.density import guess
 from thesiskit.models.likeness import Likeness
 from thesiskit.models.peers import PEERS
+from thesiskit.models.prevalence import Prevalence, named_shares
 from thesiskit.registry import candidates_of
+from thesiskit.report.validation import internal_scores
 from thesiskit.study.cells import CellBlock
 from thesiskit.study.design import KEY, strata
 from thesiskit.study.experiment import Experiment, Watch
@@ -62,11 +64,11 @@ class AllSamples(Experiment):
         self._whole, below = config, Results(results.folder, FOLDER)
         super().__init__(config.training_with_all(), below, folder, jobs)
         self._folders = [results, below]
-        self._tested = Experiment(config, results, folder, jobs)
+        self.tested = Experiment(config, results, folder, jobs)
 
     def _notes_of_data(self) -> list[str]:
         """Return the notes of the first stage that `run` has not printed."""
-        tested, stage = self._tested, self.stages[0]
+        tested, stage = self.tested, self.stages[0]
         known = set(self._work.notes_of_reading)
         if tested.graph.done(tested.graph.block(0).cell(stage)):
             known |= {*tested._notes_of_data()}
@@ -90,7 +92,7 @@ class AllSamples(Experiment):
 
     def page_names(self) -> dict[str, str]:
         """Return what pages call each method that has results by now, by its name."""
-        tested = self._tested
+        tested = self.tested
         if tested.count_finished()[1] is not None:
             return {}
         record = tested.record()
@@ -106,7 +108,7 @@ class AllSamples(Experiment):
         took part in a filtering, it is the first method that is corrected and tempered. Of several
         guesses of how many features there were before a filtering it is the most cautious one.
         """
-        fitted, tested = self._of_largest([*self.graph.work.methods("fit")]), self._tested
+        fitted, tested = self._of_largest([*self.graph.work.methods("fit")]), self.tested
         if "predict" not in tested.stages:
             own = self._work.own_methods
             models = [name for name in fitted if name in own]
@@ -141,7 +143,7 @@ class AllSamples(Experiment):
 
     def _best_tested(self, fitted: list[str]) -> list[str]:
         """Return the best of some methods on the test samples; FREQUENCIES where none is better."""
-        record, names = self._tested.record(), [*self._tested.graph.work.methods("predict")]
+        record, names = self.tested.record(), [*self.tested.graph.work.methods("predict")]
         rows = [row for row, name in enumerate(names) if name in fitted]
         row = record.recommended(rows)
         if row >= 0:
@@ -154,19 +156,26 @@ class AllSamples(Experiment):
         self.notes.append(f"No model is recommended, because {reason}. Fix: {fix}")
         return [name]
 
-    def read_new(self, path: Path) -> Any:
+    def read_new(self, path: Path, *, tested: bool = False) -> Any:
         """Return the new samples of a table, coded as the training samples, without a fit.
 
-        Raises UserError where the source has no files of samples, DataError for faults of the
-        table.
+        tested : they have a response.  Raises UserError where the source has no files of samples,
+        DataError for faults of the table.
         """
         source = self._whole.data
         assert source is not None
-        if type(source).read_new is Source.read_new:
-            source.read_new(path, None)  # says why it cannot
+        name = "read_tested" if tested else "read_new"
+        read = getattr(source, name)
+        if getattr(type(source), name) is getattr(Source, name):
+            read(path, None)  # says why it cannot
         with self._whole.wrong_data():
             like = self._work.design.stored[0 if self.config.selects else -1]
-            return source.read_new(path, like)
+            return read(path, like)
+
+    def check_prevalence(self, prevalence: Prevalence) -> None:
+        """Raise UserError for a prevalence that predictions cannot have, without a fit."""
+        if prevalence is not None:
+            named_shares(prevalence, self._work.design.stored[0].classes)
 
     def fit(self, *, watch: Watch, force: bool = False) -> bool:
         """Make what is not made yet; return whether there was anything."""
@@ -181,13 +190,20 @@ class AllSamples(Experiment):
         """
         block = self.graph.block(0)
         fitted = (_selecting if self.config.selects else _of_patterns)(self._work, block)
+        drawn = block.load("simulate")
+        y = drawn["response"].reshape(-1)[: drawn.get("train_cases")]
+        counts = np.bincount(y, minlength=len(fitted.classes)) if fitted.classes else None
+        fitted = replace(fitted, counts=counts)
         if [*names] in ([FREQUENCIES], [GUESS]):
-            drawn = block.load("simulate")
-            y = drawn["response"].reshape(-1)[: drawn.get("train_cases")]
-            counts = np.bincount(y, minlength=len(fitted.classes)) if fitted.classes else guess(y)
-            method = FrequencyMethod(counts)
+            method = FrequencyMethod(guess(y) if counts is None else counts)
             return replace(fitted, methods={method.name: method})
-        return fitted.select_methods([*names]) if names else fitted
+        fitted = fitted.select_methods([*names]) if names else fitted
+        tested = self.tested
+        if "predict" in tested.stages and tested.count_finished()[1] is None:
+            scores = zip(tested.graph.work.methods("predict"), tested.record().scores, strict=True)
+            methods = {name: score for name, score in scores if name in fitted.methods}
+            fitted = replace(fitted, internal=internal_scores(methods))
+        return fitted
 
 
 # ---- chapter 2 ----

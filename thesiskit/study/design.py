@@ -21,8 +21,9 @@ from scipy import special
 
 from thesiskit.config import Config
 from thesiskit.datasets.source import Drawn, SelectionPriors, Source, Table
-from thesiskit.defaults import NO_TRANSFORM, RESIDUAL
+from thesiskit.defaults import LEAVE_OUT, NO_TRANSFORM, RESIDUAL
 from thesiskit.errors import DataError, pluralise, quoted, shorten
+from thesiskit.frame import Column, encode, sorted_symbols
 from thesiskit.models.base import OWN
 from thesiskit.models.density import Density, guess
 from thesiskit.models.folds import independent_samples, numbered, together
@@ -292,6 +293,8 @@ class Design:
         if not self.tables or self.config.scheme in ("test-set", "holdout", "none"):
             return 1
         response, groups = strata(self._response), self.sample_groups
+        if self.config.scheme == LEAVE_OUT:
+            return len(self.sites[1])
         if self.config.scheme == "leave-one-out":
             return len(response) if groups is None else int(groups.max()) + 1
         most = int(np.bincount(response).max())
@@ -310,6 +313,24 @@ class Design:
         names = [table.groups or [""] * len(table.response) for table in self.tables]
         numbers = numbered([name for table_names in names for name in table_names])
         return numbers if len(numbers) > numbers.max(initial=-1) + 1 else None
+
+    @cached_property
+    def sites(self) -> tuple[np.ndarray, list[str]]:
+        """The number of each sample's site, (n,) from 0, and the sites, each left out once.
+
+        Raises ConfigError for a single site, or a sample without one.
+        """
+        name, aside = str(self.config.evaluation.leave_out), self.tables[0].aside
+        column = Column.of_texts(name, aside.get(name, []))
+        names = sorted_symbols(column)
+        number, without = encode(column, names), int(column.missing.sum())
+        fault = f"all samples have the {name} {quoted(names[0])}" if len(names) == 1 else ""
+        fault = f"{pluralise(without, 'sample')} without {quoted(name)}" if without else fault
+        fault = fault if len(column) else f"there is no column {quoted(name)}"
+        if fault:
+            fix = "Fix: name a column that divides all samples, or drop samples"
+            raise self.config.wrong("evaluation.leave_out", f"{fault}. {fix}")
+        return number, names
 
     @property
     def n_classes(self) -> int:
@@ -333,7 +354,7 @@ class Design:
         """
         if self.data.drawn:
             return self._simulate(replicates)
-        arrays = self._divisions(replicates)
+        arrays = self.divisions(replicates)
         if replicates.start % self.config.replicates:
             return arrays  # what is said is said once for all blocks of a table
         ids = []
@@ -346,13 +367,15 @@ class Design:
         texts = {name: np.array(values, dtype=str) for name, values in lists.items()}
         if self.sample_groups is not None:
             texts["case_groups"] = self.sample_groups
+        if self.config.scheme == LEAVE_OUT:
+            texts["sites"] = np.array(self.sites[1])
         return texts | {"columns": self.count_columns()} | arrays
 
     def count_columns(self) -> np.ndarray:
         """Count the kinds of columns of the tables, and missing values, as `count_columns` does."""
         return count_columns(*self._features)
 
-    def _divisions(self, replicates: range) -> dict[str, np.ndarray]:
+    def divisions(self, replicates: range) -> dict[str, np.ndarray]:
         """Return response, fold and group of replicates of the tables."""
         p = self.tables[0].features.shape[1]
         return {
@@ -364,7 +387,7 @@ class Design:
     @property
     def first_split(self) -> Split:
         """The first split of the tables, with the first transform."""
-        split = next(self.splits(range(1), self._divisions(range(1))))
+        split = next(self.splits(range(1), self.divisions(range(1))))
         return split.transformed(getattr(self.data, "transform", [NO_TRANSFORM])[0])
 
     @cached_property
@@ -382,7 +405,10 @@ class Design:
         names = self.tables[0].classes or ("",)
         rng = generator(self.config.seed, "folds", scheme, replicate)
         fold, groups = np.full(len(response), -1, dtype=np.int32), self.sample_groups
-        if scheme == "test-set":
+        key = f"scheme: {scheme}"
+        if scheme == LEAVE_OUT:
+            key, fold[:] = f"leave_out: {self.config.evaluation.leave_out}", self.sites[0]
+        elif scheme == "test-set":
             fold[len(self.tables[0].response) :] = 0
         elif groups is not None and scheme in ("k-fold", "leave-one-out"):
             leave_one_out = scheme == "leave-one-out"
@@ -411,7 +437,7 @@ class Design:
             counts = np.bincount(response[fold != number], minlength=len(names))
             present = np.flatnonzero(counts)
             if self.config.continuous and len(present):
-                self._check_reals(self._response[fold != number])
+                self._check_reals(self._response[fold != number], key)
             if len(present) == len(names):
                 continue
             lacking = int(counts.argmin())
@@ -420,21 +446,24 @@ class Design:
             if len(present) == 1:
                 content = f"class {shorten(names[present[0]])} only"
             hint = "add samples of each class, or test fewer"
-            if groups is not None and len({*groups[response == lacking]}) == 1:
+            if scheme == LEAVE_OUT:
+                content += f" (without {quoted(self.sites[1][number])})"
+                hint = "join sites, or drop the class"
+            elif groups is not None and len({*groups[response == lacking]}) == 1:
                 hint = "add groups: its samples are one group of data.sample_groups"
             elif (response == lacking).sum() == 1:
                 hint = "it has one sample in all. Fix: add samples of the class, or drop it"
-            fault = f"with evaluation.scheme: {scheme} a training set has {content}"
+            fault = f"with evaluation.{key} a training set has {content}"
             raise DataError(f"{fault}. Fix: {hint}")
         return fold
 
-    def _check_reals(self, y: np.ndarray) -> None:
+    def _check_reals(self, y: np.ndarray, key: str) -> None:
         """Raise DataError for real responses of a training set from which nothing is learned."""
         content = "" if np.ptp(y) > 0 else f"one value of the response, {y[0]:g}"
         if len(y) < LEAST_REALS:
             content = f"{len(y)} samples, of the {LEAST_REALS} that are needed"
         if content:
-            fault = f"with evaluation.scheme: {self.config.scheme} a training set has {content}"
+            fault = f"with evaluation.{key} a training set has {content}"
             raise DataError(f"{fault}. Fix: add samples with other responses, or test fewer")
 
     def _groups(self, p: int, replicate: int) -> np.ndarray:

@@ -39,6 +39,7 @@ from thesiskit.models.base import (
 )
 from thesiskit.models.chains import marked
 from thesiskit.models.density import SCORED, Density
+from thesiskit.models.effects import effects
 from thesiskit.models.folds import summarise_losses
 from thesiskit.models.packed import read_columns
 from thesiskit.models.peers import (
@@ -80,6 +81,7 @@ OF_FEATURES = (*OF_CLASSES, "lines")  # the latter, center and spread are of rea
 OF_NUMBERS = ("n_features", "tied", "tied_kept", "threshold", "n_constant", "unit")
 OF_SELECTIONS = (*OF_NUMBERS, "center", "spread")
 OF_SPLITS = ("tau", "tau_errors", "seconds", "inner_losses")  # of predictions
+MOST_EFFECTS = 200  # features, the strongest of a selection: a millisecond each
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
 
 
@@ -556,8 +558,8 @@ class SelectionWork(Work):
         """Return the posteriors of a method, (splits, ...) each, as `Model.pack` has them.
 
         Also the temperatures, and seconds (splits,).  Where some features are relevant,
-        `pack_relevance` says what else; where no sample is tested, promised (splits,) is the error
-        that the model expects.
+        `pack_relevance` says what else, and effect (., C, 6) is as of `effects`, by feature; where
+        no sample is tested, promised (splits,) is the error that the model expects.
         """
         posteriors: list[Any] = []
         seconds, softened, promised = [], [], []
@@ -575,13 +577,13 @@ class SelectionWork(Work):
                 soft = softened[-1].expected  # NaN without a temperature
                 promised.append(expected if np.isnan(soft) else soft)
         arrays = model.pack(posteriors)
-        arrays |= self.pack_relevance(posteriors) if method.relevant == "some" else {}
+        if method.relevant == "some":
+            most = 0 if method.estimator == "uncorrected" else MOST_EFFECTS
+            found = [effects(model.kind, posterior, most) for posterior in posteriors]
+            effect = np.concatenate(found).astype(np.float32)
+            arrays |= pack_relevance(posteriors) | {"effect": effect}
         arrays |= {"promised": np.array(promised)} if promised else {}
         return arrays | _as_arrays(softened) | {"seconds": np.array(seconds)}
-
-    def pack_relevance(self, posteriors: list[Any]) -> Arrays:
-        """Return what posteriors have where some features are relevant, as arrays."""
-        return pack_relevance(posteriors)
 
     def _sample(
         self,
@@ -643,7 +645,7 @@ class SelectionWork(Work):
                 temperature = fitted.temperature or temperature
                 answer = _predict(fitted, table, split)
             elif method.estimator in OTHERS:
-                answer, temperature = self._select_fit_predict(method, split)
+                answer, temperature = self.select_fit_predict(method, split)
             else:
                 answer = self._predict_third_party(method.estimator, split, len(selection.selected))
             if isinstance(answer, Density):
@@ -692,7 +694,7 @@ class SelectionWork(Work):
             if split.class_counts.min() < least or np.ptp(split.response[split.train]) == 0:
                 continue
             split = split.transformed(method.transform)
-            loss = split.excess(self._select_fit_predict(method, split)[0])
+            loss = split.excess(self.select_fit_predict(method, split)[0])
             part, groups = parts[split.replicate][split.test], split.groups_of(split.test)
             a, b = np.unique(part)
             for judged_part, other in ((a, b), (b, a)):
@@ -706,7 +708,7 @@ class SelectionWork(Work):
             summaries.append(summarise_losses(losses.get(place, [])))
         return np.array(summaries)
 
-    def _select_fit_predict(self, method: Method, split: Split) -> tuple[Answer, Temperature]:
+    def select_fit_predict(self, method: Method, split: Split) -> tuple[Answer, Temperature]:
         """Return what a method predicts after a selection of its own, and its temperature."""
         if method.estimator in PEERS:
             k, takes = 0, self.kind.takes
