@@ -69,12 +69,13 @@ def data_sets(text):
         yield "King James Bible, three symbols", order, 3, 3, windows(three, order, n)
     for n, order in ((100_000, 12), (1_000_000, 16)):
         yield "King James Bible, 27 symbols", order, 27, 27, windows(letters, order, n)
-    if len(sys.argv) > 2:
-        many = np.concatenate([three, three, three])[: 10_000_000 + 24 + TESTS]
-        noise = np.random.default_rng(6)  # copies would be predicted without an error
-        many = np.where(noise.random(len(many)) < 0.05, noise.integers(0, 3, len(many)), many)
-        many = many.astype(np.int32)
-        yield "the same three times, 5% at random", 24, 3, 3, windows(many, 24, 10_000_000)
+    stay = np.full((5, 5), 0.02) + 0.9 * np.eye(5)
+    bases = np.random.default_rng(6).dirichlet(np.ones(3), 5)
+    drawn = draw_hidden_markov(
+        np.random.default_rng(7), transition=stay, emission=bases, length=1_000, samples=10_101
+    )
+    many = drawn.histories.ravel()[: 10_000_000 + 24 + TESTS]  # sequences of a thousand, joined
+    yield "hidden Markov model, three symbols", 24, 3, 3, windows(many, 24, 10_000_000)
     for n in (200, 500, 10_000):
         drawn = hidden_markov(n + 5_000)
         parts = drawn.histories[:n], drawn.response[:n], drawn.histories[n:], drawn.response[n:]
@@ -138,7 +139,7 @@ def main():
             learnt = peers.fit("n-gram", task, X, y, 1)
             seconds = time.process_time() - started
             add("n-gram", peers.predict("n-gram", task, learnt, Z), seconds=seconds)
-        if len(sys.argv) > 2 and X.strides[0] == X.strides[1] and n < 10_000_000:
+        if len(sys.argv) > 2 and X.strides[0] == X.strides[1] and n <= 1_000_000:
             codes = np.concatenate([y, z])
             path = Path(tempfile.mkdtemp()) / "codes.npy"
             np.save(path, codes)

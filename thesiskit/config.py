@@ -936,13 +936,13 @@ def quick_settings(config: Config) -> dict[str, Any]:
         if hasattr(model, key):
             settings[f"model.{key}"] = getattr(model, key)[-1:]
     if hasattr(model, "orders"):
-        alone = config.data is not None and config.data.family == "sequences"  # each has peers
-        ends = model.orders[-1:] if alone else dict.fromkeys((model.orders[0], model.orders[-1]))
-        settings["model.orders"] = [*ends]
+        sequences = config.data is not None and config.data.family == "sequences"
+        ends = model.orders[-1:] if sequences else [model.orders[0], model.orders[-1]]
+        settings["model.orders"] = [*dict.fromkeys(ends)]
         if "chains" in model.engine:
             settings["model.iterations"] = min(model.iterations, QUICK_ITERATIONS)
-        if "chains" in model.engine and model.until is None:
-            settings["model.burn_in"] = min(model.burn_in, settings["model.iterations"] // 2)
+            if model.until is None:
+                settings["model.burn_in"] = min(model.burn_in, settings["model.iterations"] // 2)
     return settings
 
 

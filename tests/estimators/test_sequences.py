@@ -270,9 +270,27 @@ def test_mixing_after_chains_and_chains_after_mixing():
     model = SequenceClassifier(3, **QUICK).fit(X, y)
     by_chains = model.predict_proba(X)
     plain = SequenceClassifier(3, engine="mixing").fit(X, y)
-    assert not np.array_equal(plain.predict_proba(X), by_chains)
+    by_mixing = plain.predict_proba(X)
+    assert not np.array_equal(by_mixing, by_chains)
     plain.set_params(engine="chains", **QUICK).fit(X, y)
     assert np.array_equal(plain.predict_proba(X), by_chains)
+    assert not hasattr(plain, "training_loss_")
+    usual = SequenceClassifier(3).get_params()
+    model.set_params(**usual | {"engine": "mixing"}).fit(X, y)
+    assert np.array_equal(model.predict_proba(X), by_mixing)
+    for name in ("draws_", "compression_", "diagnostics_"):
+        assert not hasattr(model, name)
+
+
+@pytest.mark.parametrize("options", [QUICK, {"engine": "mixing"}])
+def test_another_prevalence_changes_the_odds(options):
+    X, y = data(states=2)
+    model = SequenceClassifier(3, **options).fit(X, y)
+    p, moved = model.predict_proba(X), model.predict_proba(X, prevalence={"b": 0.8})
+    share = (y == "b").mean()
+    factor = 0.8 / 0.2 * (1 - share) / share
+    np.testing.assert_allclose(moved[:, 1] / moved[:, 0], factor * p[:, 1] / p[:, 0], rtol=1e-9)
+    assert np.array_equal(model.predict(X, prevalence={"b": 0.8}), model.classes_[moved.argmax(1)])
 
 
 @pytest.mark.parametrize(
@@ -283,6 +301,7 @@ def test_mixing_after_chains_and_chains_after_mixing():
         ({"iterations": 10}, "iterations does not apply"),
         ({"until": None}, "until does not apply"),
         ({"sigma": (1.0, 2.0)}, "sigma does not apply"),
+        ({"sigma": np.ones(4)}, "sigma does not apply"),
         ({"order": 9}, "order 9 is above the length of the histories, 5"),
     ],
 )

@@ -60,6 +60,37 @@ class PatternModel(BaseEstimator):
     _unit = 1.0  # of the coefficients
     _codes: Callable[[Any], np.ndarray]  # returns test samples as codes (m, p)
 
+    def __init__(
+        self,
+        order,
+        *,
+        engine="chains",
+        prior=defaults.PRIOR,
+        compress=True,
+        until=AUTO,
+        iterations=None,
+        burn_in=None,
+        thin=None,
+        chains=None,
+        sigma=None,
+        sigma_scale=defaults.SIGMA_SCALE,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.order = order
+        self.engine = engine
+        self.prior = prior
+        self.compress = compress
+        self.until = until
+        self.iterations = iterations
+        self.burn_in = burn_in
+        self.thin = thin
+        self.chains = chains
+        self.sigma = sigma
+        self.sigma_scale = sigma_scale
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
     def _fit(self, patterns: Patterns, codes: np.ndarray, order: int, response: np.ndarray):
         """Run the chains of codes (n, p) of patterns, and responses (n,): classes or numbers."""
         if not isinstance(self.compress, bool | np.bool_):
@@ -219,37 +250,6 @@ class SequenceClassifier(PatternClassifier):
         no compression_, draws_ and diagnostics_.
     """
 
-    def __init__(
-        self,
-        order,
-        *,
-        engine="chains",
-        prior=defaults.PRIOR,
-        compress=True,
-        until=AUTO,
-        iterations=None,
-        burn_in=None,
-        thin=None,
-        chains=None,
-        sigma=None,
-        sigma_scale=defaults.SIGMA_SCALE,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.order = order
-        self.engine = engine
-        self.prior = prior
-        self.compress = compress
-        self.until = until
-        self.iterations = iterations
-        self.burn_in = burn_in
-        self.thin = thin
-        self.chains = chains
-        self.sigma = sigma
-        self.sigma_scale = sigma_scale
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
     def fit(self, X, y):
         """Fit to histories X (n, length) and the labels y (n,) that follow them.
 
@@ -272,7 +272,8 @@ class SequenceClassifier(PatternClassifier):
         if symbols is None:
             symbols = range(int(histories.max(initial=-1)) + 1)
         response = coded(self, y)
-        self.__dict__.pop("_mixed", None)
+        for attribute in ("_mixed", "training_loss_", "_draws", "compression_", "diagnostics_"):
+            vars(self).pop(attribute, None)  # of an earlier fit, maybe by the other engine
         if self.engine == "mixing":
             self._mixed = mixing.fit(histories, response, order, len(symbols), len(self.classes_))
             self.training_loss_ = float(self._mixed.loss.mean())
@@ -280,15 +281,17 @@ class SequenceClassifier(PatternClassifier):
         patterns = SequencePatterns([str(state) for state in symbols])
         return self._fit(patterns, histories, order, response)
 
-    def predict_proba(self, X, *, split_draws=SPLIT_DRAWS):
+    def predict_proba(self, X, *, split_draws=SPLIT_DRAWS, prevalence=None):
         """Return the probabilities of the classes, (m, K).
 
         split_draws : as of InteractionClassifier; with engine "mixing" nothing is drawn.
+        prevalence : as of NaiveBayesClassifier.
         """
         check_is_fitted(self)
-        if "_mixed" in vars(self):
-            return self._mixed.predict(self._codes(X))
-        return super().predict_proba(X, split_draws=split_draws)
+        if "_mixed" not in vars(self):
+            return super().predict_proba(X, split_draws=split_draws, prevalence=prevalence)
+        probability = self._mixed.predict(self._codes(X))
+        return at_prevalence(probability, prevalence, self.classes_, self.class_count_)
 
     def __getattr__(self, name):
         problem = f"{type(self).__name__!r} object has no attribute {name!r}"
@@ -302,9 +305,9 @@ class SequenceClassifier(PatternClassifier):
             raise UserError(f"unknown engine {self.engine!r}. Fix: choose chains or mixing")
         usual = type(self)(self.order, engine=self.engine).get_params()
         usual |= {"n_jobs": self.n_jobs, "random_state": self.random_state}  # change no prediction
-        given = [name for name, value in self.get_params().items() if value != usual[name]]
-        if self.engine == "mixing" and given:
-            raise UserError(f"{given[0]} does not apply to engine='mixing'. Fix: remove it")
+        for name, value in self.get_params().items():
+            if self.engine == "mixing" and np.any(value != usual[name]):
+                raise UserError(f"{name} does not apply to engine='mixing'. Fix: remove it")
 
     def _codes(self, X):
         states = self._as_codes(self._checked(X, reset=False))
@@ -379,18 +382,20 @@ class FeatureModel(DiscreteFeatures, PatternModel):
         n_jobs=None,
         random_state=None,
     ):
-        self.order = order
-        self.prior = prior
-        self.compress = compress
-        self.until = until
-        self.iterations = iterations
-        self.burn_in = burn_in
-        self.thin = thin
-        self.chains = chains
-        self.sigma = sigma
-        self.sigma_scale = sigma_scale
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        super().__init__(
+            order,
+            prior=prior,
+            compress=compress,
+            until=until,
+            iterations=iterations,
+            burn_in=burn_in,
+            thin=thin,
+            chains=chains,
+            sigma=sigma,
+            sigma_scale=sigma_scale,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
         self.min_samples = min_samples
 
     def _learn(self, X, y, **checks):

@@ -126,10 +126,6 @@ class Layout:
 
 # ---- what configs say ----
 
-OF_CHAINS = {
-    "priors", "compress", "sigma_scale", "chains", "iterations", "until", "burn_in", "thin",
-    "joint_updates", "sigma_shape", "sigma_mode",
-}  # fmt: skip
 Order = Count | Literal["all"]
 Shape = Annotated[float, Field(strict=True, ge=defaults.LEAST_SHAPE, le=1e6)]
 Width = Annotated[float, Field(strict=True, ge=defaults.LEAST_WIDTH, le=defaults.MOST_WIDTH)]
@@ -240,9 +236,13 @@ class LogisticBlock(Block):
 
     @model_validator(mode="after")
     def _together(self):
+        if "mixing" in self.peers:
+            raise ValueError("mixing is not among `peers`. Fix: set model.engine: [chains, mixing]")
         if "chains" not in self.engine:
-            orders = {"orders"} if not self.peers and self.orders != ["all"] else set()
-            for key in sorted(orders | OF_CHAINS & self.model_fields_set):
+            keys = {"kind", "response", "engine", "min_samples", "peers"}
+            if self.peers or self.orders == ["all"]:
+                keys.add("orders")
+            for key in sorted(self.model_fields_set - keys):
                 raise ValueError(f"{key} is for engine: chains. Fix: remove it")
         length = self.iterations, self.burn_in, self.thin
         check_run(self.until, self.chains, *length, "model.")

@@ -48,10 +48,10 @@ def check_sizes(order: int, n_states: int, n_classes: int) -> None:
     """Raise UserError for an order or an alphabet that the model does not take."""
     if order > MOST_ORDER:
         raise UserError(f"order {order} is above {MOST_ORDER}, the most of mixing. Fix: lower it")
-    for number, what in ((n_states, "states"), (n_classes, "classes")):
+    for number, unit in ((n_states, "states"), (n_classes, "classes")):
         if number > MOST_CLASSES:
             fix = "Fix: merge the rare ones"
-            raise UserError(f"{number:,} {what}; mixing takes at most {MOST_CLASSES}. {fix}")
+            raise UserError(f"{number:,} {unit}; mixing takes at most {MOST_CLASSES}. {fix}")
     if n_classes < 2:
         raise DataError("there is one class; there is nothing to predict. Fix: add samples")
 
@@ -100,9 +100,9 @@ class Mixed:
             "C": kernel.ENTRY_WIDTH,
             "W": kernel.n_weights(order, n_states)[1],
         }
-        found = shaped(arrays, STORED, **sizes)
-        found = {name: np.ascontiguousarray(array) for name, array in found.items()}
-        nodes, entries = found["nodes"], found["entries"]
+        stored = shaped(arrays, STORED, **sizes)
+        stored = {name: np.ascontiguousarray(array) for name, array in stored.items()}
+        nodes, entries = stored["nodes"], stored["entries"]
         check(len(nodes) and len(entries) and (nodes >= 0).all() and (entries >= 0).all())
         place, (child, sibling, state, entry, _) = np.arange(len(nodes)), nodes.T
         check((child < len(nodes)).all() and ((child == 0) | (child > place)).all())
@@ -110,8 +110,8 @@ class Mixed:
         of_class, _, following = entries.T
         check((entry < len(entries)).all() and (of_class < n_classes).all())
         check((following[1:] < np.arange(1, len(entries))).all())
-        check(found["weights"].shape[1] > 0)
-        return cls(order, n_states, n_classes, found, np.empty(0))
+        check(stored["weights"].shape[1] > 0)
+        return cls(order, n_states, n_classes, stored, np.empty(0))
 
 
 def fit(
@@ -144,14 +144,14 @@ def fit(
     weights = np.zeros((n_weights, len(STEPS)))
     weights[:by_length] = start
     steps, loss = np.array(STEPS) * np.cbrt(SETTLED / n), np.empty(n)
-    mixer, done = kernel.Mixer(order, n_states, n_classes, ENOUGH, weights, TABLED), 0
+    mixer, n_learnt = kernel.Mixer(order, n_states, n_classes, ENOUGH, weights, TABLED), 0
     nodes = np.zeros((n + 2, kernel.NODE), dtype=np.int32)
     entries = np.zeros((n + order + 3, kernel.ENTRY_WIDTH), dtype=np.int32)
     samples = histories.astype(np.int32, copy=False), np.ascontiguousarray(response, dtype=np.int32)
     while True:
         mixer.hold(nodes, entries)
-        done = mixer.learn(*samples, steps, PACE * n, loss, done)
-        if done == n:
+        n_learnt = mixer.learn(*samples, steps, PACE * n, loss, n_learnt)
+        if n_learnt == n:
             break
         entries = np.concatenate([entries, np.zeros_like(entries)])
     arrays = {"nodes": nodes[: mixer.n_nodes].copy(), "entries": entries[: mixer.n_entries].copy()}

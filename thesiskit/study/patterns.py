@@ -411,12 +411,12 @@ class PatternWork(Work):
     @cached_property
     def third_party_methods(self) -> dict[str, Method]:
         """Third-party methods by name; of sequences each with the last states of every order."""
-        mixed = [engine for engine in self.model.engine if engine == "mixing"]
-        whole = {peer: (peer, ALL) for peer in (*mixed, *self.model.peers)}
+        whole = {peer: (peer, ALL) for peer in self.model.peers}
         if self.design.data.family == "sequences":
-            longest = [min(self.design.sizes.width, mixing.MOST_ORDER)]
-            of_peer = {peer: longest if peer == "mixing" else self.orders for peer in whole}
-            whole = {f"{o}-{peer}": (peer, o) for peer in whole for o in of_peer[peer]}
+            whole = {f"{o}-{peer}": (peer, o) for peer in whole for o in self.orders}
+        if "mixing" in self.model.engine:
+            longest = min(self.design.sizes.width, mixing.MOST_ORDER)
+            whole = {f"{longest}-mixing": ("mixing", longest)} | whole
         return {
             name: Method(order=order, prior=NONE, engine=peer, scale=NONE, joint=0, name=name)
             for name, (peer, order) in whole.items()
@@ -467,8 +467,7 @@ class PatternWork(Work):
         if stage == "fit":
             peers_too = self.config.for_new_samples and not name
             return model.model_dump(exclude=methods if peers_too else {"peers", *methods})
-        names = [*self.third_party_methods]
-        return [None if name else names, "choose" if self.chooses else False]
+        return [None if name else [*self.third_party_methods], "choose" if self.chooses else False]
 
     def needs(self, replicates: int) -> Needs:
         self.design.check_sizes()

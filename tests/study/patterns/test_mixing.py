@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from commands import run
+from browser import sideways, violations
+from commands import arrays, run
 
 from thesiskit.config import load_config
 from thesiskit.datasets.sequences import shipped_text
@@ -57,6 +58,14 @@ def record(path, name):
     return one.record()
 
 
+def predicted(folder):
+    """Return the bytes of what is predicted in each file of an experiment, without the seconds."""
+    files = [arrays(path) for path in sorted((folder / "predict").glob("*.npz"))]
+    return [
+        {name: a.tobytes() for name, a in found.items() if "seconds" not in name} for found in files
+    ]
+
+
 def test_a_text_is_predicted_as_by_the_model_itself(config, tmp_path):
     run("run", config, "--results", tmp_path / "results")
     found = record(config, "mixed")
@@ -94,6 +103,28 @@ def test_new_samples_and_files_of_models(config, tmp_path):
         load_model(forged)
 
 
+def test_new_samples_are_predicted_as_by_a_file_of_the_model(reads, tmp_path):
+    """N is new: it ends the context.  Windows of the training samples give the same numbers."""
+    results, new = tmp_path / "results", tmp_path / "new.txt"
+    new.write_text("ACGTA\nACNTA\nGGNTA\nNNNNN\n")
+    only = ("--set", "model={kind: logistic, engine: mixing}", "--set", "report.parts=[methods]")
+    run("run", reads, "--results", results, *only)
+    told = run(
+        "predict", reads, "--new", new, "--output", tmp_path / "a.csv", "--results", results, *only
+    )
+    assert "states that no training sample has, in 3 samples: N" in told
+    run("export", reads, tmp_path / "m.npz", "--results", results, *only)
+    run("predict", "--model", tmp_path / "m.npz", "--new", new, "--output", tmp_path / "b.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    lines = (tmp_path / "reads.txt").read_text().split()
+    codes = np.array([["ACGT".index(letter) for letter in line] for line in lines])
+    model = mixing.fit(codes[:, :-1], codes[:, -1], 5, 4, 4)
+    coded = [["ACGT".find(letter) for letter in line] for line in new.read_text().split()]
+    p = pd.read_csv(tmp_path / "a.csv").filter(like="probability").to_numpy()
+    np.testing.assert_allclose(p, model.predict(np.array(coded)), rtol=1e-12)
+    assert np.array_equal(p[1], p[2])
+
+
 def test_both_engines_are_compared_and_chosen_inside_each_fold(reads, tmp_path):
     run("run", reads, "--results", tmp_path / "results")
     found = record(reads, "reads")
@@ -112,9 +143,33 @@ def test_numbers_of_processes_change_no_byte(reads, tmp_path):
     for jobs in ("1", "2"):
         folder = tmp_path / f"results-{jobs}"
         run("run", reads, "--results", folder, "--jobs", jobs)
-        arrays = [np.load(path) for path in sorted((folder / "reads/predict").glob("*.npz"))]
-        files.append([a["probability"].tobytes() for a in arrays])
+        files.append(predicted(folder / "reads"))
+    assert len(files[0]) == 3
     assert files[0] == files[1]
+
+
+def test_a_killed_fit_is_made_again(config, tmp_path, monkeypatch):
+    """An interrupt while mixing learns leaves no result; the next run has the same bytes."""
+    run("run", config, "--results", tmp_path / "whole")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(mixing, "fit", stop)
+        run("run", config, "--results", tmp_path / "cut", code=130)
+    assert not [*(tmp_path / "cut/mixed").glob("predict/*.npz")]
+    run("run", config, "--results", tmp_path / "cut")
+    assert predicted(tmp_path / "cut/mixed") == predicted(tmp_path / "whole/mixed")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_of_both_engines_fits_a_screen(browser, reads, tmp_path, width):
+    run("run", reads, "--results", tmp_path / "results")
+    with browser.page(tmp_path / "results/reads/report.html", width=width) as page:
+        assert "Mixing, order 5" in page.locator("#methods").inner_text()
+        assert sideways(page) <= 0
+        assert violations(page) == []
 
 
 @pytest.mark.parametrize(
@@ -124,6 +179,7 @@ def test_numbers_of_processes_change_no_byte(reads, tmp_path):
         ("model.iterations=100", "iterations is for engine: chains. Fix: remove it"),
         ("model.priors=[gaussian]", "priors is for engine: chains. Fix: remove it"),
         ("model.orders=[3]", "orders is for engine: chains. Fix: remove it"),
+        ("model.peers=[mixing]", "Fix: set model.engine: [chains, mixing]"),
         ("report.parts=[chain-table]", "chain-table needs model.kind: logistic with chains"),
         ("report.parts=[orders]", "orders needs model.kind: logistic with chains"),
     ],
@@ -148,7 +204,35 @@ def test_long_histories_use_the_last_64_states(config, tmp_path):
     assert [*one.graph.work.methods("predict")] == ["64-mixing"]
 
 
-def test_memory_of_many_samples_is_said_before(config, tmp_path):
+def test_a_text_of_one_symbol_is_refused(config, tmp_path):
+    (tmp_path / "one.txt").write_text("a" * 2_000)
+    path = ("--set", f"data.path={tmp_path / 'one.txt'}")
+    told = run("run", config, "--results", tmp_path / "r", *path, code=2)
+    assert "all 800 training samples are of class 'V'. Fix: " in told
+
+
+def test_more_states_than_mixing_takes_are_refused(reads, tmp_path):
+    states = np.random.default_rng(3).integers(0, 300, (900, 6))
+    lines = [" ".join(f"s{state}" for state in row) for row in states]
+    (tmp_path / "reads.txt").write_text("\n".join(lines) + "\n")
+    only = ("--set", "model={kind: logistic, engine: mixing}", "--set", "report.parts=[methods]")
+    told = run("run", reads, "--results", tmp_path / "r", *only, code=2)
+    assert "states; mixing takes at most 256. Fix: merge the rare ones" in told
+
+
+def test_orders_above_the_length_are_refused_for_chains(reads, tmp_path):
+    told = run("run", reads, "--results", tmp_path / "r", "--set", "model.orders=[9]", code=2)
+    assert "order 9 is above the length of the histories, 5. Fix: use at most 5" in told
+
+
+def test_memory_of_a_hundred_million_states_is_said(config, tmp_path):
+    data = "data={source: hidden-markov, transition: [[0.5, 0.5], [0.5, 0.5]], "
+    data += "emission: [[0.5, 0.5], [0.2, 0.8]], history: 8, train: 100000000, test: 10}"
+    text = run("run", config, "--results", tmp_path / "r", "--dry-run", "--set", data)
+    assert "at least 10.6 GB of memory" in text
+
+
+def test_memory_above_that_of_the_machine_is_refused(config, tmp_path):
     data = "data={source: hidden-markov, transition: [[0.5, 0.5], [0.5, 0.5]], "
     data += "emission: [[0.5, 0.5], [0.2, 0.8]], history: 8, train: 1000000000, test: 10}"
     text = run("run", config, "--results", tmp_path / "r", "--set", data, code=2)
