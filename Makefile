@@ -74,7 +74,8 @@ verify: $(VENV)/peers
 # Whoever of the two processes has no tests left takes some of the other's.
 PYTEST := -m pytest -n 2 --dist worksteal
 # these run once, on the build with bounds checks, which makes the same numbers (check-sdist)
-KERNEL_TESTS := tests/kernels tests/pairs/test_kernel.py tests/models/test_feature_patterns.py tests/models/test_sequence_patterns.py
+KERNEL_TESTS := tests/kernels tests/pairs/test_kernel.py tests/models/test_feature_patterns.py tests/models/test_mixing.py \
+    tests/models/test_sequence_patterns.py
 
 # While a package is installed or linted one core would wait, and so they run beside each other.
 test: $(VENV)/tools

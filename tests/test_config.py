@@ -373,7 +373,7 @@ def test_the_old_name_of_groups_of_features_is_read(write):
         ("null", "data.source=normal", "data.source: normal was removed. Fix: write the samples"),
         ("null", "selection.screened={of: 9, keep: 9}", "keep was removed. Fix: use `of`, or"),
         ("null", "selection.screened={keep: 9}", "keep was removed. Fix: use `of`, or"),
-        ("hmm", "model.engine=gp", "model.engine was removed. Fix: remove it"),
+        ("hmm", "model.step=20", "model.step was removed. Fix: remove it"),
         ("hmm", "report.parts=[pattern-explorer]", "pattern-explorer was removed. Fix: remove it"),
     ],
 )

@@ -16,15 +16,15 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 40_140,
-    "files": 100,
+    "lines": 40_400,
+    "files": 101,
     "functions of at most 3 lines": 820,
     "vague names": 440,
     "Any": 385,
     "fmt: skip": 50,
     "class names that stand for several": 0,
     "isinstance": 120,
-    "lines of kernels": 5_933,
+    "lines of kernels": 6_150,
     "lines of the longest function": 66,
     "most arguments": 10,
     "most arguments of a kernel function": 11,
@@ -39,9 +39,11 @@ chapter 2: naive Bayes and mixtures: 3610
     datasets/published report/divisions study/without_data
 selection, its designs and stages: 2950
     models/selection models/packed models/pipeline study/design study/selecting
-chapter 3: patterns, logistic models: 5960
+chapter 3: patterns, logistic models: 6000
     models/patterns models/logistic models/splitting models/chains datasets/sequences
     datasets/features study/patterns report/chains report/orders report/reduction
+sequences by mixing: 350
+    models/mixing
 normal model of classes and real responses, transformations: 1590
     models/normal
 effects of selected features: 230
@@ -56,17 +58,17 @@ likeness, predict and export: 1760
     models/likeness fitted/__init__ fitted/methods fitted/file fitted/inputs study/all_samples
 learning curve: 250
     study/learning report/learning
-methods, third-party methods: 1020
+methods, third-party methods: 1040
     models/peers models/lasso
 pairs, SNPs, covariates: 2370
     pairs/__init__ pairs/block pairs/covariates pairs/drafts pairs/fitted pairs/genotypes
     pairs/interactions pairs/planes pairs/plink pairs/report pairs/work
 claims and verify: 1210
     report/claims report/verify
-records, pages, sentences: 4650
+records, pages, sentences: 4660
     report/record report/layout report/page report/parts report/metrics report/scores
     report/posteriors report/stages report/summary report/curves report/__init__
-config, commands, contract of models: 4280
+config, commands, contract of models: 4290
     config blocks defaults errors registry yamlfile models/base models/__init__ cli/__init__
     cli/console cli/data __init__ __main__ _kernels/__init__ datasets/source datasets/__init__
     study/__init__
@@ -76,13 +78,13 @@ Slurm: 750
     study/slurm study/batch cli/batch
 readers of tables, encoders: 2365
     frame datasets/reading datasets/tables
-init and check: 1760
+init and check: 1770
     start datasets/checking
 prevalence, net benefit: 245
     models/prevalence report/benefit
 validation on new samples, sites: 260
     report/validation
-estimators: 1710
+estimators: 1760
     estimators/__init__ estimators/inputs estimators/patterns estimators/selecting
 """
 ROWS = re.findall(r"^(\S.*): (\d+)\n((?: .*\n)+)", LEDGER, re.MULTILINE)

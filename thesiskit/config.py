@@ -120,7 +120,7 @@ REMOVED_KEYS = (
     "cluster.cells cluster.requeues data.classes data.correlation data.frequency data.heritability "
     "data.penetrance data.prevalence data.prior evaluation.ranks evaluation.test_fraction "
     "model.alpha_quadrature model.collapsed.replicas "
-    "model.effect_shapes model.engine model.most_steps model.noise model.noise_mode "
+    "model.effect_shapes model.most_steps model.noise model.noise_mode "
     "model.noise_shape model.original model.original_orders model.sigma_0 model.sigma_step "
     "model.sigma_updates model.split_draws model.standardise model.step model.thesis.alpha_points "
     "model.until.least model.until.of"
@@ -701,6 +701,8 @@ class Config(Block):
             yield f"{needs}; {data.source} has classes"
         kind = peers.RESPONSES if self.continuous else peers.FEATURES
         kind = peers.SEQUENCES if sequences else kind
+        if model.engine != ["chains"] and not sequences:
+            yield "model.engine: mixing is for sequences. Fix: remove it"
         for peer in (peer for peer in model.peers if peer not in peers.names(kind)):
             yield _removed("model.peers", peer)
             unknown = f"model.peers: unknown third-party method {peer!r} for {kind}"
@@ -934,12 +936,13 @@ def quick_settings(config: Config) -> dict[str, Any]:
         if hasattr(model, key):
             settings[f"model.{key}"] = getattr(model, key)[-1:]
     if hasattr(model, "orders"):
-        alone = config.data is not None and config.data.family == "sequences"  # each has peers
-        ends = model.orders[-1:] if alone else dict.fromkeys((model.orders[0], model.orders[-1]))
-        settings["model.orders"] = [*ends]
-        settings["model.iterations"] = min(model.iterations, QUICK_ITERATIONS)
-        if model.until is None:
-            settings["model.burn_in"] = min(model.burn_in, settings["model.iterations"] // 2)
+        sequences = config.data is not None and config.data.family == "sequences"
+        ends = model.orders[-1:] if sequences else [model.orders[0], model.orders[-1]]
+        settings["model.orders"] = [*dict.fromkeys(ends)]
+        if "chains" in model.engine:
+            settings["model.iterations"] = min(model.iterations, QUICK_ITERATIONS)
+            if model.until is None:
+                settings["model.burn_in"] = min(model.burn_in, settings["model.iterations"] // 2)
     return settings
 
 

@@ -84,6 +84,7 @@ POINT = re.compile(r"[+-]?([0-9]*\.([0-9]{1,2}|[0-9]{4,})|(0|[0-9]{4,})\.[0-9]+)
 BOTH = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+")
 
 # sequences
+MANY_SEQUENCES = 5_000  # from where mixing may predict better than chains
 LEAST_WORD = 4  # letters of a line that is a sequence of one-letter states
 MOST_LETTERS = 64
 MOST_STATES = 20  # of lines with something between states
@@ -946,6 +947,8 @@ def _patterns(guess: FileGuess) -> str:
     if of_sequences:
         orders, parts = sorted({min(2, width), min(5, width)}), "sequences"
         meaning = "last states in a pattern"
+        if guess.samples >= MANY_SEQUENCES:
+            response = "\n  engine: [chains, mixing] # compared by log loss; mixing has all orders"
     elif guess.continuous:
         peer, parts = "ridge", "numbers"
         response = "\n  response: gaussian # continuous, with normal noise"

@@ -12,13 +12,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from thesiskit.errors import UnreliableWarning, UserError
 from thesiskit.estimators import SequenceClassifier
+from thesiskit.models import mixing
 from thesiskit.models.logistic import Logistic
 
 QUICK = {"iterations": 60, "burn_in": 20, "random_state": 0}
 pytestmark = pytest.mark.filterwarnings("ignore::thesiskit.errors.UnreliableWarning")
 
 
-@parametrize_with_checks([SequenceClassifier("all", **QUICK)])
+@parametrize_with_checks(
+    [SequenceClassifier("all", **QUICK), SequenceClassifier("all", engine="mixing")]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -223,3 +226,108 @@ def test_draws_do_not_depend_on_the_number_of_jobs():
     assert all(np.array_equal(one, found[0]) for one in found)
     with pytest.raises(UserError, match="n_jobs"):
         SequenceClassifier(2, n_jobs=0, **QUICK).fit(X, y)
+
+
+# ---- mixing ----
+
+
+def test_mixing_predicts_what_its_model_does():
+    X, y = data()
+    model = SequenceClassifier(4, engine="mixing").fit(X, y)
+    codes, response = model._as_codes(X), np.searchsorted(model.classes_, y)
+    n_states = int(codes.max()) + 1
+    expected = mixing.fit(codes, response, 4, n_states, len(model.classes_))
+    assert np.array_equal(model.predict_proba(X), expected.predict(codes))
+    assert model.training_loss_ == expected.loss.mean()
+    assert np.array_equal(model.predict(X), model.classes_[expected.predict(codes).argmax(1)])
+    again = SequenceClassifier(4, engine="mixing", n_jobs=2, random_state=5).fit(X, y)
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_mixing_takes_windows_strings_and_unknown_states():
+    text = np.array(list("the cat sat on the mat and the rat sat on the hat " * 8))
+    windows = np.lib.stride_tricks.sliding_window_view(text, 6)
+    X, y = windows[:-1], text[6:]
+    model = SequenceClassifier(6, engine="mixing").fit(X, y)
+    assert (model.predict(X[-100:]) == y[-100:]).mean() > 0.8
+    p = model.predict_proba([list("xxx th"), list("yzx th")])
+    assert np.array_equal(p[0], p[1])
+    assert model.classes_[p[0].argmax()] == "e"
+
+
+def test_mixing_of_many_short_sequences_with_a_class_each():
+    """The class depends on the last two states; 20% of labels are wrong."""
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, 4, (3_000, 8))
+    y = (X[:, -1] ^ X[:, -2]) % 2
+    wrong = rng.random(3_000) < 0.2
+    model = SequenceClassifier(8, engine="mixing").fit(X[:2_000], (y ^ wrong)[:2_000])
+    assert (model.predict(X[2_000:]) == y[2_000:]).mean() > 0.95
+
+
+def test_mixing_after_chains_and_chains_after_mixing():
+    X, y = data(states=2)
+    model = SequenceClassifier(3, **QUICK).fit(X, y)
+    by_chains = model.predict_proba(X)
+    plain = SequenceClassifier(3, engine="mixing").fit(X, y)
+    by_mixing = plain.predict_proba(X)
+    assert not np.array_equal(by_mixing, by_chains)
+    plain.set_params(engine="chains", **QUICK).fit(X, y)
+    assert np.array_equal(plain.predict_proba(X), by_chains)
+    assert not hasattr(plain, "training_loss_")
+    usual = SequenceClassifier(3).get_params()
+    model.set_params(**usual | {"engine": "mixing"}).fit(X, y)
+    assert np.array_equal(model.predict_proba(X), by_mixing)
+    for name in ("draws_", "compression_", "diagnostics_"):
+        assert not hasattr(model, name)
+
+
+@pytest.mark.parametrize("options", [QUICK, {"engine": "mixing"}])
+def test_another_prevalence_changes_the_odds(options):
+    X, y = data(states=2)
+    model = SequenceClassifier(3, **options).fit(X, y)
+    p, moved = model.predict_proba(X), model.predict_proba(X, prevalence={"b": 0.8})
+    share = (y == "b").mean()
+    factor = 0.8 / 0.2 * (1 - share) / share
+    np.testing.assert_allclose(moved[:, 1] / moved[:, 0], factor * p[:, 1] / p[:, 0], rtol=1e-9)
+    assert np.array_equal(model.predict(X, prevalence={"b": 0.8}), model.classes_[moved.argmax(1)])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"engine": "gibbs"}, "unknown engine 'gibbs'.*Fix: choose chains or mixing"),
+        ({"prior": "gaussian"}, "prior does not apply to engine='mixing'. Fix: remove it"),
+        ({"iterations": 10}, "iterations does not apply"),
+        ({"until": None}, "until does not apply"),
+        ({"sigma": (1.0, 2.0)}, "sigma does not apply"),
+        ({"sigma": np.ones(4)}, "sigma does not apply"),
+        ({"order": 9}, "order 9 is above the length of the histories, 5"),
+    ],
+)
+def test_bad_arguments_of_mixing(options, words):
+    X, y = data()
+    with pytest.raises(UserError, match=words):
+        SequenceClassifier(**{"order": 3, "engine": "mixing", **options}).fit(X, y)
+
+
+def test_bad_data_of_mixing():
+    X, y = data()
+    model = SequenceClassifier("all", engine="mixing")
+    with pytest.raises(ValueError, match="needs two classes, got one class"):
+        model.fit(X, np.full(len(X), "a"))
+    with pytest.raises(UserError, match=r"order 70 is above 64.*Fix: lower it"):
+        model.fit(np.tile(X, (1, 14)), y)
+    with pytest.raises(UserError, match=r"301 states; mixing takes at most 256. Fix: merge"):
+        model.fit(np.where(X.max() == X, 300, X), y)
+
+
+def test_mixing_has_no_draws():
+    X, y = data()
+    model = SequenceClassifier(3, engine="mixing").fit(X, y)
+    for name in ("draws_", "compression_", "diagnostics_"):
+        with pytest.raises(AttributeError, match=r"mixing.*Fix: use engine='chains'"):
+            getattr(model, name)
+    for method in (model.get_feature_names_out, model.original_coefficients):
+        with pytest.raises(AttributeError, match="Fix: use engine='chains'"):
+            method()

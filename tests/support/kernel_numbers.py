@@ -15,7 +15,7 @@ import numpy as np
 from logistic_samples import NAMES, groups_named
 from thesiskit._kernels.interactions import FORMS
 
-from thesiskit.models import integrals, logistic, mixture, naive_bayes, normal
+from thesiskit.models import integrals, logistic, mixing, mixture, naive_bayes, normal
 from thesiskit.models.packed import PackedFeatures
 from thesiskit.models.patterns import compress_features, compress_sequences
 from thesiskit.models.selection import AT, BELOW, LOT, WITHIN, LeftOut, select_by_f, select_features
@@ -139,6 +139,18 @@ def of_interactions() -> Iterator[tuple[str, Any]]:
         yield f"patterns {complete} {form}", [selection.selected, selection.left_out.rows]
 
 
+def of_mixing() -> Iterator[tuple[str, Any]]:
+    rng = np.random.default_rng(7)
+    for n_states, n_classes, order in ((3, 3, 12), (2, 2, 20), (27, 27, 5), (4, 2, 0)):
+        X, y = rng.integers(0, n_states, (3000, 20)), rng.integers(0, n_classes, 3000)
+        y[1000:] = X[1000:, -1] % n_classes
+        model = mixing.fit(X, y, order, n_states, n_classes)
+        yield (
+            f"mixing {n_states} {order}",
+            [model.loss, model.arrays["weights"], model.predict(X[:100])],
+        )
+
+
 def arrays_of(value: Any) -> Iterator[np.ndarray]:
     """Yield all numeric arrays that a value has."""
     if isinstance(value, dict):
@@ -152,7 +164,7 @@ def arrays_of(value: Any) -> Iterator[np.ndarray]:
 
 def main() -> None:
     for numbers in (of_naive_bayes, of_mixtures, of_patterns, of_logistic_models,
-                    of_normal_features, of_interactions):  # fmt: skip
+                    of_normal_features, of_interactions, of_mixing):  # fmt: skip
         for name, value in numbers():
             found = list(arrays_of(value))
             assert found, name

@@ -31,6 +31,7 @@ from thesiskit.estimators.inputs import (
     run_length,
     threads_for,
 )
+from thesiskit.models import mixing
 from thesiskit.models.base import CLOSEST, PatternTraining, whole
 from thesiskit.models.logistic import SPLIT_DRAWS, Logistic
 from thesiskit.models.patterns import (
@@ -63,6 +64,7 @@ class PatternModel(BaseEstimator):
         self,
         order,
         *,
+        engine="chains",
         prior=defaults.PRIOR,
         compress=True,
         until=AUTO,
@@ -76,6 +78,7 @@ class PatternModel(BaseEstimator):
         random_state=None,
     ):
         self.order = order
+        self.engine = engine
         self.prior = prior
         self.compress = compress
         self.until = until
@@ -210,6 +213,11 @@ class SequenceClassifier(PatternClassifier):
     Parameters
     ----------
     order : the largest number of recent states that a pattern fixes, or "all".
+    engine : "chains", the model of the thesis; or "mixing", a logistic model of the same contexts,
+        with counts in place of coefficients of their own, up to order 64 and 256 states or classes.
+        It learns the samples in their order, in seconds for a million; orders from 10 on suit it.
+        Nothing is drawn: of the other parameters only n_jobs and random_state may be given, which
+        change nothing.  A new state ends the context; the states after it still predict.
     prior : "cauchy" or "gaussian", of the coefficients.
     compress : whether patterns that are present in the same training samples share a coefficient.
     until : "auto", None, or a pair of an R-hat and effective draws, such as (1.01, 400).  Chains
@@ -238,6 +246,8 @@ class SequenceClassifier(PatternClassifier):
         class and a group by a pattern, as get_feature_names_out returns them.
     diagnostics_ : dict of R-hat ("rhat") and effective draws ("ess") of the log likelihood, and
         "reliable"; with until also "iterations" and "reached", whether the targets were.
+    training_loss_ : of mixing, the mean log loss of each sample before it was learnt; mixing has
+        no compression_, draws_ and diagnostics_.
     """
 
     def fit(self, X, y):
@@ -252,6 +262,7 @@ class SequenceClassifier(PatternClassifier):
         X, y = self._checked(X, y=check_response(y))
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
+        self._check_engine()
         self.states_, X = _states(X)
         if X.dtype.kind in "if":
             check_non_negative(X, "SequenceClassifier")
@@ -260,8 +271,43 @@ class SequenceClassifier(PatternClassifier):
         symbols: Any = self.states_
         if symbols is None:
             symbols = range(int(histories.max(initial=-1)) + 1)
+        response = coded(self, y)
+        for attribute in ("_mixed", "training_loss_", "_draws", "compression_", "diagnostics_"):
+            vars(self).pop(attribute, None)  # of an earlier fit, maybe by the other engine
+        if self.engine == "mixing":
+            self._mixed = mixing.fit(histories, response, order, len(symbols), len(self.classes_))
+            self.training_loss_ = float(self._mixed.loss.mean())
+            return self
         patterns = SequencePatterns([str(state) for state in symbols])
-        return self._fit(patterns, histories, order, coded(self, y))
+        return self._fit(patterns, histories, order, response)
+
+    def predict_proba(self, X, *, split_draws=SPLIT_DRAWS, prevalence=None):
+        """Return the probabilities of the classes, (m, K).
+
+        split_draws : as of InteractionClassifier; with engine "mixing" nothing is drawn.
+        prevalence : as of NaiveBayesClassifier.
+        """
+        check_is_fitted(self)
+        if "_mixed" not in vars(self):
+            return super().predict_proba(X, split_draws=split_draws, prevalence=prevalence)
+        probability = self._mixed.predict(self._codes(X))
+        return at_prevalence(probability, prevalence, self.classes_, self.class_count_)
+
+    def __getattr__(self, name):
+        problem = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if "_mixed" in vars(self):
+            problem += ": engine='mixing' has no draws and no groups. Fix: use engine='chains'"
+        raise AttributeError(problem)
+
+    def _check_engine(self):
+        """Raise UserError for an unknown engine, and for arguments that mixing does not use."""
+        if self.engine not in ("chains", "mixing"):
+            raise UserError(f"unknown engine {self.engine!r}. Fix: choose chains or mixing")
+        usual = type(self)(self.order, engine=self.engine).get_params()
+        usual |= {"n_jobs": self.n_jobs, "random_state": self.random_state}  # change no prediction
+        for name, value in self.get_params().items():
+            if self.engine == "mixing" and np.any(value != usual[name]):
+                raise UserError(f"{name} does not apply to engine='mixing'. Fix: remove it")
 
     def _codes(self, X):
         states = self._as_codes(self._checked(X, reset=False))

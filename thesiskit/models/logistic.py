@@ -141,8 +141,14 @@ class LogisticBlock(Block):
     """`gaussian` predicts real responses of `table` or `interactions` by a linear function of the
     patterns plus normal noise. The responses are standardised by the training samples. Coefficients
     in the files of draws are on this scale; all other results are in the units of the response."""
+    engine: Each[Literal["chains", "mixing"]] = ["chains"]
+    """How sequences are predicted: `chains`, the model of the thesis, sampled by Markov chains; or
+    `mixing`, which has counts of each pattern in place of a coefficient of its own, takes seconds
+    for a million states, and has no draws. Its patterns have all orders up to the length of the
+    histories, at most 64. A list compares both."""
     orders: Each[Order]
-    """A list: the largest number of states, or of features, that a pattern fixes; or `all`."""
+    """A list: the largest number of states, or of features, that a pattern fixes; or `all`. Without
+    chains these are the orders of third-party methods."""
     priors: Each[Literal["cauchy", "gaussian"]] = [defaults.PRIOR]
     """The priors of the coefficients, `cauchy` and `gaussian`."""
     compress: Each[StrictBool] = [True]
@@ -219,13 +225,25 @@ class LogisticBlock(Block):
 
     @model_validator(mode="before")
     @classmethod
-    def _length_with_until(cls, value):
-        if isinstance(value, dict) and value.get("until") is not None:
+    def _usual_length(cls, value):
+        if not isinstance(value, dict):
+            return value
+        if value.get("engine") in ("mixing", ["mixing"]):
+            value = {"orders": ["all"]} | value
+        if value.get("until") is not None:
             return {"iterations": defaults.UNTIL_ITERATIONS, "burn_in": 0, "thin": 1} | value
         return value
 
     @model_validator(mode="after")
     def _together(self):
+        if "mixing" in self.peers:
+            raise ValueError("mixing is not among `peers`. Fix: set model.engine: [chains, mixing]")
+        if "chains" not in self.engine:
+            keys = {"kind", "response", "engine", "min_samples", "peers"}
+            if self.peers or self.orders == ["all"]:
+                keys.add("orders")
+            for key in sorted(self.model_fields_set - keys):
+                raise ValueError(f"{key} is for engine: chains. Fix: remove it")
         length = self.iterations, self.burn_in, self.thin
         check_run(self.until, self.chains, *length, "model.")
         return self

@@ -41,7 +41,7 @@ from scipy import special
 
 from thesiskit.defaults import NO_TRANSFORM, RESIDUAL, TEMPERED
 from thesiskit.errors import DataError, UserError
-from thesiskit.models import lasso, pool
+from thesiskit.models import lasso, mixing, pool
 from thesiskit.models.base import LARGEST, OWN, Arrays, check
 from thesiskit.models.density import fit_student, guess, students
 from thesiskit.models.folds import column_means, independent_samples, stratified, together
@@ -760,6 +760,18 @@ class NGram(Peer):
         return p
 
 
+class Mixing(Peer):
+    """Mixing of all orders; our own, but without draws, as third-party methods are."""
+
+    words, takes = "mixing of all orders", (SEQUENCES,)
+
+    def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
+        return mixing.fit(table, response, task.order, task.values, task.classes).arrays
+
+    def predict(self, task: Task, learnt: Arrays, table: np.ndarray) -> np.ndarray:
+        return mixing.Mixed.restore(learnt, task.order, task.values, task.classes).predict(table)
+
+
 PEERS: dict[str, Peer] = {
     "bernoulli-nb": BernoulliNaiveBayes(),
     "bernoulli-nb-calibrated": CalibratedBernoulliNaiveBayes(),
@@ -770,6 +782,7 @@ PEERS: dict[str, Peer] = {
     "bayesian-ridge": BayesianRidge(),
     "pool": PoolMethod(),
     "n-gram": NGram(),
+    "mixing": Mixing(),
     "logistic-regression": LogisticRegression(),
     "ridge": Ridge(),
     "random-forest": RandomForest(),
@@ -800,6 +813,7 @@ SHORT = {  # names of methods on pages, where they differ from those of tables
     "l2-logistic": "ridge",
     "lasso": "lasso",
     "logistic-regression": "logistic regression",
+    "mixing": "mixing",
     "pool": "pool",
     "ridge": "ridge",
 }

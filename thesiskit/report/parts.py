@@ -90,7 +90,11 @@ KNOWN = Need(
 )
 NAIVE, NORMAL, MIXTURE = _kind("naive-bayes"), _kind("normal"), _kind("mixture")
 POOL = _kind("pool")
-LOGISTIC, INDEPENDENT = _kind("logistic"), _kind("naive-bayes", "normal")
+LOGISTIC = Need(
+    "model.kind: logistic with chains",
+    lambda c: c["model"]["kind"] == "logistic" and "chains" in c["model"].get("engine", ["chains"]),
+)
+INDEPENDENT = _kind("naive-bayes", "normal")
 PRIORS = _in_model("both priors in model.priors", "priors")
 METHODS = _in_model(
     "corrected and uncorrected in model.methods", "methods", "corrected", "uncorrected"

@@ -193,6 +193,8 @@ class Record:
     @cached_property
     def fits(self) -> pd.DataFrame:
         """A row for each training set and each of our methods, by its number in `methods`."""
+        if not self.own:
+            return pd.DataFrame(columns=["training_set", "method", "seconds"])
         arrays = {name: self.fit_arrays[name] for name in NUMBERS if name in self.fit_arrays}
         n_sets, n_methods = arrays["seconds"].shape
         number, row = np.divmod(np.arange(n_sets * n_methods), n_methods)

@@ -119,7 +119,7 @@ def notes(record: Record, *, fitted: bool = True) -> list[str]:
     if not record.logistic:
         return [str(note) for note in record.simulated.get("notes", ())]
     sentences = record.results.load("simulate", 0, ("notes",))["notes"].tolist()
-    if not fitted:
+    if not (fitted and record.own):
         return sentences
     return sentences + separation_note(map(record.name, record.own), record.worst["separated"])
 
@@ -378,6 +378,8 @@ def _about_samplers(record: Record) -> list[str]:
 
 def _about_divisions(record: Record) -> list[str]:
     """Return what is doubtful about chains of chapter 3."""
+    if not record.own:
+        return []
     worst, model, doubtful = record.worst, record.config["model"], []
     rhat, ess, criterion = worst["rhat"][:, 0], worst["ess"][:, 0], ", judged by the log likelihood"
     if model["until"] is not None:

@@ -24,7 +24,7 @@ from thesiskit.config import Config
 from thesiskit.datasets.source import Sizes
 from thesiskit.errors import DataError, ResultsError, UserError, pluralise
 from thesiskit.files import read_draws, write_draws
-from thesiskit.models import MODELS, peers
+from thesiskit.models import MODELS, mixing, peers
 from thesiskit.models.base import PatternTraining
 from thesiskit.models.chains import REACHED, Arrays, marked
 from thesiskit.models.density import Density
@@ -342,6 +342,8 @@ class PatternWork(Work):
         self.design, self.model = PatternDesign(config, folder), config.model
         if config.scheme == "none":
             self.stages = self.stages[:-1]  # nobody is tested
+        if "chains" not in self.model.engine:  # the other methods need no groups
+            self.stages = self.stages[0], self.stages[-1]
         last = lru_cache(maxsize=1)
         self.samples = last(lambda block: DividedSamples.restore(block.load("simulate")))
         self.groups = last(self._stored_groups)
@@ -401,6 +403,8 @@ class PatternWork(Work):
     @cached_property
     def own_methods(self) -> "dict[str, Logistic]":
         """Our models by name."""
+        if "chains" not in self.model.engine:
+            return {}
         models = MODELS[self.model.kind].methods(self.model, self.orders)
         return {model.name: model for model in models}
 
@@ -410,6 +414,9 @@ class PatternWork(Work):
         whole = {peer: (peer, ALL) for peer in self.model.peers}
         if self.design.data.family == "sequences":
             whole = {f"{o}-{peer}": (peer, o) for peer in whole for o in self.orders}
+        if "mixing" in self.model.engine:
+            longest = min(self.design.sizes.width, mixing.MOST_ORDER)
+            whole = {f"{longest}-mixing": ("mixing", longest)} | whole
         return {
             name: Method(order=order, prior=NONE, engine=peer, scale=NONE, joint=0, name=name)
             for name, (peer, order) in whole.items()
@@ -455,12 +462,12 @@ class PatternWork(Work):
         if name and name not in self.own_methods:
             return "choose" if stage == "predict" and self.chooses else None
         # a method says itself what it is
-        keys = {"orders", "priors", "compress", "sigma_scale", "joint_updates"}
+        keys = {"engine", "orders", "priors", "compress", "sigma_scale", "joint_updates"}
         methods = keys if name else set()
         if stage == "fit":
             peers_too = self.config.for_new_samples and not name
             return model.model_dump(exclude=methods if peers_too else {"peers", *methods})
-        return [None if name else self.model.peers, "choose" if self.chooses else False]
+        return [None if name else [*self.third_party_methods], "choose" if self.chooses else False]
 
     def needs(self, replicates: int) -> Needs:
         self.design.check_sizes()
@@ -477,6 +484,10 @@ class PatternWork(Work):
             memory, iterations = model.needs(classes, sizes.test)
             needed.iterations += fits * iterations
             most = max(most, memory)
+        for method in self.third_party_methods.values():
+            if method.engine == "mixing":
+                numbers = method.order, sizes.values, sizes.classes
+                most = max(most, mixing.memory(sizes.train, *numbers))
         response = 8 * (sizes.train + sizes.test)
         needed.memory = codes + response + predicted + 8 * sizes.values * sizes.classes + most
         return needed
@@ -526,12 +537,12 @@ class PatternWork(Work):
             for name, arrays in zip(self.fitted_methods, parts, strict=True)
             if name in self.own_methods
         ]
-        width = max(len(arrays["rhat"]) for arrays in fits)
+        width = max((len(arrays["rhat"]) for arrays in fits), default=0)
         for arrays in fits:
             for name in ("rhat", "ess"):
                 missing = (0, width - len(arrays[name]))
                 arrays[name] = np.pad(arrays[name], missing, constant_values=np.nan)
-        names = [name for name in (*OF_FITS, "rhat", "ess") if name in fits[0]]
+        names = [name for name in (*OF_FITS, "rhat", "ess") if fits and name in fits[0]]
         return {name: np.array([arrays[name] for arrays in fits]) for name in names} | {
             "arm": np.arange(len(self.own_methods)),
             "name": np.array(list(self.own_methods)),
