@@ -23,6 +23,7 @@ CEILINGS = {
     "docs/how-to/snps.md": 700,
     "docs/how-to/interactions.md": 500,
     "docs/how-to/sequences.md": 500,
+    "docs/how-to/mixing.md": 250,
     "docs/how-to/real-responses.md": 1100,
     "docs/how-to/new-samples.md": 850,
     "docs/how-to/python.md": 900,

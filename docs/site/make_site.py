@@ -40,7 +40,7 @@ NAVIGATION = {
     "Your data": [
         f"how-to/{page}"
         for page in (
-            "tables", "repeated-samples", "screened", "snps", "interactions", "sequences",
+            "tables", "repeated-samples", "screened", "snps", "interactions", "sequences", "mixing",
             "real-responses", "new-samples", "python", "many-data-sets", "chains",
         )
     ],
