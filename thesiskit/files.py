@@ -45,7 +45,8 @@ import thesiskit
 from thesiskit.errors import ResultsError, list_some
 
 # what reading a damaged .npz may raise; OSError is for the caller to tell apart
-DAMAGES = (KeyError, ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+DAMAGES = (KeyError, ValueError, EOFError, NotImplementedError, TypeError, zipfile.BadZipFile,
+           zlib.error)  # fmt: skip
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 BOMB_BYTES, BOMB_TIMES = 2**28, 200  # what unpacks to so much, and so many times its size
 FORMAT = 2  # of the files; another version's are refused, not misread
@@ -150,7 +151,8 @@ def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.
         raise ValueError(f"{name} has version {version} of the format")
     try:
         shape, fortran, dtype = HEADERS[version](file)
-    except (tokenize.TokenError, SyntaxError) as error:  # numpy's, of what is no Python literal
+    # Python's parser, of what is no literal, or is nested too deeply
+    except (tokenize.TokenError, SyntaxError, MemoryError, RecursionError) as error:
         raise ValueError(f"{name} has a damaged header") from error
     if dtype.hasobject:
         raise ValueError(f"{name} has Python objects, which are never read")
