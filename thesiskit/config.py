@@ -88,7 +88,7 @@ SBATCH_OPTIONS = """
     mem-per-gpu network nice nodelist nodes ntasks-per-core ntasks-per-node overcommit
     oversubscribe power prefer priority qos reservation sockets-per-node spread-job switches
     thread-spec threads-per-core tmp use-min-nodes wckey
-""".split()
+"""
 
 
 # keys, and values of keys, of earlier versions, and what to do in their place
@@ -505,8 +505,8 @@ class ClusterBlock(Block):
                 raise ValueError(f"write it as --name or --name=value, not {quoted(option)}")
             if match[1] in SBATCH_KEYS:
                 raise ValueError(f"{text}: use `cluster.{SBATCH_KEYS[match[1]]}`")
-            if match[1] not in SBATCH_OPTIONS:
-                near = difflib.get_close_matches(match[1], SBATCH_OPTIONS, 1)
+            if match[1] not in (names := SBATCH_OPTIONS.split()):
+                near = difflib.get_close_matches(match[1], names, 1)
                 hint = f"write --{near[0]}, if this is meant" if near else "remove it"
                 raise ValueError(f"{text}: is not one of the options that jobs take. Fix: {hint}")
             if match[1] in option_of:

@@ -30,7 +30,7 @@ import threading
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -42,7 +42,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 import thesiskit
-from thesiskit.errors import ResultsError, list_some
+from thesiskit.errors import ResultsError, UserError, list_some
 
 # what reading a damaged .npz may raise; OSError is for the caller to tell apart
 DAMAGES = (KeyError, ValueError, EOFError, NotImplementedError, TypeError, zipfile.BadZipFile,
@@ -234,6 +234,34 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file; an interrupted call leaves the old file."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def check_output(
+    path: Path, inputs: Iterable[Path], written: Callable[[Path], bool], *, force: bool
+) -> None:
+    """Raise UserError where writing a file would destroy one that thesiskit did not write.
+
+    inputs : files that the command reads, which are never overwritten, also by other names of them.
+    written : whether thesiskit wrote a file.
+    force : overwrite other files.
+    """
+    if not path.exists():
+        return
+    if any(each.exists() and path.samefile(each) for each in inputs):
+        raise UserError(f"{path}: this command reads the file. Fix: give it another name")
+    if not force and not written(path):
+        fault = f"{path}: exists, and thesiskit did not write it"
+        raise UserError(f"{fault}. Fix: give another name, or add --force to overwrite it")
+
+
+def begins_with(path: Path, *beginnings: bytes) -> bool:
+    """Whether a file is empty, or begins with some bytes."""
+    try:
+        with open_regular(path) as file:
+            start = file.read(max(map(len, beginnings)))
+    except OSError:
+        return False
+    return not start or start.startswith(beginnings)
 
 
 def remove(path: Path) -> None:

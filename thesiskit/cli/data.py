@@ -81,6 +81,8 @@ def fetch_data(name) -> None:
 
 
 TABLE = click.argument("table", type=click.Path(path_type=Path))
+# how tables of predictions begin, of classes and of real responses
+PREDICTIONS = (b"id,method,predicted,", b"id,method,mean,median,")
 STANDARD = Path("-")  # standard input or output, in place of a file
 
 
@@ -287,20 +289,23 @@ def predict(config, asked, force, new, model, output, prevalence, methods, all_m
         make_stage(config, asked, force)
         return
     _either(methods, all_methods)
+    from thesiskit.files import begins_with, write_text
+    from thesiskit.report.layout import csv_text
+
     new, prevalence = as_file(new), prevalence or None
-    if output is not None and output.exists() and new.exists() and output.samefile(new):
-        raise click.UsageError("--output is the table of --new. Fix: give it another name")
     if model is not None and config is not None:
         raise click.UsageError("--model FILE replaces CONFIG. Fix: remove CONFIG")
-    inputs = _opened(asked, config, model, force, methods, all_methods, new, False, prevalence)
+    if output not in (None, STANDARD):
+        _check_output(
+            asked, config, output, [model, new], lambda p: begins_with(p, *PREDICTIONS), force
+        )
+    again = force and (model is None or output is None)
+    inputs = _opened(asked, config, model, again, methods, all_methods, new, False, prevalence)
     fitted, table, page_names = inputs
     print_notes([*table.notes, *fitted.gaps(table), *fitted.assumed(prevalence)])
     _warn(fitted)
     frame = fitted.frame(table, prevalence)
     print_notes(fitted.remarks(frame))
-    from thesiskit.files import write_text
-    from thesiskit.report.layout import csv_text
-
     text = csv_text(frame)
     if output in (None, STANDARD):
         click.echo(text, nl=False)
@@ -348,6 +353,20 @@ def learning_curve(config, asked, method) -> None:
 def _either(methods: tuple[str, ...], all_methods: bool) -> None:
     if methods and all_methods:
         raise click.UsageError("--method and --all-methods exclude each other. Fix: remove one")
+
+
+def _check_output(asked: Asked, config: Path | None, output, inputs: list, written, force) -> None:
+    """Raise UserError for an output that would replace an input, or a file of somebody else."""
+    from thesiskit.files import check_output
+
+    files = [path for path in (config, *inputs) if path is not None]
+    if config is not None:
+        folder = config.parent if asked.folder is None else asked.folder
+        data = replace(asked, yes=None).open(config, all_samples=True).config.data
+        files += [folder / name for name in ([] if data is None else data.files(folder))]
+    beds = [path for path in files if path.suffix == ".bed"]
+    files += [path.with_suffix(suffix) for path in beds for suffix in (".bim", ".fam", ".cov")]
+    check_output(output, files, written, force=force)
 
 
 def _opened(asked, config, model, force, methods, all_methods, new, tested, prevalence=None):
@@ -421,7 +440,10 @@ def export(config, asked, force, file, methods, all_methods) -> None:
 
     Example:  thesiskit export breast-cancer breast-cancer.model
     """
+    from thesiskit.fitted.file import is_model
+
     _either(methods, all_methods)
+    _check_output(asked, config, file, [], is_model, force)
     fitted, _, page_names = _fitted(asked, config, force, methods, all_methods, None)
     _warn(fitted)
     fitted.save(file)
@@ -468,6 +490,8 @@ def validate(model, asked, force, new, output, methods, all_methods) -> None:
     _warn(fitted)
     results = Results(asked.results, f"{fitted.experiment}-on-{new.stem}")
     results = results if output is None else Results(output, "")
+    if new.resolve().parent == results.folder.resolve():
+        raise UserError(f"{new}: the page would be written next to it. Fix: give another --output")
     validation = Validation(frame, table, fitted.classes, names, fitted.internal)
     validation.write(results, fitted.experiment, notes)
     for line in validation.headline:

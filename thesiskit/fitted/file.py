@@ -81,6 +81,18 @@ def read_model(path: Path) -> tuple[dict[str, Any], Arrays]:
     return header, arrays
 
 
+def is_model(path: Path) -> bool:
+    """Whether a file is a model that some version of thesiskit wrote."""
+    try:
+        _check_size(path)
+        _header(read_npz(path, ("header",))[0]["header"], path)
+    except DataError:  # of a later version
+        return True
+    except (OSError, MemoryError, RecursionError, *DAMAGES):
+        return False
+    return True
+
+
 def _check_size(path: Path) -> None:
     """Raise ValueError for a small file that would fill the memory."""
     with open_regular(path) as file, zipfile.ZipFile(file) as archive:
