@@ -20,7 +20,7 @@ from thesiskit.cli.console import (
     print_notes,
     watch,
 )
-from thesiskit.errors import UserError, pluralise
+from thesiskit.errors import ThesiskitError, UserError, list_some, pluralise
 from thesiskit.registry import shipped
 
 
@@ -273,7 +273,8 @@ def predict(config, asked, force, new, model, output, prevalence, methods, all_m
     all samples with a response. Columns of TABLE are matched by name. The predictions are CSV with
     a row for each sample and method: the predicted class and the probability of each class, or for
     a continuous response the mean, the median and the ends of the 50% and 90% intervals. Further
-    columns compare new samples with the training samples.
+    columns compare new samples with the training samples. A sample too far from the training
+    samples has no prediction: the column `note` gives the reason, and the exit code is 1.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
     && thesiskit predict mine.yaml --new colon.csv --output predictions.csv
@@ -309,10 +310,14 @@ def predict(config, asked, force, new, model, output, prevalence, methods, all_m
     text = csv_text(frame)
     if output in (None, STANDARD):
         click.echo(text, nl=False)
-        return
-    write_text(output, text)
-    samples = f"{len(frame) // len(fitted.methods):,} samples"
-    click.echo(f"Predicted {samples} with {_count(fitted, page_names)}; wrote {output}")
+    else:
+        write_text(output, text)
+        samples = f"{len(frame) // len(fitted.methods):,} samples"
+        click.echo(f"Predicted {samples} with {_count(fitted, page_names)}; wrote {output}")
+    if "note" in frame:
+        ids = frame["id"][frame["note"] != ""].drop_duplicates().tolist()
+        fault = f"{pluralise(len(ids), 'sample has', 'samples have')} no prediction"
+        raise ThesiskitError(f"{fault}: {list_some(ids)}. Fix: scale them as the training samples")
 
 
 @click.command("learning-curve")

@@ -31,7 +31,7 @@ from thesiskit.estimators.inputs import (
     run_length,
     threads_for,
 )
-from thesiskit.models.base import CLOSEST, PatternTraining, whole
+from thesiskit.models.base import CLOSEST, PatternTraining, check_predictions, whole
 from thesiskit.models.logistic import SPLIT_DRAWS, Logistic
 from thesiskit.models.patterns import (
     UNSEEN,
@@ -182,6 +182,7 @@ class PatternClassifier(ClassifierMixin, PatternModel):
         codes = self._codes(X)
         posterior = self._draws.posterior(self._model, self._training)
         probability = posterior.predict_alone(codes, self._seed, split_draws)
+        check_predictions({"probability": probability})
         return at_prevalence(probability, prevalence, self.classes_, self.class_count_)
 
     def predict_log_proba(self, X, *, split_draws=SPLIT_DRAWS, prevalence=None):
@@ -486,4 +487,5 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         check_is_fitted(self)
         codes = self._codes(X)
         posterior = self._draws.posterior(self._model, self._training)
-        return posterior.quantiles_alone(codes, q, self._seed, split_draws).T
+        quantiles = posterior.quantiles_alone(codes, q, self._seed, split_draws)
+        return check_predictions({"quantiles": quantiles.T})["quantiles"]

@@ -108,7 +108,7 @@ def _header(text: np.ndarray, path: Path) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("what") != WHAT:
         raise ValueError("its header is different")
     found = header.get("format")
-    if not isinstance(found, int) or found < 1:
+    if type(found) is not int or found < 1:  # true is no number
         raise ValueError(f"its format is {quoted(found)}")
     if found > FORMAT:
         by = shorten(header.get("thesiskit"), 20)
@@ -140,7 +140,7 @@ def _number(text: str) -> float:
 def _check_numbers(arrays: Arrays) -> None:
     """Raise ValueError where an array has a number that no fit has, or is of another type."""
     for name, values in arrays.items():
-        if values.dtype.kind not in "iufbU":
+        if values.dtype.kind not in "iufbU" or values.dtype == np.longdouble:
             raise ValueError(f"{shorten(name)} has the type {values.dtype}")
         if values.dtype.kind == "f":
             numbers, last = values.astype(float), name.rpartition("/")[2]
