@@ -489,14 +489,13 @@ def _check_method(method: FittedMethod, inputs: Inputs) -> None:
     Of a sample far away there may be no prediction, but no numbers that are no probabilities.
     """
     if inputs.family == "table":
-        levels = [np.zeros(inputs.width), 1.0, 1e3, -1e3, 1e30, np.nan]
-        levels = levels if method.takes_missing else levels[:-1]
-        levels = levels if method.transform is None else [np.abs(level) for level in levels]
+        levels = np.array([0, 1, 1e3, -1e3, 1e30, np.nan][: 6 if method.takes_missing else 5])
+        levels = levels if method.transform is None else np.abs(levels)  # of logs
+        samples = np.repeat(levels[:, None], inputs.width, axis=1)
     else:
         values = np.broadcast_to(inputs.n_values, inputs.width)
         unseen = values if inputs.family == "sequences" else np.full(inputs.width, -2)
-        levels = [np.zeros(inputs.width, dtype=int), values - 1, unseen]
-    samples = np.stack(np.broadcast_arrays(*levels))
+        samples = np.stack([np.zeros_like(values), values - 1, unseen])
     together = method.predict(inputs, samples)
     lacks = lacks_prediction(together)
     check(not lacks[0])

@@ -280,7 +280,7 @@ def check_learnt(name: str, task: Task, learnt: Arrays, width: int) -> None:
         check(((learnt["class"] >= 0) & (learnt["class"] < task.classes)).all())
         check(((learnt["cases"] > 0) & (learnt["cases"] < MOST_SAMPLES)).all())
     if "power" in learnt:
-        sizes = {"k": int(learnt["varying"].sum()), "G": np.count_nonzero(learnt["counts"])}
+        sizes = {"k": int(learnt["varying"].sum()), "G": int((learnt["counts"] > 0).sum())}
         pool.check_fit(shaped(learnt, pool.Pool.stored, **sizes))
     codes = task.kind not in (REALS, NUMBERS)
     p = predict(name, task, learnt, np.zeros((2, width), dtype=int if codes else float))
