@@ -1,5 +1,6 @@
 """Whatever is predicted, printed or stored passes one gate: numbers that are none get a note."""
 
+import copy
 import io
 from contextlib import suppress
 
@@ -7,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import invoke, must_fail, run
-from new_samples import NEW, write_config, write_tables
+from new_samples import NEW, SELECTING, write_config, write_tables
 
 import thesiskit
-from thesiskit.errors import UserError
+from thesiskit.errors import DataError, UserError
 from thesiskit.estimators import NormalClassifier, NormalRegressor
+from thesiskit.fitted import methods
+from thesiskit.fitted.file import read_model, write_model
 from thesiskit.models import pipeline
 from thesiskit.models.base import NO_PREDICTION, check_predictions, lacks_prediction
 
@@ -125,3 +128,100 @@ def test_estimators_and_studies_raise(monkeypatch, tmp_path, rng):
     monkeypatch.setattr(pipeline.Fitted, "predict", lambda self, values: np.full((3, 2), np.nan))
     with pytest.raises(UserError, match="sample 1, 2, 3: no prediction"):
         classifier.predict_proba(far)
+
+
+# ---- model files with the right digest that no fit has ----
+
+FORGED = {
+    "a pool as a rival: mixing": ("pool/mixing", lambda x: x * 0 + 2),
+    "power": ("pool/power", lambda x: x[None]),
+    "weights": ("pool/weight", lambda x: x.astype(int) * 0),
+    "share": ("pool/share", lambda x: x * 0.1),
+    "share of another shape": ("pool/share", lambda x: x[:, None]),
+    "cases": ("pool/cases", lambda x: x * 0),
+    "family": ("pool/family", lambda x: x * 0),
+    "counts": ("pool/counts", lambda x: x * 0 + 2**62),
+    "texts": ("likeness/mean", lambda x: x.astype(str)),
+    "long numbers": ("likeness/own", lambda x: x.astype(np.longdouble)),
+    "codes as numbers": ("likeness/low", lambda x: x.astype(str)),
+}
+HEADERS = {
+    "format": lambda header: header.update(format=True),
+    "class": lambda header: header["inputs"]["classes"].__setitem__(0, "a\x1b[2J"),
+    "name": lambda header: header["arms"][0].update(name="a\r\nb"),
+    "folder": lambda header: header.update(experiment="../../elsewhere"),
+    "hidden folder": lambda header: header.update(experiment=".."),
+}
+
+
+@pytest.fixture(scope="module")
+def rival(tmp_path_factory):
+    """A model file with a pool as a rival, the name of its arrays, and a table of new samples."""
+    folder = tmp_path_factory.mktemp("rival")
+    write_tables(folder)
+    (folder / "rival.yaml").write_text(
+        SELECTING.replace("tissues", "grades").replace(", positive: tumour", "")
+        + "selection: { features: [3] }\nmodel: { kind: normal, methods: [corrected, pool] }\n"
+    )
+    results = ("--results", folder / "results")
+    run("export", folder / "rival.yaml", folder / "rival.model", "--all-methods", *results)
+    header, arrays = read_model(folder / "rival.model")
+    number = next(i for i, one in enumerate(header["arms"]) if one.get("method") == "pool")
+    assert f"arm-{number}/learnt/mixing" in arrays
+    return header, arrays, f"arm-{number}/learnt/"
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_arrays_that_no_fit_has_are_refused(rival, what, tmp_path):
+    header, arrays, place = rival
+    name, change = FORGED[what]
+    name = name.replace("pool/", place)
+    write_model(tmp_path / "forged.model", header, arrays | {name: change(arrays[name])})
+    with pytest.raises(DataError, match=r"Fix: export it again"):
+        thesiskit.load_model(tmp_path / "forged.model")
+
+
+@pytest.mark.parametrize("what", HEADERS)
+def test_headers_that_no_export_writes_are_refused(rival, what, tmp_path):
+    header, arrays, _ = rival
+    header = copy.deepcopy(header)
+    HEADERS[what](header)
+    write_model(tmp_path / "forged.model", header, arrays)
+    with pytest.raises(DataError, match=r"Fix: export it again") as caught:
+        thesiskit.load_model(tmp_path / "forged.model")
+    assert str(caught.value).isprintable()
+
+
+def test_states_of_an_n_gram_and_warnings_are_those_of_a_fit(tmp_path):
+    write_tables(tmp_path)
+    path, results = tmp_path / "mine.model", ("--results", tmp_path / "results")
+    run("export", write_config(tmp_path, "sequences"), path, "--all-methods", *results)
+    header, arrays = read_model(path)
+    name = next(name for name in arrays if name.endswith("learnt/class"))
+    odd = copy.deepcopy(header)
+    for method in odd["arms"]:
+        method["warning"] = "\x1b]0;x\x07"
+    write_model(path, odd, arrays)
+    with pytest.raises(DataError, match="control character"):
+        thesiskit.load_model(path)
+    for last, value in (("class", 99), ("cases", 2**62), ("history", 99)):
+        held = arrays[f"{name.removesuffix('class')}{last}"]
+        if held.size:
+            forged = arrays | {f"{name.removesuffix('class')}{last}": held * 0 + value}
+            write_model(path, header, forged)
+            with pytest.raises(DataError, match=r"Fix: export it again"):
+                thesiskit.load_model(path)
+
+
+def test_a_method_whose_predictions_depend_on_others_is_refused(rival, monkeypatch, tmp_path):
+    header, arrays, _ = rival
+    write_model(tmp_path / "a.model", header, arrays)
+    whole = methods.PeerMethod.predict
+
+    def odd(self, inputs, samples, y=None):
+        p = whole(self, inputs, samples, y)["probability"]
+        return {"probability": p if len(p) == 1 else np.roll(p, 1, axis=1)}
+
+    monkeypatch.setattr(methods.PeerMethod, "predict", odd)
+    with pytest.raises(DataError, match="its parts do not belong together"):
+        thesiskit.load_model(tmp_path / "a.model")
