@@ -237,19 +237,19 @@ def write_text(path: Path, text: str) -> None:
 
 
 def check_output(
-    path: Path, inputs: Iterable[Path], written: Callable[[Path], bool], *, force: bool
+    path: Path, inputs: Iterable[Path], is_ours: Callable[[Path], bool], *, force: bool
 ) -> None:
     """Raise UserError where writing a file would destroy one that thesiskit did not write.
 
     inputs : files that the command reads, which are never overwritten, also by other names of them.
-    written : whether thesiskit wrote a file.
+    is_ours : whether thesiskit wrote a file.
     force : overwrite other files.
     """
     if not path.exists():
         return
-    if any(each.exists() and path.samefile(each) for each in inputs):
+    if any(source.exists() and path.samefile(source) for source in inputs):
         raise UserError(f"{path}: this command reads the file. Fix: give it another name")
-    if not force and not written(path):
+    if not force and not is_ours(path):
         fault = f"{path}: exists, and thesiskit did not write it"
         raise UserError(f"{fault}. Fix: give another name, or add --force to overwrite it")
 

@@ -360,18 +360,20 @@ def _either(methods: tuple[str, ...], all_methods: bool) -> None:
         raise click.UsageError("--method and --all-methods exclude each other. Fix: remove one")
 
 
-def _check_output(asked: Asked, config: Path | None, output, inputs: list, written, force) -> None:
+def _check_output(
+    options: Asked, config: Path | None, output, inputs: list, is_ours, force
+) -> None:
     """Raise UserError for an output that would replace an input, or a file of somebody else."""
     from thesiskit.files import check_output
 
     files = [path for path in (config, *inputs) if path is not None]
     if config is not None:
-        folder = config.parent if asked.folder is None else asked.folder
-        data = replace(asked, yes=None).open(config, all_samples=True).config.data
+        folder = config.parent if options.folder is None else options.folder
+        data = replace(options, yes=None).open(config, all_samples=True).config.data
         files += [folder / name for name in ([] if data is None else data.files(folder))]
     beds = [path for path in files if path.suffix == ".bed"]
     files += [path.with_suffix(suffix) for path in beds for suffix in (".bim", ".fam", ".cov")]
-    check_output(output, files, written, force=force)
+    check_output(output, files, is_ours, force=force)
 
 
 def _opened(asked, config, model, force, methods, all_methods, new, tested, prevalence=None):

@@ -653,9 +653,9 @@ def read_parquet(path: Path, wanted: "Wanted") -> tuple[Frame, list[str]]:
     result = Frame.of_pandas(frame, where, "row", wanted.missing)
     if wanted.id is not None and wanted.id in frame:  # of which NA can be one
         ids = frame[wanted.id].astype(object).tolist()
-        known = [not pd.api.types.is_scalar(value) or pd.notna(value) for value in ids]
+        present = [not pd.api.types.is_scalar(value) or pd.notna(value) for value in ids]
         texts = [symbol_of(value) if is_known else None
-                 for value, is_known in zip(ids, known, strict=True)]  # fmt: skip
+                 for value, is_known in zip(ids, present, strict=True)]  # fmt: skip
         result[wanted.id].numbers, result[wanted.id].texts = None, texts
     if plain_numbers(wanted.decimal, wanted.thousands) is not None:
         for j, column in enumerate(columns := [*result.columns]):

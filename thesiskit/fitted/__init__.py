@@ -500,8 +500,8 @@ def _check_method(method: FittedMethod, inputs: Inputs) -> None:
     lacks = lacks_prediction(together)
     check(not lacks[0])
     for name, values in together.items():
-        known = np.isfinite(values.reshape(len(samples), -1)).all(axis=1)
-        check(name == "mean" or not (known & lacks).any() or "probability" not in together)
-        for row in np.flatnonzero(known & ~lacks)[:NEAR]:
-            alone = method.predict(inputs, samples[row : row + 1])[name][0]
-            check(np.allclose(alone, values[row], rtol=1e-6, atol=1e-9))
+        finite = np.isfinite(values.reshape(len(samples), -1)).all(axis=1)
+        check(name == "mean" or not (finite & lacks).any() or "probability" not in together)
+        for row in np.flatnonzero(finite & ~lacks)[:NEAR]:
+            by_itself = method.predict(inputs, samples[row : row + 1])[name][0]
+            check(np.allclose(by_itself, values[row], rtol=1e-6, atol=1e-9))

@@ -204,11 +204,11 @@ def binormal(area: float, error: float, n_class: int, n_rest: int) -> tuple[floa
     t = np.linspace(0, 1, 10_001)
     plain = t * (1 - t)
     # P(both of two other samples are below one of the class) - t^2
-    both = plain - 2 * scipy.special.owens_t(scipy.special.ndtri(t), 1 / np.sqrt(3))
-    variance = (plain + (n_class + n_rest - 2) * both) / (n_class * n_rest)
-    here, smaller, ratio = np.interp(area, t, variance), min(n_class, n_rest), 1.0
+    covariance = plain - 2 * scipy.special.owens_t(scipy.special.ndtri(t), 1 / np.sqrt(3))
+    variance = (plain + (n_class + n_rest - 2) * covariance) / (n_class * n_rest)
+    at_area, smaller, ratio = np.interp(area, t, variance), min(n_class, n_rest), 1.0
     if error > 0 and 0 < round(area, 9) < 1:  # not NaN, as of a class with one sample
-        ratio = (smaller * min(error**2 / here, MOST_RATIO) + SHRUNK) / (smaller + SHRUNK)
+        ratio = (smaller * min(error**2 / at_area, MOST_RATIO) + SHRUNK) / (smaller + SHRUNK)
     inside = t[np.abs(t - area) <= 1.96 * np.sqrt(ratio * np.maximum(variance, 0))]
     return float(inside.min(initial=area)), float(inside.max(initial=area))
 
