@@ -79,9 +79,16 @@ SBATCH_KEYS = {  # sbatch options with a key of their own
     "cpus-per-task": "cpus",
     "array": "array",
 }
-# what submitting, stopping and going on rest on
-SBATCH_OURS = "chdir dependency error export job-name no-requeue ntasks open-mode output requeue "
-SBATCH_OURS += "signal wrap"
+# what else a job may ask for: resources, and who pays.  Whole names alone: sbatch takes beginnings
+# of names too, and others decide which files a job writes, and how it stops and goes on.
+SBATCH_OPTIONS = """
+    account begin burst-buffer comment constraint contiguous core-spec cores-per-socket deadline
+    distribution exclude exclusive gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket
+    gpus-per-task gres gres-flags hint hold licenses mail-type mail-user mem-bind mem-per-cpu
+    mem-per-gpu network nice nodelist nodes ntasks-per-core ntasks-per-node overcommit
+    oversubscribe power prefer priority qos reservation sockets-per-node spread-job switches
+    thread-spec threads-per-core tmp use-min-nodes wckey
+"""
 
 
 # keys, and values of keys, of earlier versions, and what to do in their place
@@ -498,8 +505,10 @@ class ClusterBlock(Block):
                 raise ValueError(f"write it as --name or --name=value, not {quoted(option)}")
             if match[1] in SBATCH_KEYS:
                 raise ValueError(f"{text}: use `cluster.{SBATCH_KEYS[match[1]]}`")
-            if match[1] in SBATCH_OURS.split():
-                raise ValueError(f"{text}: is reserved for thesiskit. Fix: remove it")
+            if match[1] not in (names := SBATCH_OPTIONS.split()):
+                near = difflib.get_close_matches(match[1], names, 1)
+                hint = f"write --{near[0]}, if this is meant" if near else "remove it"
+                raise ValueError(f"{text}: is not one of the options that jobs take. Fix: {hint}")
             if match[1] in option_of:
                 raise ValueError(
                     f"{option_of[match[1]]} and {text} are the same option. Fix: keep one of them"

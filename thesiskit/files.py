@@ -30,7 +30,7 @@ import threading
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -42,10 +42,11 @@ from typing import IO, Any, cast
 import numpy as np
 
 import thesiskit
-from thesiskit.errors import ResultsError, list_some
+from thesiskit.errors import ResultsError, UserError, list_some
 
 # what reading a damaged .npz may raise; OSError is for the caller to tell apart
-DAMAGES = (KeyError, ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+DAMAGES = (KeyError, ValueError, EOFError, NotImplementedError, TypeError, zipfile.BadZipFile,
+           zlib.error)  # fmt: skip
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 BOMB_BYTES, BOMB_TIMES = 2**28, 200  # what unpacks to so much, and so many times its size
 FORMAT = 2  # of the files; another version's are refused, not misread
@@ -150,7 +151,8 @@ def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.
         raise ValueError(f"{name} has version {version} of the format")
     try:
         shape, fortran, dtype = HEADERS[version](file)
-    except (tokenize.TokenError, SyntaxError) as error:  # numpy's, of what is no Python literal
+    # Python's parser, of what is no literal, or is nested too deeply
+    except (tokenize.TokenError, SyntaxError, MemoryError, RecursionError) as error:
         raise ValueError(f"{name} has a damaged header") from error
     if dtype.hasobject:
         raise ValueError(f"{name} has Python objects, which are never read")
@@ -232,6 +234,34 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file; an interrupted call leaves the old file."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def check_output(
+    path: Path, inputs: Iterable[Path], is_ours: Callable[[Path], bool], *, force: bool
+) -> None:
+    """Raise UserError where writing a file would destroy one that thesiskit did not write.
+
+    inputs : files that the command reads, which are never overwritten, also by other names of them.
+    is_ours : whether thesiskit wrote a file.
+    force : overwrite other files.
+    """
+    if not path.exists():
+        return
+    if any(source.exists() and path.samefile(source) for source in inputs):
+        raise UserError(f"{path}: this command reads the file. Fix: give it another name")
+    if not force and not is_ours(path):
+        fault = f"{path}: exists, and thesiskit did not write it"
+        raise UserError(f"{fault}. Fix: give another name, or add --force to overwrite it")
+
+
+def begins_with(path: Path, *beginnings: bytes) -> bool:
+    """Whether a file is empty, or begins with some bytes."""
+    try:
+        with open_regular(path) as file:
+            start = file.read(max(map(len, beginnings)))
+    except OSError:
+        return False
+    return not start or start.startswith(beginnings)
 
 
 def remove(path: Path) -> None:

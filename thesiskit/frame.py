@@ -36,7 +36,7 @@ MISSING_TEXTS = frozenset({
 TRUE, FALSE = frozenset({"True", "TRUE", "true"}), frozenset({"False", "FALSE", "false"})
 INFINITY = re.compile(r"(?i:[+-]?inf(inity)?)")
 WHOLE = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
-REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+REAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 GROUPED = re.compile(r"[+-]?[0-9]+([., ][0-9]+)+")  # 1,000.5 or 1,5
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 WITH_UNIT = re.compile(r"[<>=~$€£]*\s*[+-]?[0-9]+(\.[0-9]+)?\s*[^0-9.,:/-]{0,12}")
@@ -282,7 +282,10 @@ def symbol_of(value: object) -> str:
         if abs(value) >= EXACT:  # type: ignore[operator]
             return f"{value}"
         return str(int(float(value))) if float(value).is_integer() else f"{value}"
-    return str(value).strip()
+    try:
+        return str(value).strip()
+    except NotImplementedError:  # pandas, of years after 9999 in a time zone
+        return str(value.asm8)  # type: ignore[attr-defined]
 
 
 def plain_symbol(text: str) -> str:

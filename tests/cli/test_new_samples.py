@@ -15,7 +15,7 @@ from new_samples import CONFIGS, NEW, SELECTING, write_config, write_tables
 import thesiskit
 from thesiskit.config import load_config
 from thesiskit.files import Results
-from thesiskit.fitted.file import read_model, write_model
+from thesiskit.fitted.file import is_model, read_model, write_model
 from thesiskit.fitted.methods import FrequencyMethod
 from thesiskit.report import metrics
 from thesiskit.study.experiment import Experiment
@@ -222,6 +222,10 @@ def test_what_cannot_be(mine):
     must_fail(invoke("predict", "naive.yaml", "--model", "mine.model", *new), "Fix: remove CONFIG")
     must_fail(invoke("predict", "--model", "mine.model", *new, "--smoke"), "Fix: remove --smoke")
     must_fail(invoke("predict", "naive.yaml", *new, "--output", new[1]), "another name")
+    must_fail(
+        invoke("validate", "mine.model", "--new", "tissues.csv", "--output", "."),
+        "Fix: give another --output",
+    )
     (mine / "link").symlink_to(mine / "elsewhere")
     os.mkfifo(mine / "pipe")
     for name in ("link", "pipe", mine):
@@ -710,3 +714,53 @@ def test_a_prevalence_without_classes_new_samples_or_counts(mine):
     assert "prevalence" not in said.stderr
     must_fail(invoke(*old, "--prevalence", "tumour=.1"), "too old", "Fix: export it again")
     must_fail(invoke(*old, "--prevalence", "tumor=.1"), "did you mean tumour?")
+
+
+def test_an_output_never_replaces_an_input_or_a_file_of_somebody_else(mine):
+    """Also by other names of the file, and with --force; models and predictions are replaced."""
+    write_config(mine, "naive")
+    run("export", "naive.yaml", "mine.model")
+    (mine / "notes.csv").write_text("mine")
+    (mine / "folder").mkdir()
+    (mine / "folder" / "link.yaml").symlink_to(mine / "naive.yaml")
+    os.link(mine / "tissues.csv", mine / "hard.csv")
+    whole = {path: path.read_bytes() for path in mine.iterdir() if path.is_file()}
+    predict = ("predict", "--model", "mine.model", "--new", NEW["naive"], "--output")
+    by_config = ("predict", "naive.yaml", "--new", NEW["naive"], "--output")
+    by_link = ("export", "folder/link.yaml", "--set", "data.path=../tissues.csv")
+    for force in ((), ("--force",)):
+        for command, output in [
+            (("export", "naive.yaml"), "tissues.csv"),
+            (("export", "naive.yaml"), "hard.csv"),
+            (("export", "naive.yaml"), "naive.yaml"),
+            (by_link, "naive.yaml"),
+            (by_link, "tissues.csv"),
+            (predict, "mine.model"),
+            (predict, NEW["naive"]),
+            (by_config, "tissues.csv"),
+            (by_config, "naive.yaml"),
+            (by_config, "../mine/naive.yaml"),
+        ]:
+            must_fail(invoke(*command, output, *force), "this command reads the file. Fix:")
+    for command in (("export", "naive.yaml"), predict, by_config):
+        must_fail(invoke(*command, "notes.csv"), "thesiskit did not write it. Fix: give another")
+    must_fail(invoke("init", "tissues.csv", "--output", "notes.csv"), "exists already")
+    must_fail(invoke("export", "naive.yaml", "notes.csv"), "add --force")
+    assert {path: path.read_bytes() for path in whole} == whole
+    run(*predict, "found.csv")
+    run(*predict, "found.csv")
+    run("export", "naive.yaml", "mine.model")
+    must_fail(invoke("export", "naive.yaml", "found.csv"), "thesiskit did not write it")
+    run(*predict, "notes.csv", "--force")
+    assert (mine / "notes.csv").read_text() == (mine / "found.csv").read_text()
+
+
+def test_a_model_of_a_later_version_is_a_model(mine):
+    write_config(mine, "naive")
+    run("export", "naive.yaml", "mine.model")
+    header, arrays = read_model(mine / "mine.model")
+    write_model(mine / "later.model", header | {"format": 99}, arrays)
+    assert is_model(mine / "later.model")
+    for content in (b"", b"PK", b"id,method"):
+        (mine / "other").write_bytes(content)
+        assert not is_model(mine / "other")

@@ -196,3 +196,30 @@ def test_categories_that_refer_to_another_file_are_refused(tmp_path):
         file["obs/status"].attrs["categories"] = file["words"].ref
     with pytest.raises(DataError, match="obs is a link to something else"):
         read_table(tmp_path / "t.h5ad", "status", positive="a")
+
+
+def test_filling_and_lengths_are_bounded_before_they_are_read(tmp_path):
+    """A small file can stand for many texts: each that was not written is the filling."""
+    write(tmp_path)
+    with h5py.File(tmp_path / "t.h5ad", "r+") as file:
+        held = dict(file["obs/_index"].attrs)
+        del file["obs/_index"]
+        options = {"dtype": h5py.string_dtype(), "fillvalue": "a" * 50_000}
+        file["obs"].create_dataset("_index", (10**6,), **options).attrs.update(held)
+    with pytest.raises(DataError, match="unpacks to more than 200 times its size"):
+        source().read(tmp_path)
+
+
+@pytest.mark.parametrize(("place", "value"), [("shape", [np.inf, 4]), ("codes", 255)])
+def test_numbers_of_a_file_that_are_no_places(tmp_path, place, value):
+    write(tmp_path, sparse.csr_matrix(X))
+    with h5py.File(tmp_path / "t.h5ad", "r+") as file:
+        if place == "shape":
+            file["X"].attrs["shape"] = value
+        else:
+            held = dict(file["obs/status/codes"].attrs)
+            del file["obs/status/codes"]
+            codes = np.array([0, 1, value, 1], dtype=np.uint8)
+            file["obs/status"].create_dataset("codes", data=codes).attrs.update(held)
+    with pytest.raises(DataError, match="damaged, or not AnnData"):
+        source().read(tmp_path)

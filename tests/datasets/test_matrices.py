@@ -4,9 +4,12 @@ import gzip
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from thesiskit.datasets import SOURCES
+from thesiskit.datasets.tables import read_table
 from thesiskit.errors import DataError
 
 MATRIX = "gene,s1,s2,s3\nTP53,1.5,2.5,\nMYC,7,8,9\n"
@@ -139,3 +142,37 @@ def test_a_table_that_looks_transposed(tmp_path):
     with pytest.raises(DataError) as caught:
         source(path="m.csv", response="status").read(tmp_path)
     assert "orientation" not in str(caught.value)
+
+
+def test_parquet_texts_are_bounded_before_they_are_repeated(tmp_path):
+    table = pa.table({"x": np.arange(3000.0), "z": ["a" * 10**6] * 3000, "y": ["u", "v"] * 1500})
+    pq.write_table(table, tmp_path / "t.parquet", compression="gzip")
+    assert (tmp_path / "t.parquet").stat().st_size < 20_000
+    with pytest.raises(DataError, match="unpacks to more than 200 times its size"):
+        read_table(tmp_path / "t.parquet", "y", positive="u")
+
+
+def test_parquet_of_compressed_numbers_is_bounded(tmp_path):
+    column = pa.array([[0.0] * 40_000] * 1000)
+    table = pa.table({"x": np.arange(1000.0), "z": column, "y": ["u", "v"] * 500})
+    pq.write_table(table, tmp_path / "t.parquet", compression="gzip", use_dictionary=False)
+    with pytest.raises(DataError, match="unpacks to more than 200 times its size"):
+        read_table(tmp_path / "t.parquet", "y", positive="u")
+
+
+@pytest.mark.parametrize("year", [2 * 10**4, -(10**4)])
+def test_parquet_times_of_far_years(tmp_path, year):
+    when = pa.array([int((year - 1970) * 3.2e13), 1, 2, 3], pa.timestamp("us", tz="UTC"))
+    table = pa.table({"x": [1.0, 2, 3, 4], "z": when, "y": ["u", "v"] * 2})
+    pq.write_table(table, tmp_path / "t.parquet")
+    found = read_table(tmp_path / "t.parquet", "y", positive="u", ignore=("z",))
+    assert found.features.shape == (4, 1)
+    with pytest.raises(DataError, match="1 column is categorical: z"):
+        read_table(tmp_path / "t.parquet", "y", positive="u")
+
+
+def test_parquet_lists_are_no_names_of_samples(tmp_path):
+    table = pa.table({"x": [1.0, 2], "z": pa.array([[1], []]), "y": ["u", "v"]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    found = read_table(tmp_path / "t.parquet", "y", positive="u", id="z")
+    assert found.ids == ["[1]", "[]"]

@@ -1,5 +1,6 @@
 import hashlib
 import os
+import re
 from itertools import permutations
 from pathlib import Path
 
@@ -540,3 +541,20 @@ def test_files_without_permission(monkeypatch, tmp_path):
     monkeypatch.setattr("thesiskit.datasets.reading.open_regular", refuse)
     with pytest.raises(DataError, match=r"t\.txt: no permission to read the file"):
         read(tmp_path, "a b\n")
+
+
+def test_states_that_are_called_nan_have_one_order(tmp_path):
+    """By NaN nothing can be sorted: the codes were those of a set, another in each process."""
+    states = ["-nan", "10", "+NaN", "x", "2", "nAn1"]
+    (tmp_path / "s.txt").write_text("".join(f"{a} {b} A\n" for a in states for b in states))
+    expected = ["2", "10", "+NaN", "-nan", "nAn1", "x"]
+    assert read_sequences(tmp_path / "s.txt").states == expected
+    assert sequences._natural("-nan") == (True, 0.0, "-nan")
+
+
+@pytest.mark.parametrize(
+    "line", ["A ,C\t, G,A", "A  C \t G\t\tA", " A,\t\tC \t ,G ,A", "A\t ,C,, ,A"]
+)
+def test_runs_of_blanks_are_split_as_before(line):
+    slow = re.compile(r"[ \t]*,[ \t]*| *\t *| +")
+    assert sequences.BETWEEN.split(line) == slow.split(line)

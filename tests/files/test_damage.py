@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import struct
 import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from commands import run
 from small import LOGISTIC, MIXTURE, content, opened
 
 from thesiskit import files
-from thesiskit.errors import ResultsError
+from thesiskit.errors import DataError, ResultsError
 from thesiskit.files import (
     Results,
     read_arrays,
@@ -20,6 +22,7 @@ from thesiskit.files import (
     write_arrays,
     write_record,
 )
+from thesiskit.fitted import load_model
 from thesiskit.models.chains import stopping
 from thesiskit.study.cells import Unfinished
 
@@ -197,3 +200,20 @@ def test_any_flipped_bit_of_a_large_members_header_is_damage(tmp_path):
         assert read_key(path, thorough=True) is None, place
         with pytest.raises(ResultsError, match="missing or damaged"):
             read_arrays(path)
+
+
+@pytest.mark.parametrize("header", ["-" * 8001 + "1", "(" * 9000, "1" * 5000, "{'shape': " * 200])
+def test_a_header_that_no_parser_takes_is_damage(tmp_path, header):
+    """Python's own parser raises MemoryError where it is nested too deeply."""
+    head = b"\x93NUMPY\x02\x00" + struct.pack("<I", len(header)) + header.encode()
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+        for name in ("key.npy", "format.npy"):
+            file.writestr(name, head)
+    assert read_key(tmp_path / "a.npz") is None
+    with pytest.raises(DataError, match="damaged, or not a model of thesiskit"):
+        load_model(tmp_path / "a.npz")
+
+
+def test_a_format_of_several_numbers_is_damage(tmp_path):
+    np.savez(tmp_path / "a.npz", key="key", format=[2, 2], header=np.zeros(3), sha256="")
+    assert read_key(tmp_path / "a.npz") is None

@@ -1,9 +1,12 @@
 """Files of models with other content, whose sha256 is right: each predicts, or is refused."""
 
 import copy
+import io
 import random
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from commands import run
 from finished import SEED
@@ -12,13 +15,15 @@ from new_samples import NEW, write_config, write_tables
 
 from thesiskit.fitted.file import read_model, write_model
 
-KINDS = ("naive", "missing", "mixture", "normal", "features", "real", "sequences", "text")
+KINDS = ("naive", "missing", "mixture", "normal", "features", "real", "sequences", "text",
+         "three-classes", "normal-real", "pool-real", "tempered", "two-states")  # fmt: skip
 VALUES = (
     None, 0, -1, 1, 2, 3.5, 1e308, float("nan"), 10**12, 2**70, "", "x", "cauchy", "all", "1/3",
     True, [], {}, [1, 2], ["a"], {"a": 1},
 )  # fmt: skip
 NAMES = ("names", "classes", "features", "states")
 NUMBERS = (-1, 0, 1, 2, 100, 127)
+FAR = (0.0, 1.0, 1e3, -1e3, 1e30, 1e160, -1.7e308)  # values of new samples
 REALS = (np.nan, np.inf, -np.inf, -1e300, 1e300, 1e308, 90.0)
 
 
@@ -75,6 +80,30 @@ def change_array(arrays, rng: random.Random) -> None:
     arrays[name] = values
 
 
+def far_samples(table: Path, rng: random.Random) -> str:
+    """Return a table of new samples with one of the numbers FAR in place of each number."""
+    new = pd.read_csv(table)
+    numbers = [name for name in new if new[name].dtype.kind == "f"]
+    new[numbers] = new[numbers].astype(float).where(np.isnan, rng.choice(FAR))
+    return new.to_csv(index=False)
+
+
+def false_numbers(output: str) -> str:
+    """Return what is wrong with the numbers that `predict` printed; empty if nothing is."""
+    frame = pd.read_csv(io.StringIO(output), keep_default_na=False)
+    p = frame[[name for name in frame if name.startswith("probability: ")]]
+    rest = frame[[name for name in frame if name in ("median", "5%", "95%")]]
+    noted = frame["note"] != "" if "note" in frame else pd.Series(False, frame.index)
+    if not (pd.concat([p, rest], axis=1)[noted] == "").all(axis=None):
+        return "a note, and numbers"
+    p, rest = p[~noted].astype(float), rest[~noted].astype(float)
+    if p.shape[1] and not ((p >= 0) & (p <= 1)).all(axis=None):
+        return "a probability is beyond 0 and 1"
+    if p.shape[1] and (abs(p.sum(axis=1) - 1) > 1e-8).any():
+        return "probabilities do not sum to 1"
+    return "" if np.isfinite(rest).all(axis=None) else "a quantile is no number"
+
+
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
@@ -109,10 +138,14 @@ def fuzz(folder, models, numbers) -> Tally:
         path = folder / f"{number}.model"
         with np.errstate(invalid="ignore"):
             write_model(path, header, arrays)
+        if new.suffix == ".csv" and rng.random() < 0.5:
+            new = folder / f"new-{number}.csv"
+            new.write_text(far_samples(models[kind][0], rng))
         done = command("predict", "--model", path, "--new", new, folder=folder)
+        false = false_numbers(done.output) if done.output else ""
         believed = "believes a number or a name that no fit has" * bool(odd and done.code == 0)
         unnamed = f"does not say that {must}" * bool(must not in done.errors)
-        tally.add(f"{kind} {number}", done, believed, unnamed)
+        tally.add(f"{kind} {number}", done, believed, unnamed, false)
         path.unlink()
     return tally
 

@@ -5,6 +5,7 @@ The oracle is a copy of the same results without damage: what stands after `run`
 
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,15 @@ def _flip(path: Path, rng: random.Random) -> None:
     content = bytearray(path.read_bytes())
     content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
     path.write_bytes(content)
+
+
+def _flip_header(path: Path, rng: random.Random) -> None:
+    """Flip a bit of the header of an array, which numpy parses before checksums are compared."""
+    content = bytearray(path.read_bytes())
+    headers = [found.start() for found in re.finditer(rb"\{'descr'", content)]
+    if headers:
+        content[rng.choice(headers) + rng.randrange(60)] ^= 1 << rng.randrange(8)
+    path.write_bytes(content if headers else content[:-1])
 
 
 def _truncate(path: Path, rng: random.Random) -> None:
@@ -85,7 +95,18 @@ def _root(path: Path) -> Path:
 
 
 # what heals by itself, and what the user must take away
-HEALS: list[Callable] = [_flip, _flip, _flip, _truncate, _empty, _scramble, _extend, _remove, _swap]
+HEALS: list[Callable] = [
+    _flip,
+    _flip,
+    _flip_header,
+    _flip_header,
+    _truncate,
+    _empty,
+    _scramble,
+    _extend,
+    _remove,
+    _swap,
+]
 BLOCKS: list[Callable] = [_pipe, _folder, _link, _endless, _linked_folder]
 
 

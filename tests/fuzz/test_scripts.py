@@ -100,3 +100,21 @@ def test_the_command_line_passes_everything_on(tmp_path):
     refused = run("batch", "script", config, "--results", f"{folder}/r\ntouch x", code=2)
     assert refused.startswith("Error: ")
     assert len(refused.splitlines()) == 1
+
+
+# long options of sbatch 23.11 that decide what a job writes, runs or inherits, or whether it waits
+HARMFUL = """array batch chdir clusters container container-id dependency error export export-file
+    get-user-env help input job-name kill-on-invalid-dep no-kill no-requeue ntasks open-mode output
+    parsable partition propagate quiet requeue signal test-only time time-min uid gid usage verbose
+    version wait wait-all-nodes wrap cpus-per-task mem"""
+
+
+@pytest.mark.parametrize("name", HARMFUL.split())
+def test_no_beginning_of_a_harmful_option_is_accepted(name):
+    """sbatch reads options by getopt_long, which takes each unique beginning of a name."""
+    for end in range(1, len(name) + 1):
+        for option in (f"--{name[:end]}=x", f"--{name[:end]}"):
+            with pytest.raises(ValidationError, match=r"use `cluster|not one of the options"):
+                ClusterBlock(options=[option])
+    with pytest.raises(ValidationError):
+        ClusterBlock(options=[f"--{name.upper()}=x"])

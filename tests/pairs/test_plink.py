@@ -389,3 +389,24 @@ def test_genotypes_are_not_in_memory(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 40e6
+
+
+@pytest.mark.parametrize("phenotype", ["--1", "1" * 5000, "-" + "9" * 5000])
+def test_a_phenotype_that_python_takes_for_no_number_is_refused(tmp_path, phenotype):
+    path = write(tmp_path / "a.bed", drawn(8, 3))
+    fam = path.with_suffix(".fam")
+    fam.write_text(fam.read_text().replace(" 1\n", f" {phenotype}\n"))
+    with pytest.raises(DataError, match=r"the phenotype in the \.fam is"):
+        read_plink(path)
+
+
+def test_a_covariate_is_no_column_that_is_left_out(tmp_path):
+    rows = "".join(f"{i % 3},{i},{i % 2}\n" for i in range(12))
+    (tmp_path / "t.csv").write_text(f"a,age,y\n{rows}")
+    (tmp_path / "new.csv").write_text("a,age\n1,30\n")
+    keys = {"source": "table", "path": "t.csv", "response": "y", "covariates": ["age"]}
+    data = SOURCES["table"].model_validate(keys)
+    (table,) = data.read(tmp_path)
+    new = data.read_new(tmp_path / "new.csv", table)
+    assert new.notes == []
+    assert new.covariates["age"].tolist() == [30]

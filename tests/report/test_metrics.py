@@ -168,15 +168,50 @@ def test_a_sample_of_auc_counts_once(rng):
     assert error == pytest.approx(np.sqrt(variance))
 
 
-def test_the_interval_of_auc_covers_it(rng):
-    """Scores are normal, so the true AUC is known; Wald's interval would cover it in 0.92."""
-    true, y, inside = stats.norm.cdf(1.5 / 2**0.5), np.repeat([0, 1], 25), 0
-    for _ in range(600):
-        p = special.expit(rng.normal(size=50) + 1.5 * y)
+@pytest.mark.parametrize(
+    ("n", "true"), [((5, 25), 0.5), ((5, 25), 0.9), ((25, 25), 0.856), ((100, 20), 0.99)]
+)
+def test_the_interval_of_auc_covers_it(rng, n, true):
+    """Scores are normal, so the true AUC is known; DeLong's interval covers it in .93 to .98."""
+    y, apart, inside = np.repeat([1, 0], n), stats.norm.ppf(true) * 2**0.5, 0
+    for _ in range(1500):
+        p = special.expit(rng.normal(size=len(y)) + apart * y)
         area, low, high = Score(samples(y), "x", two(p)).auc_interval
         inside += low <= true <= high
-        assert low < area < high
-    assert 0.93 < inside / 600 < 0.98
+        assert 0 <= low <= area <= high <= 1
+        assert low < high
+    assert 0.926 < inside / 1500 < 0.974  # four standard errors around .94 to .97, less rounding
+
+
+def test_the_interval_of_auc_is_that_of_a_search(rng):
+    """The variance of an AUC of normal scores, by the bivariate normal distribution."""
+    m, n = 7, 12
+    y, z = np.repeat([1, 0], [m, n]), rng.normal(size=19)
+    z[:m] += 1
+    found, low, high = Score(samples(y), "x", two(special.expit(z))).auc_interval
+    area, error = metrics.auc(two(special.expit(z)), y, np.arange(19))
+
+    def variance(t):
+        both = stats.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]])
+        q = both.cdf([stats.norm.ppf(t)] * 2)
+        return (t * (1 - t) + (m + n - 2) * (q - t**2)) / (m * n)
+
+    ratio = (m * error**2 / variance(area) + 10) / (m + 10)
+
+    def excess(t):
+        return abs(t - area) - 1.96 * np.sqrt(ratio * variance(t))
+
+    assert found == area
+    ends = [optimize.brentq(excess, 1e-6, area), optimize.brentq(excess, area, 1 - 1e-6)]
+    np.testing.assert_allclose([low, high], ends, atol=1.1e-4)
+
+
+@pytest.mark.parametrize("n", [(1, 20), (20, 1), (1, 1)])
+@pytest.mark.parametrize("area", [0, 0.3, 1])
+def test_a_class_with_one_sample_has_an_interval(n, area):
+    low, high = metrics.binormal(area, float("nan"), *n)
+    assert 0 <= low <= area <= high <= 1
+    assert low < high
 
 
 def test_without_an_error_auc_has_newcombes_interval_and_recalibration_no_slope():
@@ -184,8 +219,8 @@ def test_without_an_error_auc_has_newcombes_interval_and_recalibration_no_slope(
     for p in (np.linspace(0.1, 0.9, 20), 10.0 ** -np.linspace(30, 0.1, 20)):  # also sure ones
         found = Score(samples(y), "x", two(p))
         assert found.auc_interval[0] == 1
-        assert found.auc_interval[1:] == metrics.newcombe(1, np.array([10]), np.array([10]))
-        assert 0.75 < found.auc_interval[1] < 0.85
+        assert found.auc_interval[1:] == metrics.binormal(1, 0, 10, 10)
+        assert 0.75 < found.auc_interval[1] < 0.9
         assert np.isnan(found.recalibration).all()
     tied = np.array([0.1] * 9 + [0.5] * 2 + [0.9] * 9)  # one of each class between the others
     assert np.isnan(Score(samples(y), "x", two(tied)).recalibration).all()

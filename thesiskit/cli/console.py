@@ -298,7 +298,9 @@ COMMON = [
         help="Run a demo with reduced data; its numbers are not to be interpreted.",
     ),
 ]
-FORCE = click.option("--force", is_flag=True, help="Recompute existing results.")
+FORCE = click.option(
+    "--force", is_flag=True, help="Recompute existing results, and overwrite files."
+)
 YES = click.option(
     "--yes", is_flag=True, help="Proceed with a config that needs much time, memory or disk."
 )

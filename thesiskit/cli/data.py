@@ -20,7 +20,7 @@ from thesiskit.cli.console import (
     print_notes,
     watch,
 )
-from thesiskit.errors import UserError, pluralise
+from thesiskit.errors import ThesiskitError, UserError, list_some, pluralise
 from thesiskit.registry import shipped
 
 
@@ -81,6 +81,8 @@ def fetch_data(name) -> None:
 
 
 TABLE = click.argument("table", type=click.Path(path_type=Path))
+# how tables of predictions begin, of classes and of real responses
+PREDICTIONS = (b"id,method,predicted,", b"id,method,mean,median,")
 STANDARD = Path("-")  # standard input or output, in place of a file
 
 
@@ -271,7 +273,8 @@ def predict(config, asked, force, new, model, output, prevalence, methods, all_m
     all samples with a response. Columns of TABLE are matched by name. The predictions are CSV with
     a row for each sample and method: the predicted class and the probability of each class, or for
     a continuous response the mean, the median and the ends of the 50% and 90% intervals. Further
-    columns compare new samples with the training samples.
+    columns compare new samples with the training samples. A sample too far from the training
+    samples has no prediction: the column `note` gives the reason, and the exit code is 1.
 
     Example:  thesiskit data show colon > colon.csv && thesiskit init colon.csv --output mine.yaml
     && thesiskit predict mine.yaml --new colon.csv --output predictions.csv
@@ -287,27 +290,34 @@ def predict(config, asked, force, new, model, output, prevalence, methods, all_m
         make_stage(config, asked, force)
         return
     _either(methods, all_methods)
+    from thesiskit.files import begins_with, write_text
+    from thesiskit.report.layout import csv_text
+
     new, prevalence = as_file(new), prevalence or None
-    if output is not None and output.exists() and new.exists() and output.samefile(new):
-        raise click.UsageError("--output is the table of --new. Fix: give it another name")
     if model is not None and config is not None:
         raise click.UsageError("--model FILE replaces CONFIG. Fix: remove CONFIG")
-    inputs = _opened(asked, config, model, force, methods, all_methods, new, False, prevalence)
+    if output not in (None, STANDARD):
+        _check_output(
+            asked, config, output, [model, new], lambda p: begins_with(p, *PREDICTIONS), force
+        )
+    again = force and (model is None or output is None)
+    inputs = _opened(asked, config, model, again, methods, all_methods, new, False, prevalence)
     fitted, table, page_names = inputs
     print_notes([*table.notes, *fitted.gaps(table), *fitted.assumed(prevalence)])
     _warn(fitted)
     frame = fitted.frame(table, prevalence)
     print_notes(fitted.remarks(frame))
-    from thesiskit.files import write_text
-    from thesiskit.report.layout import csv_text
-
     text = csv_text(frame)
     if output in (None, STANDARD):
         click.echo(text, nl=False)
-        return
-    write_text(output, text)
-    samples = f"{len(frame) // len(fitted.methods):,} samples"
-    click.echo(f"Predicted {samples} with {_count(fitted, page_names)}; wrote {output}")
+    else:
+        write_text(output, text)
+        samples = f"{len(frame) // len(fitted.methods):,} samples"
+        click.echo(f"Predicted {samples} with {_count(fitted, page_names)}; wrote {output}")
+    if "note" in frame:
+        ids = frame["id"][frame["note"] != ""].drop_duplicates().tolist()
+        fault = f"{pluralise(len(ids), 'sample has', 'samples have')} no prediction"
+        raise ThesiskitError(f"{fault}: {list_some(ids)}. Fix: scale them as the training samples")
 
 
 @click.command("learning-curve")
@@ -348,6 +358,22 @@ def learning_curve(config, asked, method) -> None:
 def _either(methods: tuple[str, ...], all_methods: bool) -> None:
     if methods and all_methods:
         raise click.UsageError("--method and --all-methods exclude each other. Fix: remove one")
+
+
+def _check_output(
+    options: Asked, config: Path | None, output, inputs: list, is_ours, force
+) -> None:
+    """Raise UserError for an output that would replace an input, or a file of somebody else."""
+    from thesiskit.files import check_output
+
+    files = [path for path in (config, *inputs) if path is not None]
+    if config is not None:
+        folder = config.parent if options.folder is None else options.folder
+        data = replace(options, yes=None).open(config, all_samples=True).config.data
+        files += [folder / name for name in ([] if data is None else data.files(folder))]
+    beds = [path for path in files if path.suffix == ".bed"]
+    files += [path.with_suffix(suffix) for path in beds for suffix in (".bim", ".fam", ".cov")]
+    check_output(output, files, is_ours, force=force)
 
 
 def _opened(asked, config, model, force, methods, all_methods, new, tested, prevalence=None):
@@ -421,7 +447,10 @@ def export(config, asked, force, file, methods, all_methods) -> None:
 
     Example:  thesiskit export breast-cancer breast-cancer.model
     """
+    from thesiskit.fitted.file import is_model
+
     _either(methods, all_methods)
+    _check_output(asked, config, file, [], is_model, force)
     fitted, _, page_names = _fitted(asked, config, force, methods, all_methods, None)
     _warn(fitted)
     fitted.save(file)
@@ -468,6 +497,8 @@ def validate(model, asked, force, new, output, methods, all_methods) -> None:
     _warn(fitted)
     results = Results(asked.results, f"{fitted.experiment}-on-{new.stem}")
     results = results if output is None else Results(output, "")
+    if new.resolve().parent == results.folder.resolve():
+        raise UserError(f"{new}: the page would be written next to it. Fix: give another --output")
     validation = Validation(frame, table, fitted.classes, names, fitted.internal)
     validation.write(results, fitted.experiment, notes)
     for line in validation.headline:

@@ -75,6 +75,7 @@ ROWS, CELLS = 1 << 16, 1 << 23  # that are parsed together; of texts, which take
 FORMULA = re.compile(r'^\s*="([^"]*)"\s*$')
 MOST_ASIDE = 50  # columns that are no features, for the check of a table
 REMEDY = "save it again with anndata"
+TEXTS = ("string", "large_string", "binary", "large_binary")  # types of Parquet
 TITLES = 5  # lines that may come before the names
 TALL = 3  # times as many rows as columns, and a table is perhaps transposed
 ROW_NAMES = "row.names"  # the column that R writes first, without a name
@@ -617,21 +618,30 @@ def read_parquet(path: Path, wanted: "Wanted") -> tuple[Frame, list[str]]:
     where = shown(path)
     try:
         import pyarrow
-        from pyarrow import parquet
+        from pyarrow import compute, parquet
     except ImportError:
         raise DataError(f"{where}: Parquet needs: pip install 'thesiskit[parquet]'") from None
     with opened(path) as file:
         most = most_bytes(file)
         try:
-            parquet_file = parquet.ParquetFile(file)
-            schema, n_rows = parquet_file.schema_arrow, parquet_file.metadata.num_rows
+            metadata = parquet.read_metadata(file)
+            schema, n_rows = metadata.schema.to_arrow_schema(), metadata.num_rows
+            groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
             names = name_columns(schema.names, where)
             index = [name for name in (schema.pandas_metadata or {}).get("index_columns", ())
                      if isinstance(name, str)]  # fmt: skip
-            if 8 * n_rows * len(names) > most:
+            n_bytes = max(8 * n_rows * len(names), sum(group.total_byte_size for group in groups))
+            # equal texts are stored once: they are counted before they are repeated
+            texts = [field.name for field in schema if str(field.type) in TEXTS]
+            packed = n_bytes <= most and parquet.ParquetFile(file, read_dictionary=texts).read()
+            for chunk in [chunk for name in texts if packed for chunk in packed[name].chunks]:
+                lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
+                n_bytes += compute.sum(lengths).as_py() or 0
+            if n_bytes > most:
                 raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
             # metadata of pandas would make columns an index, and leave them out without a word
-            frame = parquet_file.read().to_pandas(ignore_metadata=True, integer_object_nulls=True)
+            options = {"ignore_metadata": True, "integer_object_nulls": True}
+            frame = packed.cast(schema).to_pandas(**options)
         except DataError:
             raise
         except (pyarrow.ArrowException, ArithmeticError, LookupError, OSError, TypeError,
@@ -643,7 +653,9 @@ def read_parquet(path: Path, wanted: "Wanted") -> tuple[Frame, list[str]]:
     result = Frame.of_pandas(frame, where, "row", wanted.missing)
     if wanted.id is not None and wanted.id in frame:  # of which NA can be one
         ids = frame[wanted.id].astype(object).tolist()
-        texts = [None if pd.isna(value) else symbol_of(value) for value in ids]
+        present = [not pd.api.types.is_scalar(value) or pd.notna(value) for value in ids]
+        texts = [symbol_of(value) if is_known else None
+                 for value, is_known in zip(ids, present, strict=True)]  # fmt: skip
         result[wanted.id].numbers, result[wanted.id].texts = None, texts
     if plain_numbers(wanted.decimal, wanted.thousands) is not None:
         for j, column in enumerate(columns := [*result.columns]):
@@ -725,7 +737,9 @@ def _check_parts(file: Any, parts: Sequence[str], where: str, most: float) -> No
         inside = all(isinstance(link, h5py.HardLink) for link in links)
         if not inside or any(node.is_virtual or node.external for node in stored):
             raise DataError(f"{where}: {part} is a link to something else. Fix: {REMEDY}")
-        if sum(node.nbytes for node in stored) > most:
+        # of texts a value is an address, and what was not written is the filling
+        fillings = [node.size * len(node.fillvalue) for node in stored if node.dtype.kind == "O"]
+        if sum([*fillings, *(node.nbytes for node in stored)]) > most:
             raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
 
 

@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -46,7 +47,8 @@ SHIPPED_DIGITS = "fd13ab0989061ee5d78e0fcda64aae835a1674e8a3c6a2a00cf7ec903d640d
 FASTA = (".fa", ".fasta", ".fna", ".faa", ".fas")
 LABEL = re.compile(r"^\w+[=:]")  # of a header line: class=promoter stands for promoter
 MISSING_STATE = re.compile(r"|NA|\?|(?i:nan)")  # that is not known
-BETWEEN = re.compile(r"[ \t]*,[ \t]*| *\t *| +")  # states
+# between states; a comma is looked for at the beginning of a run of blanks alone: linear time
+BETWEEN = re.compile(r"(?:(?<![ \t])[ \t]+)?,[ \t]*| *\t *| +")
 
 
 # ---- drawn ----
@@ -601,10 +603,10 @@ def _of_one_length(
 
 def _natural(label: str) -> tuple[bool, float, str]:
     """Return a key that sorts numbers by size, then everything else by alphabet."""
-    try:
-        return False, float(label), label
-    except ValueError:
-        return True, 0.0, label
+    with suppress(ValueError):
+        if (value := float(label)) == value:  # by NaN nothing can be sorted
+            return False, value, label
+    return True, 0.0, label
 
 
 def _coded(samples: list[list[str]], first_symbols: list[str]) -> tuple[list[str], np.ndarray]:

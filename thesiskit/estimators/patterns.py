@@ -32,7 +32,7 @@ from thesiskit.estimators.inputs import (
     threads_for,
 )
 from thesiskit.models import mixing
-from thesiskit.models.base import CLOSEST, PatternTraining, whole
+from thesiskit.models.base import CLOSEST, PatternTraining, check_predictions, whole
 from thesiskit.models.logistic import SPLIT_DRAWS, Logistic
 from thesiskit.models.patterns import (
     UNSEEN,
@@ -185,6 +185,7 @@ class PatternClassifier(ClassifierMixin, PatternModel):
         codes = self._codes(X)
         posterior = self._draws.posterior(self._model, self._training)
         probability = posterior.predict_alone(codes, self._seed, split_draws)
+        check_predictions({"probability": probability})
         return at_prevalence(probability, prevalence, self.classes_, self.class_count_)
 
     def predict_log_proba(self, X, *, split_draws=SPLIT_DRAWS, prevalence=None):
@@ -273,7 +274,7 @@ class SequenceClassifier(PatternClassifier):
             symbols = range(int(histories.max(initial=-1)) + 1)
         response = coded(self, y)
         for attribute in ("_mixed", "training_loss_", "_draws", "compression_", "diagnostics_"):
-            vars(self).pop(attribute, None)  # of an earlier fit, maybe by the other engine
+            self.__dict__.pop(attribute, None)  # of an earlier fit, maybe by the other engine
         if self.engine == "mixing":
             self._mixed = mixing.fit(histories, response, order, len(symbols), len(self.classes_))
             self.training_loss_ = float(self._mixed.loss.mean())
@@ -532,4 +533,5 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
         check_is_fitted(self)
         codes = self._codes(X)
         posterior = self._draws.posterior(self._model, self._training)
-        return posterior.quantiles_alone(codes, q, self._seed, split_draws).T
+        quantiles = posterior.quantiles_alone(codes, q, self._seed, split_draws)
+        return check_predictions({"quantiles": quantiles.T})["quantiles"]

@@ -39,7 +39,7 @@ from thesiskit.estimators.inputs import (
     threads_for,
 )
 from thesiskit.models import mixture, pool
-from thesiskit.models.base import SelectingModel, Training, positive, whole
+from thesiskit.models.base import SelectingModel, Training, check_predictions, positive, whole
 from thesiskit.models.effects import effect_table
 from thesiskit.models.mixture import COLLAPSED, Mixture
 from thesiskit.models.naive_bayes import NaiveBayes
@@ -281,7 +281,8 @@ class SelectingClassifier(ClassifierMixin, SelectingEstimator):
         if prevalence is not None:
             return np.exp(self.predict_log_proba(X, prevalence))
         values = self._selected_values(X)  # refuses a model that is not fitted
-        return self._fitted.predict(values)
+        with np.errstate(all="ignore"):
+            return check_predictions({"probability": self._fitted.predict(values)})["probability"]
 
     def predict_log_proba(self, X, prevalence=None):
         """Return the logs of the probabilities of the classes for X (m, p), (m, G).
@@ -290,7 +291,9 @@ class SelectingClassifier(ClassifierMixin, SelectingEstimator):
         prevalence : as of predict_proba.
         """
         values = self._selected_values(X)  # first: it checks that there is a fit
-        log_probability, training = self._fitted.predict_log(values), self.class_count_
+        with np.errstate(all="ignore"):
+            log_probability, training = self._fitted.predict_log(values), self.class_count_
+            check_predictions({"probability": np.exp(log_probability)})
         return at_prevalence(log_probability, prevalence, self.classes_, training, log=True)
 
     def predict(self, X, prevalence=None):
@@ -319,7 +322,10 @@ class SelectingRegressor(RegressorMixin, SelectingEstimator):
     def density(self, X):
         """Return the predictive distributions of X (m, p), a `thesiskit.models.density.Density`."""
         values = self._selected_values(X)  # first: it checks that there is a fit
-        return self._fitted.density(values)
+        with np.errstate(all="ignore"):
+            density = self._fitted.density(values)
+            check_predictions({"location": density.location, "scale": density.scale})
+        return density
 
     def predict(self, X, return_std=False):
         """Return the means of the predictive distributions of X (m, p), (m,).

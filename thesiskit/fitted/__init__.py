@@ -4,6 +4,7 @@ A model has the methods of one experiment, all fitted to the same samples, and k
 are like (`inputs`).  It needs neither the config nor the results that it came from.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,8 @@ from thesiskit.fitted.methods import (
     SelectedMethod,
     match_name,
 )
-from thesiskit.frame import MOST_NAMED
-from thesiskit.models.base import check
+from thesiskit.frame import MOST_NAMED, check_text
+from thesiskit.models.base import NO_PREDICTION, check, check_predictions, lacks_prediction
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.density import SCORED
 from thesiskit.models.likeness import MOST_DISCRETE, UNLIKE, Likeness
@@ -46,6 +47,8 @@ from thesiskit.registry import candidates_of
 __all__ = ["FittedModel", "load_model"]
 # what content that is not a model's may raise
 FAULTS = (*DAMAGES, ThesiskitError, TypeError, AttributeError, IndexError, ArithmeticError)
+EXPERIMENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
+NEAR = 3  # samples on which numbers do not depend on the order of sums
 METHODS: dict[str, type[FittedMethod]] = {
     "peer": PeerMethod,
     "frequencies": FrequencyMethod,
@@ -129,7 +132,8 @@ class FittedModel:
         else:
             samples, covariates = self._samples(X), X
         numbers = self._beside(covariates)
-        return self._predicted(self.method(method), samples, numbers, prevalence)["probability"]
+        arrays = self._predicted(self.method(method), samples, numbers, prevalence)
+        return check_predictions(arrays)["probability"]
 
     def predict(
         self, X: Any, method: str | None = None, *, prevalence: Prevalence = None
@@ -145,7 +149,7 @@ class FittedModel:
         """Return 5%, 50% and 95% quantiles of real responses, (m, 3)."""
         if self.classes:
             raise UserError("the responses are classes. Fix: use predict_proba")
-        quantiles = self.method(method).predict(self.inputs, self._samples(X))
+        quantiles = check_predictions(self._predicted(self.method(method), self._samples(X), None))
         return np.stack([quantiles[name] for name in ("low", "median", "high")], axis=1)
 
     def unlike(self, X: Any) -> np.ndarray:
@@ -171,6 +175,7 @@ class FittedModel:
             raise UserError(f"prevalence: {fault}. Fix: {EXPORT}")
         return full_shares(prevalence, self.classes, self.counts)
 
+    @np.errstate(all="ignore")  # what overflows has no prediction
     def _predicted(
         self,
         method: FittedMethod,
@@ -179,7 +184,10 @@ class FittedModel:
         prevalence: Prevalence = None,
         y: Any = None,
     ) -> Arrays:
-        """Return what a method predicts, our own models also from covariates (T, q)."""
+        """Return what a method predicts, our own models also from covariates (T, q).
+
+        All is NaN of a sample that has no prediction.
+        """
         self.shares(prevalence)
         arrays = method.predict(self.inputs, samples, y)
         if covariates is not None and isinstance(method, SelectedMethod):
@@ -188,7 +196,8 @@ class FittedModel:
             probability = arrays["probability"]
             moved = at_prevalence(probability, prevalence, self.classes, self.counts)
             arrays["probability"] = moved
-        return arrays
+        lacking = lacks_prediction(arrays)
+        return {name: np.where(lacking, np.nan, x.T).T for name, x in arrays.items()}
 
     def _beside(self, X: Any) -> np.ndarray | None:
         """Return the covariates of samples, from arrays by name or a DataFrame that has them."""
@@ -251,13 +260,17 @@ class FittedModel:
             for note, names in columns_by_note.items()
         ]
 
+    @np.errstate(all="ignore")
     def frame(
         self, table: Any, prevalence: Prevalence = None, *, tested: bool = False
     ) -> pd.DataFrame:
         """Return each method's predictions of the samples that `read` returned, as a table.
 
         prevalence : as of `predict_proba`.
-        tested : they have real responses, and columns named as in `density.SCORED` compare them.
+        tested : they have responses, of which none may be without a prediction; columns named as
+            in `density.SCORED` compare real ones.
+
+        A sample without a prediction has a note, in the column `note`.
         """
         self.gaps(table)
         samples = table.inputs
@@ -280,6 +293,7 @@ class FittedModel:
         y = table.response if tested and not self.classes else None
         for method in self.methods.values():
             arrays = self._predicted(method, samples, numbers, prevalence, y)
+            lacking = lacks_prediction(check_predictions(arrays) if tested else arrays)
             columns: dict[str, Any] = {"id": ids, "method": method.name}
             if not self.classes:
                 labels = QUANTILES.items()  # some distributions have no mean
@@ -287,14 +301,15 @@ class FittedModel:
                 columns |= {name: arrays[name] for name in SCORED if tested}
             else:
                 likely = most_probable(arrays["probability"])
-                columns["predicted"] = [self.classes[k] for k in likely]
+                columns["predicted"] = np.where(lacking, "", np.array(self.classes)[likely])
                 for name, values in zip(self.classes, arrays["probability"].T, strict=True):
                     columns[f"probability: {name}"] = values
             columns |= likeness_columns
             if self.likeness is not None and not discrete:
                 columns["beyond range"] = self.likeness.beyond(samples, method.selected)
-            frames.append(pd.DataFrame(columns))
-        return pd.concat(frames, ignore_index=True)
+            frames.append(pd.DataFrame(columns | {"note": np.where(lacking, NO_PREDICTION, "")}))
+        frame = pd.concat(frames, ignore_index=True)
+        return frame if frame["note"].any() else frame.drop(columns="note")
 
     def assumed(self, prevalence: Prevalence = None) -> list[str]:
         """Return a note of the prevalence that predictions assume; none where it is unknown."""
@@ -459,5 +474,34 @@ def _restored(header: dict[str, Any], arrays: Arrays, path: Path) -> FittedModel
         str(name): {str(measure): [*map(float, score)] for measure, score in scores.items()}
         for name, scores in header.get("internal", {}).items()
     }
+    check(EXPERIMENT.fullmatch(experiment))  # it names a folder
+    for method in methods.values():
+        check_text(method.warning, "a warning", EXPORT)
+        _check_method(method, inputs)
     model = FittedModel(experiment, source, inputs, methods, samples, codes, likeness, first)
     return replace(model, counts=counts, internal=internal)
+
+
+@np.errstate(all="ignore")
+def _check_method(method: FittedMethod, inputs: Inputs) -> None:
+    """Raise ValueError unless a method predicts odd samples, each alone as among the others.
+
+    Of a sample far away there may be no prediction, but no numbers that are no probabilities.
+    """
+    if inputs.family == "table":
+        levels = np.array([0, 1, 1e3, -1e3, 1e30, np.nan][: 6 if method.takes_missing else 5])
+        levels = levels if method.transform is None else np.abs(levels)  # of logs
+        samples = np.repeat(levels[:, None], inputs.width, axis=1)
+    else:
+        values = np.broadcast_to(inputs.n_values, inputs.width)
+        unseen = values if inputs.family == "sequences" else np.full(inputs.width, -2)
+        samples = np.stack([np.zeros_like(values), values - 1, unseen])
+    together = method.predict(inputs, samples)
+    lacks = lacks_prediction(together)
+    check(not lacks[0])
+    for name, values in together.items():
+        finite = np.isfinite(values.reshape(len(samples), -1)).all(axis=1)
+        check(name == "mean" or not (finite & lacks).any() or "probability" not in together)
+        for row in np.flatnonzero(finite & ~lacks)[:NEAR]:
+            by_itself = method.predict(inputs, samples[row : row + 1])[name][0]
+            check(np.allclose(by_itself, values[row], rtol=1e-6, atol=1e-9))

@@ -81,6 +81,18 @@ def read_model(path: Path) -> tuple[dict[str, Any], Arrays]:
     return header, arrays
 
 
+def is_model(path: Path) -> bool:
+    """Whether a file is a model that some version of thesiskit wrote."""
+    try:
+        _check_size(path)
+        _header(read_npz(path, ("header",))[0]["header"], path)
+    except DataError:  # of a later version
+        return True
+    except (OSError, MemoryError, RecursionError, *DAMAGES):
+        return False
+    return True
+
+
 def _check_size(path: Path) -> None:
     """Raise ValueError for a small file that would fill the memory."""
     with open_regular(path) as file, zipfile.ZipFile(file) as archive:
@@ -96,7 +108,7 @@ def _header(text: np.ndarray, path: Path) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("what") != WHAT:
         raise ValueError("its header is different")
     found = header.get("format")
-    if not isinstance(found, int) or found < 1:
+    if type(found) is not int or found < 1:  # true is no number
         raise ValueError(f"its format is {quoted(found)}")
     if found > FORMAT:
         by = shorten(header.get("thesiskit"), 20)
@@ -128,7 +140,7 @@ def _number(text: str) -> float:
 def _check_numbers(arrays: Arrays) -> None:
     """Raise ValueError where an array has a number that no fit has, or is of another type."""
     for name, values in arrays.items():
-        if values.dtype.kind not in "iufbU":
+        if values.dtype.kind not in "iufbU" or values.dtype == np.longdouble:
             raise ValueError(f"{shorten(name)} has the type {values.dtype}")
         if values.dtype.kind == "f":
             numbers, last = values.astype(float), name.rpartition("/")[2]

@@ -13,7 +13,7 @@ import numpy as np
 
 from thesiskit.datasets.source import FeatureTable, Sequences, Table
 from thesiskit.errors import DataError, list_some, quoted
-from thesiskit.frame import MOST_NAMED, Frame, NumberEncoder, as_pandas, warn_of_unknown
+from thesiskit.frame import MOST_NAMED, Frame, NumberEncoder, as_pandas, check_text, warn_of_unknown
 from thesiskit.models.base import check
 from thesiskit.models.chains import Arrays
 from thesiskit.models.likeness import MOST_DISCRETE, Likeness, indicators
@@ -186,8 +186,13 @@ class Inputs:
 
 
 def distinct(entry: str, names: Any) -> list[str]:
-    """Return the names of an entry of a model file; ValueError where two of them are equal."""
+    """Return the names of an entry of a model file; ValueError where two of them are equal.
+
+    Or where one has control characters, unless these are values of features.
+    """
     held = [str(name) for name in names]
+    for name in () if entry == "values" else held:
+        check_text(name, entry, "export the model again")
     twice = next((name for name, number in Counter(held).items() if number > 1), None)
     if twice is not None:
         raise ValueError(f"{entry} has {quoted(twice, 30)} twice")

@@ -17,7 +17,7 @@ from thesiskit.defaults import LOG, SCORES
 from thesiskit.errors import ChoiceError, DataError, quoted
 from thesiskit.fitted.inputs import NONE, Inputs
 from thesiskit.models import MODELS, peers
-from thesiskit.models.base import LARGEST, PatternTraining, check, shaped
+from thesiskit.models.base import LARGEST, MOST_SAMPLES, PatternTraining, check, shaped
 from thesiskit.models.chains import Arrays, marked
 from thesiskit.models.density import LEVELS, Density
 from thesiskit.models.logistic import Logistic
@@ -265,7 +265,7 @@ class FrequencyMethod(FittedMethod):
         counts = arrays["counts"]
         if inputs.classes:
             check(counts.dtype.kind in "iu" and counts.shape == (len(inputs.classes),))
-            check((counts >= 0).all() and counts.sum() > 0)
+            check((counts >= 0).all() and (counts < MOST_SAMPLES).all() and counts.sum() > 0)
         else:
             check(counts.dtype.kind == "f" and counts.shape == (1, 1, 4) and counts[0, 0, 0] == 1)
             check((np.abs(counts) < LARGEST).all() and (counts[..., 2:] > 0).all())

@@ -28,7 +28,7 @@ from scipy import special
 
 from thesiskit.blocks import Block, Probabilities, Several, Some
 from thesiskit.defaults import NO_TEMPERATURE, RESIDUAL
-from thesiskit.errors import UserError, quoted
+from thesiskit.errors import UserError, list_some, quoted
 from thesiskit.models.density import Density
 from thesiskit.models.temperature import (
     SEED,
@@ -51,7 +51,10 @@ OTHERS = {
 # third-party methods that take real responses
 WITH_REALS = ("ridge", "lasso", "pls", "bayesian-ridge", "random-forest", "pool")
 CLOSEST = 2.0**-53  # to 0 and to 1 that a prediction comes
+MOST_SAMPLES = 2**40  # of a class in a model file, beyond which sums overflow
 LARGEST = 1e100  # of alpha, of logs and of temperatures in a model file
+SUM = 1e-9  # how far from 1 the sum of the probabilities of a sample may be
+NO_PREDICTION = "no prediction: the values are too far from those of the training samples"
 SOFTENED = ("tau", "offset", "tau_errors")  # of a temperature, in result files
 ABOUT_TEMPERATURE = (
     "With `residual`, log odds are divided by a temperature tau of at least 1, because correlated "
@@ -521,6 +524,32 @@ def check(holds: Any) -> None:
     """Raise ValueError where the parts of a model file do not belong together."""
     if not holds:
         raise ValueError("its parts do not belong together")
+
+
+def lacks_prediction(arrays: Arrays) -> np.ndarray:
+    """Return which samples have no prediction, (T,): some number of it is not what it must be.
+
+    Probabilities (T, K), or (T,) of class 1, are finite, within [0, 1], and sum to 1 within SUM;
+    other arrays (T, ...) are finite, but for means and standard deviations, which some
+    distributions do not have.
+    """
+    if "probability" in arrays:
+        p = np.asarray(arrays["probability"])
+        p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+        inside = ((p >= 0) & (p <= 1 + SUM)).all(axis=1)
+        return ~(inside & (np.abs(p.sum(axis=1) - 1) <= SUM))
+    rows = [values for name, values in arrays.items() if name not in ("mean", "sd")]
+    return ~np.all([np.isfinite(values).reshape(len(values), -1).all(axis=1) for values in rows],
+                   axis=0)  # fmt: skip
+
+
+def check_predictions(arrays: Arrays) -> Arrays:
+    """Return predictions, as `lacks_prediction` takes them; UserError where a sample has none."""
+    lacking = np.flatnonzero(lacks_prediction(arrays))
+    if len(lacking):
+        samples = list_some([f"{row + 1:,}" for row in lacking.tolist()])
+        raise UserError(f"sample {samples}: {NO_PREDICTION}. Fix: scale as the training samples")
+    return arrays
 
 
 def shaped(arrays: Arrays, wanted: Mapping[str, tuple[type, str]], **sizes: int) -> Arrays:

@@ -233,6 +233,7 @@ class Likeness:
     def restored(cls, arrays: Arrays, width: int) -> "Likeness":
         """Return what `stored` described; ValueError for arrays that do not fit together."""
         new = cls(*(arrays[field.name] for field in fields(cls)))
+        check(all(values.dtype.kind in "iuf" for values in vars(new).values()))
         p, k, c = len(new.features), len(new.tested), len(new.kept)
         for columns, most in ((new.features, width), (new.kept, width), (new.tested, p)):
             check(columns.dtype.kind in "iu" and columns.ndim == 1)

@@ -42,7 +42,7 @@ from scipy import special
 from thesiskit.defaults import NO_TRANSFORM, RESIDUAL, TEMPERED
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import lasso, mixing, pool
-from thesiskit.models.base import LARGEST, OWN, Arrays, check
+from thesiskit.models.base import LARGEST, MOST_SAMPLES, OWN, Arrays, check, shaped
 from thesiskit.models.density import fit_student, guess, students
 from thesiskit.models.folds import column_means, independent_samples, stratified, together
 from thesiskit.models.lasso import PENALTIES, best_columns, one_against_others, quietly
@@ -275,7 +275,14 @@ def check_learnt(name: str, task: Task, learnt: Arrays, width: int) -> None:
     for array in learnt.values():
         check(array.dtype.kind in "biuf" and (np.abs(array.astype(float)) < LARGEST).all())
     check("best" not in learnt or (learnt["best"] >= 0).all())
-    check("class" not in learnt or ((learnt["class"] >= 0) & (learnt["cases"] > 0)).all())
+    check((learnt.get("counts", np.ones(1)) < MOST_SAMPLES).all())
+    if "history" in learnt:
+        check((learnt["history"] < task.values).all() and (learnt["history"] >= 0).all())
+        check(((learnt["class"] >= 0) & (learnt["class"] < task.classes)).all())
+        check(((learnt["cases"] > 0) & (learnt["cases"] < MOST_SAMPLES)).all())
+    if "power" in learnt:
+        sizes = {"k": int(learnt["varying"].sum()), "G": int((learnt["counts"] > 0).sum())}
+        pool.check_fit(shaped(learnt, pool.Pool.stored, **sizes))
     codes = task.kind not in (REALS, NUMBERS)
     p = predict(name, task, learnt, np.zeros((2, width), dtype=int if codes else float))
     if task.kind in REAL_RESPONSES:

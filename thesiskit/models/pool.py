@@ -188,16 +188,22 @@ class Pool(SelectingModel):
             return cls.made(about["settings"]), posterior
         arrays = {"shrinkage": np.array(0.0)} | arrays  # older files have none
         model, posterior = super().restored(about, arrays, selected, classes)
-        of_values = ("mean", "scale")  # of any size
-        for name, values in posterior.items():
-            check((np.abs(values) < (np.inf if name in of_values else LARGEST)).all())
-        check(posterior["cases"] > 0 and posterior["power"].shape == (len(FAMILIES),))
-        check(set(posterior["family"].tolist()) == set(range(len(FAMILIES))))
-        for name in ("scale", "share", "weight", "sharpness", "mixing", "power", "shrinkage"):
-            check((posterior[name] >= 0).all())
-        check(posterior["shrinkage"] <= 1)
-        check((posterior["mixing"] <= 1).all() and (posterior["weight"] < 1 + 1e-9).all())
+        check_fit(posterior)
         return model, posterior
+
+
+def check_fit(posterior: Arrays) -> None:
+    """Raise ValueError for arrays, shaped as `Pool.stored` says, that no fit has."""
+    of_values = ("mean", "scale")  # of any size
+    for name, values in posterior.items():
+        check((np.abs(values) < (np.inf if name in of_values else LARGEST)).all())
+    check(posterior["cases"] > 0 and posterior["power"].shape == (len(FAMILIES),))
+    check(set(posterior["family"].tolist()) == set(range(len(FAMILIES))))
+    for name in ("scale", "share", "weight", "sharpness", "mixing", "power", "shrinkage"):
+        check((posterior[name] >= 0).all())
+    check(posterior["shrinkage"] <= 1 and (posterior["mixing"] <= 1).all())
+    check(abs(posterior["share"].sum() - 1) < 1e-6)
+    check(np.allclose(np.bincount(posterior["family"], posterior["weight"]), 1, atol=1e-6))
 
 
 def fit(

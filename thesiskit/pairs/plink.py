@@ -413,7 +413,8 @@ def _responses(phenotypes: list[str], file: str, *, train: bool) -> tuple[np.nda
     """Return which samples have a phenotype, and their classes."""
     file = f"{file}: the phenotype in the .fam"
     texts: dict[str, Any] = {
-        text: int(text) if text.lstrip("-").isdecimal() else text for text in {*phenotypes}
+        text: int(text) if len(text) < 19 and text.removeprefix("-").isdecimal() else text
+        for text in {*phenotypes}
     }
     kinds = {*texts.values()} - {-9, 0, "NA", "nan", "NaN"}
     odd = sorted(map(str, kinds - {1, 2}))

@@ -28,6 +28,7 @@ BORDER = 0.01  # p-values below it speak against calibration
 # factors of standard errors where test samples train models that predict other test samples: of
 # error rates and recalibration; once more of losses and AUC, and once more in leave-one-out
 WIDER, ONCE_MORE = 1.4, 1.15
+SHRUNK, MOST_RATIO = 10, 9.0  # of variances of AUC: see `binormal`
 CAREFUL, SURE, WELL = "under-confident", "over-confident", "calibrated"
 
 
@@ -189,6 +190,26 @@ def newcombe(
     curvature = ((n_class + n_rest) / 2 - 1) * ((1 - t) / (2 - t) + t / (1 + t))
     error = np.sqrt(t * (1 - t) / (n_class * n_rest) * (1 + curvature)).mean(axis=1)
     inside = t[np.abs(t[:, 0] - area) <= 1.96 * wider * error]
+    return float(inside.min(initial=area)), float(inside.max(initial=area))
+
+
+def binormal(area: float, error: float, n_class: int, n_rest: int) -> tuple[float, float]:
+    """Return an interval of 95% of an AUC of two classes with these numbers of samples.
+
+    It contains each t with |t - area| <= 1.96 f s(t), to 1e-4.  s(t) is the exact standard error of
+    an AUC t of normal scores with equal variances, in place of Hanley and McNeil's in Newcombe's
+    method 5; f^2 is the ratio of DeLong's variance, whose root is `error`, to s(area)^2, drawn to 1
+    as if SHRUNK more samples of the smaller class had it: for scores that are not normal.
+    """
+    t = np.linspace(0, 1, 10_001)
+    plain = t * (1 - t)
+    # P(both of two other samples are below one of the class) - t^2
+    covariance = plain - 2 * scipy.special.owens_t(scipy.special.ndtri(t), 1 / np.sqrt(3))
+    variance = (plain + (n_class + n_rest - 2) * covariance) / (n_class * n_rest)
+    at_area, smaller, ratio = np.interp(area, t, variance), min(n_class, n_rest), 1.0
+    if error > 0 and 0 < round(area, 9) < 1:  # not NaN, as of a class with one sample
+        ratio = (smaller * min(error**2 / at_area, MOST_RATIO) + SHRUNK) / (smaller + SHRUNK)
+    inside = t[np.abs(t - area) <= 1.96 * np.sqrt(ratio * np.maximum(variance, 0))]
     return float(inside.min(initial=area)), float(inside.max(initial=area))
 
 
@@ -561,7 +582,8 @@ class Score(Losses):
     def auc_interval(self) -> tuple[float, float, float]:
         """Return AUC, and the ends of its interval of 95%.
 
-        It is DeLong's on the scale of log odds, and at 0 and 1 Newcombe's.  Where folds share
+        It is that of `binormal` for two classes.  For more, and of groups, it is DeLong's on the
+        scale of log odds, and at 0 and 1 Newcombe's.  Where folds share
         training samples, it is Newcombe's of the log odds less those of the class frequencies in
         the training samples: a fold that tests more samples of a class trains on fewer of them,
         which lowers AUC, on noise to 0 in leave-one-out.
@@ -574,6 +596,10 @@ class Score(Losses):
             log_odds = scipy.special.logit(np.clip(self.probability, 1e-300, 1 - LEAST))
             log_odds -= scipy.special.logit(tested.base)
             middle, _ = auc(log_odds, tested.response, tested.unit, groups)
+        elif groups is None and self.probability.shape[1] == 2 and area == area:
+            n = np.bincount(tested.by_sample(tested.response).astype(int), minlength=2)
+            area = min(area, 1.0)
+            return area, *binormal(area, error, int(n[1]), int(n[0]))
         elif 0 < middle < 1:
             half = 1.96 * error / (area * (1 - area))
             low, high = scipy.special.expit(scipy.special.logit(area) + half * np.array([-1, 1]))

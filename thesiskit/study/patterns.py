@@ -25,7 +25,7 @@ from thesiskit.datasets.source import Sizes
 from thesiskit.errors import DataError, ResultsError, UserError, pluralise
 from thesiskit.files import read_draws, write_draws
 from thesiskit.models import MODELS, mixing, peers
-from thesiskit.models.base import PatternTraining
+from thesiskit.models.base import PatternTraining, check_predictions
 from thesiskit.models.chains import REACHED, Arrays, marked
 from thesiskit.models.density import Density
 from thesiskit.models.folds import numbered, summarise_losses, together
@@ -769,6 +769,7 @@ class PatternWork(Work):
             shared, rng = self.shared(method, block), self.generator("predict", method, block)
             posterior = self.posterior(method, block)
             predicted = posterior.tested(samples.test, samples.test_response, rng, shared)
+        check_predictions(predicted)
         predicted["seconds"] = np.array(time.process_time() - started)
         if self.chooses:
             predicted["inner_losses"] = self._inner_losses(name, block)

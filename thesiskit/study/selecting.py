@@ -35,6 +35,7 @@ from thesiskit.models.base import (
     Arrays,
     SelectingModel,
     Training,
+    check_predictions,
     pack_relevance,
 )
 from thesiskit.models.chains import marked
@@ -649,9 +650,11 @@ class SelectionWork(Work):
             else:
                 answer = self._predict_third_party(method.estimator, split, len(selection.selected))
             if isinstance(answer, Density):
-                predicted.append(answer.scores(split.response[split.test]))
+                predicted.append(check_predictions(answer.scores(split.response[split.test])))
             else:
                 predicted.append({"probability": answer})
+                if not np.isnan(answer).all():  # of a model that takes fewer classes
+                    check_predictions(predicted[-1])
             seconds.append(time.process_time() - started)
             softened.append(temperature)
         arrays = _as_arrays(softened) | {"seconds": np.array(seconds)}
