@@ -73,6 +73,10 @@ def test_one_training_sample_and_one_class_are_enough(method):
     p = fit_predict(method, 2, history, np.array([1]), history, 2, 2, 1)
     assert proper(p, 1, 2)
     assert p[0, 1] > 0.5
+    if method == "mixing":
+        with pytest.raises(DataError, match="one class"):
+            fit_predict(method, 2, history, np.array([0]), history, 2, 1, 1)
+        return
     p = fit_predict(method, 2, history, np.array([0]), history, 2, 1, 1)
     assert (p == 1).all()
 
