@@ -103,3 +103,12 @@ def test_help_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_configs_load_no_library_that_few_commands_use():
+    code = (
+        "import sys, thesiskit.config, thesiskit.study.workers;"
+        "print(*{'scipy.stats', 'matplotlib', 'sklearn'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
