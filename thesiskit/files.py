@@ -239,14 +239,12 @@ def write_text(path: Path, text: str) -> None:
 def check_output(
     path: Path, inputs: Iterable[Path], is_ours: Callable[[Path], bool], *, force: bool
 ) -> None:
-    """Raise UserError where writing a file would destroy one that thesiskit did not write.
+    """Raise UserError where writing over a file would destroy what thesiskit did not write.
 
     inputs : files that the command reads, which are never overwritten, also by other names of them.
     is_ours : whether thesiskit wrote a file.
     force : overwrite other files.
     """
-    if not path.exists():
-        return
     if any(source.exists() and path.samefile(source) for source in inputs):
         raise UserError(f"{path}: this command reads the file. Fix: give it another name")
     if not force and not is_ours(path):

@@ -366,6 +366,8 @@ def _check_output(
     """Raise UserError for an output that would replace an input, or a file of somebody else."""
     from thesiskit.files import check_output
 
+    if not output.exists():
+        return
     files = [path for path in (config, *inputs) if path is not None]
     if config is not None:
         folder = config.parent if options.folder is None else options.folder
