@@ -631,12 +631,13 @@ def read_parquet(path: Path, wanted: "Wanted") -> tuple[Frame, list[str]]:
             index = [name for name in (schema.pandas_metadata or {}).get("index_columns", ())
                      if isinstance(name, str)]  # fmt: skip
             n_bytes = max(8 * n_rows * len(names), sum(group.total_byte_size for group in groups))
-            # equal texts are stored once: they are counted before they are repeated
-            texts = [field.name for field in schema if str(field.type) in TEXTS]
-            packed = n_bytes <= most and parquet.ParquetFile(file, read_dictionary=texts).read()
-            for chunk in [chunk for name in texts if packed for chunk in packed[name].chunks]:
-                lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
-                n_bytes += compute.sum(lengths).as_py() or 0
+            if n_bytes <= most:
+                # equal texts are stored once: they are counted before they are repeated
+                texts = [field.name for field in schema if str(field.type) in TEXTS]
+                packed = parquet.ParquetFile(file, read_dictionary=texts).read()
+                for chunk in [chunk for name in texts for chunk in packed[name].chunks]:
+                    lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
+                    n_bytes += compute.sum(lengths).as_py() or 0
             if n_bytes > most:
                 raise DataError(f"{where}: unpacks to more than {BOMB_TIMES} times its size")
             # metadata of pandas would make columns an index, and leave them out without a word

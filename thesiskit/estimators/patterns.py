@@ -178,13 +178,17 @@ class PatternClassifier(ClassifierMixin, PatternModel):
         split_draws : how often each draw of a group's coefficient is split at random between the
             patterns that a sample has and those that it does not have.  No prediction depends on
             the other samples in the same call.  The standard error of a probability by splits is
-            at most 0.5 / sqrt(draws split_draws): .005 for 1,000 draws of the chains.
+            at most 0.5 / sqrt(draws split_draws): .005 for 1,000 draws of the chains.  Mixing,
+            an engine of SequenceClassifier, draws nothing.
         prevalence : as of NaiveBayesClassifier.
         """
         check_is_fitted(self)
         codes = self._codes(X)
-        posterior = self._draws.posterior(self._model, self._training)
-        probability = posterior.predict_alone(codes, self._seed, split_draws)
+        if "_mixed" in vars(self):
+            probability = self._mixed.predict(codes)
+        else:
+            posterior = self._draws.posterior(self._model, self._training)
+            probability = posterior.predict_alone(codes, self._seed, split_draws)
         check_predictions({"probability": probability})
         return at_prevalence(probability, prevalence, self.classes_, self.class_count_)
 
@@ -281,18 +285,6 @@ class SequenceClassifier(PatternClassifier):
             return self
         patterns = SequencePatterns([str(state) for state in symbols])
         return self._fit(patterns, histories, order, response)
-
-    def predict_proba(self, X, *, split_draws=SPLIT_DRAWS, prevalence=None):
-        """Return the probabilities of the classes, (m, K).
-
-        split_draws : as of InteractionClassifier; with engine "mixing" nothing is drawn.
-        prevalence : as of NaiveBayesClassifier.
-        """
-        check_is_fitted(self)
-        if "_mixed" not in vars(self):
-            return super().predict_proba(X, split_draws=split_draws, prevalence=prevalence)
-        probability = self._mixed.predict(self._codes(X))
-        return at_prevalence(probability, prevalence, self.classes_, self.class_count_)
 
     def __getattr__(self, name):
         problem = f"{type(self).__name__!r} object has no attribute {name!r}"

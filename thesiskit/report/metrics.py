@@ -29,6 +29,7 @@ BORDER = 0.01  # p-values below it speak against calibration
 # error rates and recalibration; once more of losses and AUC, and once more in leave-one-out
 WIDER, ONCE_MORE = 1.4, 1.15
 SHRUNK, MOST_RATIO = 10, 9.0  # of variances of AUC: see `binormal`
+AREAS = np.linspace(0, 1, 10_001)  # of AUC, each of which an interval contains or not
 CAREFUL, SURE, WELL = "under-confident", "over-confident", "calibrated"
 
 
@@ -186,11 +187,10 @@ def newcombe(
     Hanley and McNeil (1982) of an AUC t of own (G,) samples of a class against others (G,), the
     mean over classes.  It needs no estimated error, which is 0 at an AUC of 0 or 1.
     """
-    t = np.linspace(0, 1, 10_001)[:, None]
+    t = AREAS[:, None]
     curvature = ((n_class + n_rest) / 2 - 1) * ((1 - t) / (2 - t) + t / (1 + t))
     error = np.sqrt(t * (1 - t) / (n_class * n_rest) * (1 + curvature)).mean(axis=1)
-    inside = t[np.abs(t[:, 0] - area) <= 1.96 * wider * error]
-    return float(inside.min(initial=area)), float(inside.max(initial=area))
+    return _areas_near(area, wider * error)
 
 
 def binormal(area: float, error: float, n_class: int, n_rest: int) -> tuple[float, float]:
@@ -201,7 +201,7 @@ def binormal(area: float, error: float, n_class: int, n_rest: int) -> tuple[floa
     method 5; f^2 is the ratio of DeLong's variance, whose root is `error`, to s(area)^2, drawn to 1
     as if SHRUNK more samples of the smaller class had it: for scores that are not normal.
     """
-    t = np.linspace(0, 1, 10_001)
+    t = AREAS
     plain = t * (1 - t)
     # P(both of two other samples are below one of the class) - t^2
     covariance = plain - 2 * scipy.special.owens_t(scipy.special.ndtri(t), 1 / np.sqrt(3))
@@ -209,7 +209,12 @@ def binormal(area: float, error: float, n_class: int, n_rest: int) -> tuple[floa
     at_area, smaller, ratio = np.interp(area, t, variance), min(n_class, n_rest), 1.0
     if error > 0 and 0 < round(area, 9) < 1:  # not NaN, as of a class with one sample
         ratio = (smaller * min(error**2 / at_area, MOST_RATIO) + SHRUNK) / (smaller + SHRUNK)
-    inside = t[np.abs(t - area) <= 1.96 * np.sqrt(ratio * np.maximum(variance, 0))]
+    return _areas_near(area, np.sqrt(ratio * np.maximum(variance, 0)))
+
+
+def _areas_near(area: float, error: np.ndarray) -> tuple[float, float]:
+    """Return the smallest and the largest of AREAS within 1.96 of its standard error of an AUC."""
+    inside = AREAS[np.abs(AREAS - area) <= 1.96 * error]
     return float(inside.min(initial=area)), float(inside.max(initial=area))
 
 
@@ -583,10 +588,10 @@ class Score(Losses):
         """Return AUC, and the ends of its interval of 95%.
 
         It is that of `binormal` for two classes.  For more, and of groups, it is DeLong's on the
-        scale of log odds, and at 0 and 1 Newcombe's.  Where folds share
-        training samples, it is Newcombe's of the log odds less those of the class frequencies in
-        the training samples: a fold that tests more samples of a class trains on fewer of them,
-        which lowers AUC, on noise to 0 in leave-one-out.
+        scale of log odds, and at 0 and 1 Newcombe's.  Where folds share training samples, it is
+        Newcombe's of the log odds less those of the class frequencies in the training samples: a
+        fold that tests more samples of a class trains on fewer of them, which lowers AUC, on noise
+        to 0 in leave-one-out.
         """
         tested = self.tested
         groups = tested.prediction_group
