@@ -27,6 +27,7 @@ LEAST = 10  # samples, or values, from which on distinct ones are remarkable
 NAMED = 3  # columns, samples or classes that a line names
 
 MOST_NEAR, SEEN = 5000, 1000  # samples, and features, of which distances are computed
+TOGETHER = 256  # samples whose distances from all others are computed together
 NEAR = 0.3  # of the distance to the tenth neighbour: more is no repeat, however improbable
 MOST = 0.9  # of the values or features are so, where a column or a table is said to be so
 RARE = 5  # samples of a value or class, below which it is put together with others
@@ -239,11 +240,17 @@ def log_orders(counts: np.ndarray) -> float:
 
 
 def rank_test(values: np.ndarray, y: np.ndarray) -> float:
-    """Return the p-value of Kruskal and Wallis for values of samples of classes, codes y."""
-    parts = [values[y == k] for k in np.unique(y)]
-    if len(parts) < 2 or (values == values[0]).all():
+    """Return the p-value of Kruskal and Wallis for values of samples of classes, codes y.
+
+    scipy.stats has this test, but takes seconds to load, and every table is tested so.
+    """
+    rank, n = pd.Series(values).rank().to_numpy(), len(y)
+    counts = np.bincount(y)
+    variance = rank.var() * n / max(1, n - 1)  # less where values are equal
+    if np.count_nonzero(counts) < 2 or variance == 0:
         return 1.0
-    return float(scipy.stats.kruskal(*parts).pvalue)
+    away = np.bincount(y, rank - (n + 1) / 2) ** 2 / np.maximum(counts, 1)
+    return float(special.chdtrc(np.count_nonzero(counts) - 1, away.sum() / variance))
 
 
 def runs_test(y: np.ndarray) -> float:
@@ -361,18 +368,15 @@ def _near(tables: Sequence[SampleData], distinct: np.ndarray, stats: FeatureSumm
     distance of their tenth one; that of the fifth says what d is.  Distances are of ranks, in which
     no tail is long.
     """
-    from sklearn.neighbors import NearestNeighbors
-
     vary = stats.values > 1
     usable = np.flatnonzero(vary & (stats.gaps == 0))
     if not len(usable) or len(usable) < MOST * vary.sum():
         return []
     usable = stats.step * usable[:: -(-len(usable) // SEEN)]
     z = np.concatenate([table.inputs[:, usable] for table in tables])[distinct]
-    z = scipy.stats.rankdata(z, axis=0).astype(np.float32)
-    z -= z.mean(axis=0)
-    z /= np.maximum(z.std(axis=0), 1e-30)
-    near, neighbours = NearestNeighbors(n_neighbors=10, algorithm="brute").fit(z).kneighbors()
+    z = pd.DataFrame(z).rank().to_numpy()
+    z = (z - z.mean(axis=0)) / np.maximum(z.std(axis=0), 1e-30)
+    near, neighbours = _neighbours(z, 10)
     ratio = np.median(near[:, 4] / np.maximum(near[:, 9], 1e-300))
     if not 0 < ratio < 1:
         return []
@@ -380,6 +384,21 @@ def _near(tables: Sequence[SampleData], distinct: np.ndarray, stats: FeatureSumm
     close = np.flatnonzero(near[:, 0] < min(NEAR, limit) * near[:, 9])
     ends = np.sort(distinct[np.column_stack([close, neighbours[close, 0]])], axis=1)
     return [(i, j) for i, j in np.unique(ends, axis=0).tolist()]
+
+
+def _neighbours(z: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return distances to the nearest other rows of z, from near to far, and which (n, count)."""
+    squares, near = (z**2).sum(axis=1), np.empty((len(z), count), dtype=int)
+    distance = np.empty(near.shape)
+    for start in range(0, len(z), TOGETHER):
+        rows = np.arange(start, min(start + TOGETHER, len(z)))
+        apart = squares - 2 * z[rows] @ z.T
+        apart[rows - start, rows] = np.inf
+        near[rows] = np.argpartition(apart, count - 1, axis=1)[:, :count]
+        # exact where the difference of large squares is not
+        distance[rows] = np.linalg.norm(z[near[rows]] - z[rows, None], axis=2)
+    order = np.argsort(distance, axis=1, kind="stable")
+    return np.take_along_axis(distance, order, axis=1), np.take_along_axis(near, order, axis=1)
 
 
 # ---- features ----
@@ -418,7 +437,10 @@ def _summarise_columns(x: np.ndarray, codes: np.ndarray) -> dict[str, np.ndarray
 def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the larger of |COR| and |rank COR| of columns (n, p), NaN where missing, with y."""
     sizes = []
-    for values, response in ((x, y), (pd.DataFrame(x).rank().to_numpy(), scipy.stats.rankdata(y))):
+    for values, response in (
+        (x, y),
+        (pd.DataFrame(x).rank().to_numpy(), pd.Series(y).rank().to_numpy()),
+    ):
         a, b = np.ma.masked_invalid(values), np.ma.array(response)[:, None] + 0 * values
         a, b = (part - part.mean(axis=0) for part in (a, np.ma.array(b, mask=a.mask)))
         norm = np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0))

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import optimize, special
+import scipy  # scipy.optimize takes half a second to load: at its first use
+from scipy import special
 
 U = np.linspace(-8, 8, 321)
 STEP = float(U[1] - U[0])
@@ -186,7 +187,7 @@ def fit_student(errors: np.ndarray, spread: float) -> np.ndarray:
     def loss(x: np.ndarray) -> float:
         return n * x[0] - student_log_density(z / np.exp(x[0]), np.exp(x[1])).sum()
 
-    best = optimize.minimize(loss, [0.0, sum(bounds[1]) / 2], bounds=bounds).x
+    best = scipy.optimize.minimize(loss, [0.0, sum(bounds[1]) / 2], bounds=bounds).x
     return np.array([size * np.exp(best[0]) * np.sqrt(n / max(1, n - 2)), np.exp(best[1])])
 
 

@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import optimize, special
+import scipy  # scipy.optimize takes half a second to load: at its first use
+from scipy import special
 from threadpoolctl import threadpool_limits
 
 from thesiskit.errors import UserError
@@ -157,7 +158,7 @@ def _quantile(below: Callable, mass: float, level: float, ends: np.ndarray) -> f
     if at_zero < level <= at_zero + mass:
         return 0.0
     target = level - mass * (level > at_zero)
-    return optimize.brentq(lambda x: below(x) - target, *ends, xtol=NEGLIGIBLE)
+    return scipy.optimize.brentq(lambda x: below(x) - target, *ends, xtol=NEGLIGIBLE)
 
 
 def binary_effects(posterior: NaiveBayesPosterior, most: int | None = None) -> np.ndarray:

@@ -93,8 +93,9 @@ from functools import cached_property
 from typing import Annotated, Literal
 
 import numpy as np
+import scipy  # scipy.optimize takes half a second to load: at its first use
 from pydantic import Field
-from scipy import interpolate, optimize, special
+from scipy import special
 from threadpoolctl import threadpool_limits
 
 from thesiskit._kernels import normal as kernel  # type: ignore[attr-defined]
@@ -287,12 +288,12 @@ class Normal(SomeRelevant):
         """
         selection = training.selection
         if selection.lines is None:
-            return super().residual_temperature(posterior, training)
+            return super().residual_temperature(posterior.at_likely_points(), training)
         if not len(selection.selected) or too_few(selection.class_counts):
             return Temperature.none(0)
         samples, y = self.imitate(posterior, training, np.random.default_rng(SEED))
         ratios, (fine, log_prior) = log_ratios(posterior, samples), posterior.finer_points
-        curve = interpolate.CubicSpline(posterior.response_points, ratios, axis=1)
+        curve = scipy.interpolate.CubicSpline(posterior.response_points, ratios, axis=1)
         on_fine, z = np.ascontiguousarray(curve(fine)), (y - selection.center) / selection.spread
         places = np.arcsinh(z[:, None] / CENTRE)
         at_response = kernel.along(curve.x, curve.c, places)[:, 0]
@@ -303,7 +304,7 @@ class Normal(SomeRelevant):
             log_density = inverse * at_response - total
             return -float(log_density.mean())
 
-        best = optimize.minimize_scalar(loss, bounds=(0, np.log(MOST_TAU)), method="bounded")
+        best = scipy.optimize.minimize_scalar(loss, bounds=(0, np.log(MOST_TAU)), method="bounded")
         tau = float(np.exp(best.x))
         scale = as_density(posterior, ratios / tau).scale
         return Temperature(tau, np.zeros(0), expected=float(np.sqrt((scale**2).mean())))
@@ -679,6 +680,7 @@ SETTLED = 1e-4  # change of log a and log b
 NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
 LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
 SKIPPED = 1e-15  # predictions skip points that together have this probability, if they can
+UNLIKELY_PART = 1e-5  # of the probability: temperatures, which average over samples, do without it
 
 
 @dataclass(frozen=True)
@@ -740,12 +742,21 @@ class NormalPosterior:
             shape, ratio, pi = np.nonzero(log > np.log(UNLIKELY))
             return shape * R + i[ratio], j[pi], log[shape, ratio, pi]
         log_joint = self.log_joint.reshape(-1, len(self.pi))
-        probability = np.exp(log_joint.reshape(-1))
-        order = np.argsort(probability, kind="stable")
-        heavy = np.zeros(len(order), dtype=bool)
-        heavy[order[np.cumsum(probability[order]) > SKIPPED]] = True
-        j, row = np.nonzero(heavy.reshape(log_joint.shape).T)
+        j, row = np.nonzero(self._likely(SKIPPED).reshape(log_joint.shape).T)
         return row, j, log_joint[row, j]
+
+    def _likely(self, skipped: float) -> np.ndarray:
+        """Return which points have all but so much of the probability, (C, R, J)."""
+        probability = np.exp(self.log_joint.reshape(-1))
+        order = np.argsort(probability, kind="stable")
+        likely = np.zeros(len(order), dtype=bool)
+        likely[order[np.cumsum(probability[order]) > skipped]] = True
+        return likely.reshape(self.log_joint.shape)
+
+    def at_likely_points(self) -> NormalPosterior:
+        """Return the posterior given that it is one of the points with all but UNLIKELY_PART."""
+        log_joint = np.where(self._likely(UNLIKELY_PART), self.log_joint, -np.inf)
+        return replace(self, log_joint=log_joint - special.logsumexp(log_joint))
 
     def _strides(self) -> list[int]:
         """Return which values of rho, and of pi, are enough: every so many.
@@ -772,6 +783,9 @@ class NormalPosterior:
         C, R, J = self.log_joint.shape
         skipped = self.log_joint.copy()
         skipped.reshape(C * R, J)[row, j] = -np.inf
+        if not np.isfinite(skipped).any():
+            corners = np.empty((0, 1, 1), dtype=np.intp)
+            return corners, corners, np.empty((0, 0, 0))
         ratio_line, ratio_cell = _lines(np.log(self.ratio))
         pi_line, pi_cell = _lines(np.log(self.pi / (1.1 - self.pi)))
         log_skipped = np.full((C, len(ratio_line) - 1, len(pi_line) - 1), -LARGEST)
@@ -1005,7 +1019,7 @@ def _best_variance(
 
     bounds = np.array([[np.log(LEAST_A), np.log(most)], [low - WIDE, high + WIDE]])
     start = np.clip(start, *bounds.T)
-    return optimize.minimize(loss, start, jac=True, method="SLSQP", bounds=bounds).x
+    return scipy.optimize.minimize(loss, start, jac=True, method="SLSQP", bounds=bounds).x
 
 
 TOGETHER = 1 << 15  # log densities of samples that are predicted together: they stay in a cache
@@ -1509,7 +1523,7 @@ def as_density(posterior: NormalPosterior, ratios: np.ndarray) -> Density:
     Between the responses they are interpolated by cubic splines, outside by lines.
     """
     selection, u = posterior.selection, posterior.response_points
-    curve = interpolate.CubicSpline(u, ratios, axis=1)
+    curve = scipy.interpolate.CubicSpline(u, ratios, axis=1)
     fine, log_prior = posterior.finer_points
     z = CENTRE * np.sinh(fine)
     p = special.softmax(curve(fine) + log_prior, axis=1)

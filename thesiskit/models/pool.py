@@ -73,7 +73,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy import optimize, special
+import scipy  # scipy.optimize takes half a second to load: at its first use
+from scipy import special
 
 from thesiskit.models import lasso
 from thesiskit.models.base import (
@@ -385,7 +386,7 @@ def _softened(p: np.ndarray, y: np.ndarray, share: np.ndarray) -> tuple[float, f
         by_mixing = mixing * (1 - mixing) * (share[y] - actual)
         return -np.log(value).sum(), -np.array([rise @ by_log, rise @ by_mixing])
 
-    optimum = optimize.minimize(
+    optimum = scipy.optimize.minimize(
         loss, [0.0, -4.0], jac=True, method="L-BFGS-B", bounds=[(-5, 3), (-12, 6)]
     ).x
     return float(np.exp(optimum[0])), float(special.expit(optimum[1]))
@@ -404,7 +405,7 @@ def _powers(log: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     start = np.full(M, 1 / M)
     bounds = [(0, MOST_POWER)] * M
-    return optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
 
 
 def _shrunken(log: np.ndarray, y: np.ndarray, share: np.ndarray) -> tuple[float, float]:
@@ -448,7 +449,7 @@ def _weights(errors: np.ndarray, method: np.ndarray) -> tuple[np.ndarray, float]
         value = n / 2 * np.log(mean_square) + PULL * M * np.sum((w - 1 / M) ** 2)
         return value, w * (slope - w @ slope)
 
-    optimum = optimize.minimize(loss, np.zeros(M), jac=True, method="L-BFGS-B").x
+    optimum = scipy.optimize.minimize(loss, np.zeros(M), jac=True, method="L-BFGS-B").x
     w = special.softmax(optimum)
     gain = n / 2 * np.log(square[0] / (np.mean((w @ e) ** 2) + LEAST_ERROR))
     shrinkage = float(special.expit(np.log(PRIOR_ODDS) - gain))

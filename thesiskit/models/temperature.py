@@ -26,7 +26,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+import scipy  # scipy.optimize takes half a second to load: at its first use
+from scipy import special
 
 from thesiskit.models.folds import column_means
 from thesiskit.models.selection import least_squares, n_parameters
@@ -35,7 +36,7 @@ DRAWS = 8  # times that all training samples are imitated
 MOST_IMITATED = 16  # s of the targets
 MOST_TAU = 1e6
 SEED = 2007  # of imitated samples: equal training samples have one temperature everywhere
-STARTS = np.linspace(0, np.log(MOST_TAU), 56)  # values of log tau from which the search begins
+STARTS = np.linspace(0, np.log(MOST_TAU), 19)  # values of log tau from which the search begins
 PENALTY = 2.0  # of squared offsets
 ROUNDING = 1e-12  # of a feature's values: smaller residuals are none
 
@@ -93,20 +94,19 @@ def fit_temperature(
     counts = np.bincount(y, minlength=G)[y] / copies
     target = (strength * counts + 1) / (strength * counts + 2)
     rows = np.arange(n)
-    log = np.maximum(log_probability, -1e6)
-    log -= log.max(axis=1, keepdims=True)  # equal probabilities are equal to the last bit
+    log = np.maximum(log_probability, -1e6).T.copy()  # sums over long rows are quicker
+    log -= log.max(axis=0)  # equal probabilities are equal to the last bit
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         inverse, offset = np.exp(-x[0]), x[1:] - x[1:].mean()
-        logits = inverse * log + offset
-        own_class, other_classes = logits[rows, y], logits.copy()
-        other_classes[rows, y] = -np.inf
-        total, rest = log_sum(logits), log_sum(other_classes)
+        logits = inverse * log + offset[:, None]
+        own_class, other_classes = logits[y, rows], logits.copy()
+        other_classes[y, rows] = -np.inf
+        total, rest = log_sum(logits, axis=0), log_sum(other_classes, axis=0)
         value = (total - target * own_class - (1 - target) * rest).sum() / copies
-        slope = np.exp(logits - total[:, None])
-        slope -= (1 - target[:, None]) * np.exp(other_classes - rest[:, None])
-        slope[rows, y] -= target
-        by_offset = slope.sum(axis=0) / copies
+        slope = np.exp(logits - total) - (1 - target) * np.exp(other_classes - rest)
+        slope[y, rows] -= target
+        by_offset = slope.sum(axis=1) / copies
         by_offset += 2 * PENALTY * offset - by_offset.mean()
         by_log_tau = -inverse * (slope * log).sum() / copies
         return value + PENALTY * (offset @ offset), np.append(by_log_tau, by_offset)
@@ -115,12 +115,12 @@ def fit_temperature(
     start = min(starts, key=lambda x: loss(x)[0])
     bounds = [(0, np.log(MOST_TAU)), *[(None, None)] * G]
     options = {"ftol": 1e-14, "gtol": 1e-9}
-    result = optimize.minimize(
+    result = scipy.optimize.minimize(
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
     tau, offset = float(np.exp(result.x[0])), result.x[1:] - result.x[1:].mean()
-    errors = float((log.argmax(axis=1) != y).sum() / copies)
-    expected = float(1 - np.exp(temper(log, tau, offset).max(axis=1)).mean())
+    errors = float((log.argmax(axis=0) != y).sum() / copies)
+    expected = float(1 - np.exp(temper(log.T, tau, offset).max(axis=1)).mean())
     return Temperature(tau, offset, errors, expected)
 
 

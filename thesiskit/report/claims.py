@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy  # scipy.stats takes seconds: it is loaded at its first use
+from scipy import special
 
 from thesiskit.defaults import RELIABLE_RHAT
 from thesiskit.models.peers import Method
@@ -137,7 +137,7 @@ def interval(
     n, mean = len(means), float(np.mean(means)) if len(means) else np.nan
     if n < 2:
         return Estimate(words, mean, np.nan, np.nan, sure)
-    half = scipy.stats.t.ppf(1 - TAIL, n - 1) * means.std(ddof=1) / np.sqrt(n)
+    half = special.stdtrit(n - 1, 1 - TAIL) * means.std(ddof=1) / np.sqrt(n)
     return Estimate(words, mean, float(mean - half), float(mean + half), sure)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
+from scipy import special
 
 from thesiskit.errors import DataError
 from thesiskit.files import Results
@@ -82,7 +82,7 @@ def _line(score: RealScore) -> np.ndarray:
     if n < len(x):
         sums = np.stack([np.bincount(tested.group_id, column * residual) for column in X.T])
         variance, freedom = inverse @ sums @ sums.T @ inverse * n / (n - 1), n - 1
-    half = scipy.stats.t.ppf(0.975, freedom) * tested.wider * np.sqrt(np.diag(variance))
+    half = special.stdtrit(freedom, 0.975) * tested.wider * np.sqrt(np.diag(variance))
     return np.column_stack([estimate, estimate - half, estimate + half])
 
 
@@ -107,7 +107,7 @@ def update(score: AnyScore) -> dict[str, float]:
         log[part, 1:] += metrics.recalibrated(*outside, first=1)[0]
     if np.isnan(log).any():
         return {}
-    after = measure(Score(tested, score.name, scipy.special.softmax(log, axis=1)))
+    after = measure(Score(tested, score.name, special.softmax(log, axis=1)))
     return {name: after[name][0] for name in (score.measure, "error", "Brier")}
 
 
