@@ -430,7 +430,12 @@ def opens_experiment(*, force: bool = True, jobs: bool = True, yes: bool = True)
         @wraps(command)
         def opened(**more):
             names = [one.name for one in fields(Asked) if one.name in more]
-            return command(asked=Asked(**{name: more.pop(name) for name in names}), **more)
+            asked = Asked(**{name: more.pop(name) for name in names})
+            if asked.jobs != 0:
+                from thesiskit.study.workers import start_server
+
+                start_server()  # it imports what cells need beside this process
+            return command(asked=asked, **more)
 
         for option in reversed(options):
             opened = option(opened)

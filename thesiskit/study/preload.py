@@ -14,4 +14,7 @@ signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIGTERM])
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
-import thesiskit.study.workers  # noqa: E402, F401
+import scipy.optimize  # noqa: E402, F401
+
+import thesiskit.study.patterns  # noqa: E402
+import thesiskit.study.selecting  # noqa: E402, F401

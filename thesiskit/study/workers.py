@@ -1,9 +1,12 @@
 """Child processes that make cells, each supervised by itself: one that dies costs one cell.
 
 They are forked by a fork server, a process that has imported what cells need, and that ends with
-this one.  The parent hands a child one cell at a time; a child notices that its parent is gone when
-the pipe between them is closed, saves what it has, and ends.
+this one.  It imports while this process does, which is why this module imports little.  The parent
+hands a child one cell at a time; a child notices that its parent is gone when the pipe between them
+is closed, saves what it has, and ends.
 """
+
+from __future__ import annotations
 
 import multiprocessing
 import os
@@ -19,12 +22,13 @@ from graphlib import TopologicalSorter
 from multiprocessing import connection, forkserver
 from queue import Empty, SimpleQueue
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thesiskit.errors import ThesiskitError
 from thesiskit.files import remove
-from thesiskit.models import chains
-from thesiskit.study.cells import Cell, Graph
+
+if TYPE_CHECKING:
+    from thesiskit.study.cells import Cell, Graph
 
 PATIENCE = 15.0  # seconds that a child has to save what it has
 STOP_SECONDS = 2.0  # within which all processes of a job hear that it ends
@@ -32,11 +36,11 @@ FORKSERVER = multiprocessing.get_context("forkserver")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-def _start_server(modules: tuple[str, ...]) -> None:
-    """Start the fork server, unless it runs; it imports modules, so that workers start quickly."""
+def start_server() -> None:
+    """Start the fork server, unless it runs."""
     signals = {signal.SIGINT, signal.SIGTERM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # until the server ignores them
-    FORKSERVER.set_forkserver_preload(["thesiskit.study.preload", *modules])
+    FORKSERVER.set_forkserver_preload(["thesiskit.study.preload"])
     usual = dict(os.environ)
     # It would look in the current folder first, which may hold the sources and no kernels.
     path = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
@@ -62,7 +66,7 @@ class Workers:
         self.graph, self.jobs = graph, jobs
         work = graph.work
         self.opening = (type(work), work.config, work.folder, graph.results)
-        _start_server(work.modules)
+        start_server()
         self.children: dict[Any, Any] = {}
 
     def make(self, cells: list[Cell], stop: list[int] | None = None) -> Iterator[tuple[Cell, str]]:
@@ -193,6 +197,9 @@ def _death(code: int) -> str:
 
 def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
     """Make cells as handed over, until the pipe says to stop or closes, or a job is cancelled."""
+    from thesiskit.models import chains
+    from thesiskit.study.cells import Graph
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who asks to stop
     signal.signal(signal.SIGTERM, lambda number, _: chains.stopping.append(number))
     # chains of a fit have a thread for each core, for the last fits have no others beside them
@@ -230,6 +237,8 @@ def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
 
 def _listen(pipe, orders: SimpleQueue) -> None:
     """Take orders; at the end of them, ask what runs to save itself."""
+    from thesiskit.models import chains
+
     order: Any = True
     while order is not None:
         try:
@@ -245,6 +254,8 @@ def _listen(pipe, orders: SimpleQueue) -> None:
 
 def _make(graph, cell: Cell) -> tuple[str, Any, str]:
     """Return what came of a cell, its error, and the log of that."""
+    from thesiskit.models import chains
+
     try:
         graph.make(cell)
     except chains.Stopped:
