@@ -5,6 +5,8 @@ import graphlib
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 from commands import ROOT
 
@@ -112,3 +114,19 @@ def test_configs_load_no_library_that_few_commands_use():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_a_table_is_read_and_checked_without_libraries_that_take_seconds_to_load(tmp_path):
+    """Neither where its config is drafted, nor in the process that waits for the others."""
+    x = np.random.default_rng(7).normal(size=(40, 30)).round(4)
+    table = pd.DataFrame(x, columns=[f"g{j}" for j in range(30)]).assign(y=["a", "b"] * 20)
+    table.to_csv(tmp_path / "table.csv", index=False)
+    code = (
+        "import sys; from thesiskit.cli import main;"
+        "main(['init', 'table.csv', '--output', 'own.yaml'], standalone_mode=False);"
+        "main(['run', '--quick', '--jobs', '1', 'own.yaml'], standalone_mode=False);"
+        "print('heavy:', *{'scipy.stats', 'scipy.optimize', 'sklearn'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.splitlines()[-1] == "heavy:"

@@ -493,6 +493,8 @@ def _missing(stats: FeatureSummaries) -> list[str]:
     """Report values that are missing more often in some classes."""
     y = stats.tested
     n, gaps = len(y), stats.missing.sum(axis=0)
+    if not gaps.any():
+        return []
     counts = np.bincount(y, minlength=len(stats.missing))
     partly = np.flatnonzero((gaps > 0) & (gaps < n))
     p_values = fisher(stats.missing[:, partly], gaps[partly], counts[:, None], n)

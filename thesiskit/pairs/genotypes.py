@@ -4,8 +4,9 @@ from itertools import combinations, product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy  # scipy.optimize takes half a second to load: at its first use
 from pydantic import model_validator
-from scipy import optimize, special
+from scipy import special
 
 from thesiskit.blocks import Count, Positive, PositiveNumber
 from thesiskit.datasets.source import FeatureTable, Sizes, Source
@@ -253,6 +254,6 @@ def draw_genotypes(rng: np.random.Generator, data: GenotypesData) -> tuple[np.nd
         a, b = X[:, 2 * pair], X[:, 2 * pair + 1]
         odds += data.effect * (2 * ((a > 0) != (b > 0)) - 1)
     # the intercept with which the classes are expected to be equally frequent
-    middle = optimize.brentq(lambda c: special.expit(odds - c).mean() - 0.5, -50, 50)
+    middle = scipy.optimize.brentq(lambda c: special.expit(odds - c).mean() - 0.5, -50, 50)
     response = (rng.random(n) < special.expit(odds - middle)).astype(np.int32)
     return X, response
