@@ -880,7 +880,6 @@ class NormalPosterior:
         return np.clip(1 - irrelevant, 0.0, 1.0)
 
 
-@threadpool_limits.wrap(limits=1)  # small matrices; more threads add numbers in another order
 def fit(selection: FSelection, settings: Normal, *, correct: bool = True) -> NormalPosterior:
     """Fit to the kept features; with `correct`, condition on the F of the others being small.
 
@@ -1497,7 +1496,7 @@ def log_densities(posterior: NormalPosterior, features: np.ndarray) -> np.ndarra
     return log_density
 
 
-@threadpool_limits.wrap(limits=1)
+@threadpool_limits.wrap(limits=1)  # more threads add numbers in another order
 def log_ratios(posterior: NormalPosterior, features: np.ndarray) -> np.ndarray:
     """Return `log_densities` for rows of the kept features, (T, k), in their own units.
 
@@ -1567,7 +1566,6 @@ def new_samples(posterior: NormalPosterior, rng: np.random.Generator, samples: i
     return features / selection.unit
 
 
-@threadpool_limits.wrap(limits=1)
 def means_of(posterior: NormalPosterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what the posterior expects of each kept feature: class means, and variances.
 
