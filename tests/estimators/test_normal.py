@@ -174,7 +174,10 @@ def bits_of(X):
 
 
 def test_a_temperature_of_imitated_samples_is_that_of_the_model():
-    """A slow twin of the parts: the fit, its imitated samples, and the temperature of these."""
+    """A slow twin of the parts: the fit, its imitated samples, and the temperature of these.
+
+    The twin averages over all points of the posterior, the model over the likely ones.
+    """
     X, y, new = real_data(classes=3, p=300, shift=0.4)
     model = NormalClassifier(10, random_state=5).fit(X, y)
     assert model.temperature == "residual"
@@ -185,8 +188,8 @@ def test_a_temperature_of_imitated_samples_is_that_of_the_model():
     samples, classes = imitated_reals(X[:, model.selected_], y, *moments, rng)
     log = normal.Normal().log_probability(model._posterior, samples)
     expected = fit_temperature(log, classes, strength=16, copies=8)
-    assert model.tau_ == pytest.approx(expected.tau, rel=1e-9)
-    np.testing.assert_allclose(model.offset_, expected.offset, atol=1e-9)
+    assert model.tau_ == pytest.approx(expected.tau, rel=1e-5)
+    np.testing.assert_allclose(model.offset_, expected.offset, atol=1e-5)
     after = temper(plain.predict_log_proba(new), model.tau_, model.offset_)
     np.testing.assert_allclose(model.predict_log_proba(new), after, atol=1e-12)
 

@@ -14,6 +14,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from thesiskit.defaults import normal_grids
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import normal
+from thesiskit.models.base import Training
+from thesiskit.models.pipeline import Fitted
 from thesiskit.models.selection import (
     LARGEST,
     Screened,
@@ -420,12 +422,14 @@ def test_sums_do_not_depend_on_the_number_of_threads(monkeypatch):
 
         return called
 
-    for name in ("_log_likelihood", "log_densities", "_shares"):
+    for name in ("_log_likelihood", "log_densities", "_shares", "means_of"):
         monkeypatch.setattr(normal, name, watched(getattr(normal, name)))
     with threadpool_limits(2):
-        fitted = normal.fit(select_by_f(X, y, 5, rng), normal.Normal())
-        normal.Normal().log_probability(fitted, X[:, :5])
-        normal.means_of(fitted)
+        selection = select_by_f(X, y, 5, rng)
+        training = Training(selection, y, lambda: X[:, selection.selected])
+        fitted = Fitted.of(normal.Normal(), training, tempered=True)
+        fitted.predict(X[:, :5])
+        assert fitted.posterior.relevance.shape == (5,)
         assert max(one["num_threads"] for one in threadpool_info()) == 2
     assert threads == {1}
 
