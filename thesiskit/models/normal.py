@@ -1287,7 +1287,8 @@ def _from_products(
     return log_density, reliable
 
 
-FEW_FEATURES = 30  # with more, the densities at a few points are interpolated to all others
+# with more features, and more factors, the densities at a few points are interpolated to all others
+FEW_FEATURES, FEW_FACTORS = 30, 100_000
 FEW, FEWER = 40, 24  # points at which all samples are looked at; fewer of real responses
 RESPONSES = np.array([-12.0, -4.0, -2.0, -1.0, 0.3, 0.7, 1.5, 3.0, 6.0])  # some real ones
 IMITATED = 128, 512  # values for each class, by which these are chosen; at most
@@ -1486,7 +1487,10 @@ def log_densities(posterior: NormalPosterior, features: np.ndarray) -> np.ndarra
     """
     if not features.size:
         return np.zeros((len(features), len(posterior.log_prior)))
-    if features.shape[1] <= FEW_FEATURES and posterior.selection.lines is None:
+    k, direct = features.shape[1], posterior.selection.lines is None
+    if direct and k > FEW_FEATURES:  # does not depend on the number of samples, nor do predictions
+        direct = k * (len(posterior.points[0]) + posterior.skipped[0].size) < FEW_FACTORS
+    if direct:
         log_density, reliable = _from_products(posterior, features)
     else:
         log_density, reliable = posterior.interpolation.log_densities(features)
