@@ -429,7 +429,7 @@ def opens_experiment(*, force: bool = True, jobs: bool = True, yes: bool = True)
     def decorate(command):
         @wraps(command)
         def opened(**more):
-            names = [one.name for one in fields(Asked) if one.name in more]
+            names = {field.name for field in fields(Asked)} & {*more}
             asked = Asked(**{name: more.pop(name) for name in names})
             if asked.jobs != 0:
                 from thesiskit.study.workers import start_server

@@ -240,10 +240,8 @@ def log_orders(counts: np.ndarray) -> float:
 
 
 def rank_test(values: np.ndarray, y: np.ndarray) -> float:
-    """Return the p-value of Kruskal and Wallis for values of samples of classes, codes y.
-
-    scipy.stats has this test, but takes seconds to load, and every table is tested so.
-    """
+    """Return the p-value of Kruskal and Wallis for values of samples of classes, codes y."""
+    # scipy.stats has this test, but takes seconds to load, for every table
     rank, n = pd.Series(values).rank().to_numpy(), len(y)
     counts = np.bincount(y)
     variance = rank.var() * n / max(1, n - 1)  # less where values are equal
@@ -376,29 +374,19 @@ def _near(tables: Sequence[SampleData], distinct: np.ndarray, stats: FeatureSumm
     z = np.concatenate([table.inputs[:, usable] for table in tables])[distinct]
     z = pd.DataFrame(z).rank().to_numpy()
     z = (z - z.mean(axis=0)) / np.maximum(z.std(axis=0), 1e-30)
-    near, neighbours = _neighbours(z, 10)
+    squares, near, first = (z**2).sum(axis=1), np.empty((len(z), 10)), np.empty(len(z), dtype=int)
+    for rows in np.array_split(np.arange(len(z)), -(-len(z) // TOGETHER)):
+        apart = squares[rows, None] + squares - 2 * z[rows] @ z.T
+        apart[np.arange(len(rows)), rows] = np.inf
+        first[rows] = apart.argmin(axis=1)
+        near[rows] = np.sqrt(np.maximum(0, np.sort(np.partition(apart, 9)[:, :10])))
     ratio = np.median(near[:, 4] / np.maximum(near[:, 9], 1e-300))
     if not 0 < ratio < 1:
         return []
     limit = (LEVEL / (9 * len(z))) ** (log(ratio) / log(0.5))
     close = np.flatnonzero(near[:, 0] < min(NEAR, limit) * near[:, 9])
-    ends = np.sort(distinct[np.column_stack([close, neighbours[close, 0]])], axis=1)
+    ends = np.sort(distinct[np.column_stack([close, first[close]])], axis=1)
     return [(i, j) for i, j in np.unique(ends, axis=0).tolist()]
-
-
-def _neighbours(z: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return distances to the nearest other rows of z, from near to far, and which (n, count)."""
-    squares, near = (z**2).sum(axis=1), np.empty((len(z), count), dtype=int)
-    distance = np.empty(near.shape)
-    for start in range(0, len(z), TOGETHER):
-        rows = np.arange(start, min(start + TOGETHER, len(z)))
-        apart = squares - 2 * z[rows] @ z.T
-        apart[rows - start, rows] = np.inf
-        near[rows] = np.argpartition(apart, count - 1, axis=1)[:, :count]
-        # exact where the difference of large squares is not
-        distance[rows] = np.linalg.norm(z[near[rows]] - z[rows, None], axis=2)
-    order = np.argsort(distance, axis=1, kind="stable")
-    return np.take_along_axis(distance, order, axis=1), np.take_along_axis(near, order, axis=1)
 
 
 # ---- features ----

@@ -1,9 +1,8 @@
 """Child processes that make cells, each supervised by itself: one that dies costs one cell.
 
-They are forked by a fork server, a process that has imported what cells need, and that ends with
-this one.  It imports while this process does, which is why this module imports little.  The parent
-hands a child one cell at a time; a child notices that its parent is gone when the pipe between them
-is closed, saves what it has, and ends.
+They are forked by a fork server, which imports what cells need while this process does, and ends
+with it.  The parent hands a child one cell at a time; a child notices that its parent is gone when
+the pipe between them is closed, saves what it has, and ends.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from thesiskit.errors import ThesiskitError
 from thesiskit.files import remove
+from thesiskit.models import chains
 
 if TYPE_CHECKING:
     from thesiskit.study.cells import Cell, Graph
@@ -197,7 +197,6 @@ def _death(code: int) -> str:
 
 def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
     """Make cells as handed over, until the pipe says to stop or closes, or a job is cancelled."""
-    from thesiskit.models import chains
     from thesiskit.study.cells import Graph
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who asks to stop
@@ -237,8 +236,6 @@ def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
 
 def _listen(pipe, orders: SimpleQueue) -> None:
     """Take orders; at the end of them, ask what runs to save itself."""
-    from thesiskit.models import chains
-
     order: Any = True
     while order is not None:
         try:
@@ -254,8 +251,6 @@ def _listen(pipe, orders: SimpleQueue) -> None:
 
 def _make(graph, cell: Cell) -> tuple[str, Any, str]:
     """Return what came of a cell, its error, and the log of that."""
-    from thesiskit.models import chains
-
     try:
         graph.make(cell)
     except chains.Stopped:
