@@ -39,11 +39,12 @@ import numpy as np
 from _draws cimport generator, standard_normal, uniform
 from _scales cimport SCALE_STEP, WIDEST
 from _slice cimport slice_update
-from _trajectory cimport drift_all, gather, kick_all
+from _trajectory cimport fill_values, gather, go_down, go_up, move_all
 from thesiskit._kernels.tree cimport Tree
 
 cdef enum:
     STEPS = 150  # of a trajectory
+    BLOCK = 256  # rows of a tree whose groups move while they are in a processor's cache
     COUNT = 0  # places of `tuning`: trajectories so far, log step; then averages of squared
     STEP = 1  # slopes in log sigmas, by order; then of h w^2 (G, S)
     AVERAGES = 2
@@ -145,18 +146,46 @@ cdef class Hamiltonian(Tree):
         self.orders = orders if self.sigma_free else 0
         self.level, self.force, self.stiffness = np.zeros((3, R, self.sets))
         self.position, self.momentum, self.spread = np.zeros((3, G, self.sets))
-        self.easy, self.scale, self.value, self.slopes = np.zeros((4, G, self.sets))
+        self.easy, self.slopes = np.zeros((2, G, self.sets))
+        self.pulled = np.empty(G)
         self.width, self.pull = np.empty((2, self.kinds.shape[0]))
         self.scale_momentum, self.scale_slope, self.scale_mass, self.old_log_sigma = np.zeros(
             (4, orders))
         self.fixed = np.flatnonzero(np.asarray(self.kinds)[np.asarray(self.kind), 0])
-        if self.parent.shape[0] == 0:  # the passes of a tree do without
+        self.by_blocks = self.parent.shape[0] > 0 and self.sets > 1
+        if self.by_blocks:
+            self.measure_depths()
+        else:
+            self.value = np.empty((G, self.sets))
             self.rows_of_groups, self.groups_of_rows = layout.lists
+        self.point()
+
+    def measure_depths(self):
+        # groups come in preorder, and rows in the order of their owners
+        cdef Py_ssize_t g
+        cdef int32_t[::1] path = np.full(self.parent.shape[0] + 1, -1, dtype=np.int32)
+        self.depth = np.zeros(self.parent.shape[0], dtype=np.int32)
+        for g in range(1, self.parent.shape[0]):
+            path[self.depth[g - 1]] = <int32_t> (g - 1)
+            self.depth[g] = self.depth[self.parent[g]] + 1
+            assert path[self.depth[g] - 1] == self.parent[g]
+        assert (np.diff(self.owner) > 0).all()
+        self.route = np.zeros((2, np.max(self.depth) + 2, self.sets))
+
+    cdef void point(self):
+        cdef Moving *t = &self.moving
+        t.z, t.p, t.easy = &self.position[0, 0], &self.momentum[0, 0], &self.easy[0, 0]
+        t.a, t.width, t.kind = &self.spread[0, 0], &self.width[0], &self.kind[0]
+        t.eta, t.force, t.pulled = &self.eta[0, 0], &self.force[0, 0], &self.pulled[0]
+        t.rows, t.classes, t.sets = self.eta.shape[1], self.eta.shape[0], self.sets
+        if self.by_blocks:
+            t.parent, t.owner, t.depth = &self.parent[0], &self.owner[0], &self.depth[0]
+            t.path, t.slope = &self.route[0, 0, 0], &self.route[1, 0, 0]
 
     # ---- what the likelihood does ----
 
-    cdef void fill_force(self) noexcept nogil:
-        # slopes of the log likelihood in `level`
+    cdef void fill_force(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+        # slopes of the log likelihood in eta of these rows
         pass
 
     cdef void fill_stiffness(self) noexcept nogil:
@@ -165,26 +194,10 @@ cdef class Hamiltonian(Tree):
 
     # ---- sums over groups and over rows ----
 
-    cdef void refresh_levels(self) noexcept nogil:
-        # linear functions of rows, of `value`; where groups form a tree, it becomes sums from the
-        # root
-        cdef Py_ssize_t g, k, r, P = self.sets, a
-        if self.parent.shape[0] == 0:
-            self.groups_of_rows.add_up(&self.value[0, 0], &self.level[0, 0], P)
-            return
-        for g in range(1, self.value.shape[0]):
-            a = self.parent[g]
-            for k in range(P):
-                self.value[g, k] += self.value[a, k]
-        for r in range(self.level.shape[0]):
-            a = self.owner[r]
-            for k in range(P):
-                self.level[r, k] = self.value[a, k]
-
     cdef void sum_rows(self, double[:, ::1] of_rows) noexcept nogil:
         # `slopes`, sums over the rows of groups
         cdef Py_ssize_t g, k, r, P = self.sets, a
-        if self.parent.shape[0] == 0:
+        if not self.by_blocks:
             self.rows_of_groups.add_up(&of_rows[0, 0], &self.slopes[0, 0], P)
             return
         self.slopes[:, :] = 0
@@ -283,32 +296,37 @@ cdef class Hamiltonian(Tree):
         for o in range(1, self.orders):
             self.scale_mass[o] = max(self.sigma_shape, LIGHT * self.usual_square[o])
             self.scale_momentum[o] = standard_normal(bitgen) * sqrt(self.scale_mass[o])
-        self.drift(0)
-
-    cdef void drift(self, double step) noexcept nogil:
-        # positions move on; from them log sigmas, widths, values, levels, forces and slopes
-        cdef Py_ssize_t o
-        for o in range(1, self.orders):
-            self.log_sigma[o] += step * self.scale_momentum[o] / self.scale_mass[o]
         self.fill_widths()
-        drift_all(step, &self.position[0, 0], &self.momentum[0, 0], &self.easy[0, 0],
-                  &self.spread[0, 0], &self.width[0], &self.kind[0], &self.scale[0, 0],
-                  &self.value[0, 0], self.position.shape[0], self.sets)
-        self.refresh_levels()
-        self.fill_force()
-        self.sum_rows(self.force)
 
-    cdef void kick(self, double step) noexcept nogil:
-        # momenta move on; `value`, of which levels have been made, takes what pulls each group
+    cdef void leap(self, double kick, double drift) noexcept nogil:
+        # eta and force; from them what pulls; momenta, and after them positions, move on
+        cdef Py_ssize_t R = self.eta.shape[1], k, r
+        if self.by_blocks:
+            self.route[1, 0, :] = 0
+            for k in range((R - 1) // BLOCK, -1, -1):
+                r = min(BLOCK * (k + 1), R)
+                go_down(&self.moving, BLOCK * k, r)
+                self.fill_force(BLOCK * k, r)
+                go_up(&self.moving, BLOCK * k, r, kick, drift)
+        else:
+            fill_values(&self.moving, self.value.shape[0], &self.value[0, 0])
+            self.groups_of_rows.add_up(&self.value[0, 0], &self.level[0, 0], self.sets)
+            for r in range(R):
+                for k in range(self.eta.shape[0]):
+                    self.eta[k, r] = self.level[r, k]
+            self.fill_force(0, R)
+            self.sum_rows(self.force)
+            move_all(&self.moving, self.value.shape[0], &self.slopes[0, 0], kick, drift)
+        self.move_sigmas(kick, drift)
+
+    cdef void move_sigmas(self, double kick, double drift) noexcept nogil:
+        # momenta of log sigmas, and after them log sigmas; widths
         cdef Py_ssize_t c, o, j
         cdef double t
-        cdef double *pulled = &self.value[0, 0]
-        kick_all(step, &self.position[0, 0], &self.momentum[0, 0], &self.scale[0, 0],
-                 &self.slopes[0, 0], pulled, self.position.shape[0], self.sets)
         for c in range(self.kinds.shape[0]):
             t = 0
             for j in range(self.kind_begin[c], self.kind_begin[c + 1]):
-                t += pulled[self.by_kind[j]]
+                t += self.pulled[self.by_kind[j]]
             self.pull[c] = t
         for o in range(1, self.orders):
             t = 0
@@ -317,15 +335,14 @@ cdef class Hamiltonian(Tree):
                 t += self.pull[c] * self.kinds[c, o] / self.size_of_kind[c]
             self.scale_slope[o] = (self.sigma_shape - self.sigma_rate[o] * exp(-self.log_sigma[o])
                                    - t * self.power[o])
-            self.scale_momentum[o] -= step * self.scale_slope[o]
+            self.scale_momentum[o] -= kick * self.scale_slope[o]
+            self.log_sigma[o] += drift * self.scale_momentum[o] / self.scale_mass[o]
+        self.fill_widths()
 
     cdef double energy(self) noexcept nogil:
-        # U + kinetic energy; eta and the log likelihood become those of `level`
-        cdef Py_ssize_t g, k, r, o
+        # U + kinetic energy; the log likelihood becomes that of eta
+        cdef Py_ssize_t g, k, o
         cdef double result = 0, p
-        for r in range(self.level.shape[0]):
-            for k in range(self.eta.shape[0]):
-                self.eta[k, r] = self.level[r, k]
         self.refresh_likelihood()
         for g in range(self.position.shape[0]):
             for k in range(self.sets):
@@ -370,8 +387,8 @@ cdef class Hamiltonian(Tree):
             self.log_sigma[o] = log(self.sigma_rate[o] / (self.sigma_shape + 1))
             self.usual_square[o] = cases
         self.fill_widths()
-        self.level[:, :] = 0
-        self.fill_force()
+        self.eta[:, :] = 0
+        self.fill_force(0, self.eta.shape[1])
         self.average_stiffness(1)
         self.log_sigma[:] = self.old_log_sigma
         self.refresh_widths()
@@ -395,11 +412,12 @@ cdef class Hamiltonian(Tree):
         self.begin_trajectory(bitgen)
         u = bitgen.next_double(bitgen.state)
         step = exp(self.tuning[STEP] - u * u)  # some steps are shorter: not all places are alike
+        self.leap(0, 0)
         before = self.energy()
-        self.kick(step / 2)
-        for i in range(steps):
-            self.drift(step)
-            self.kick(step if i < steps - 1 else step / 2)
+        self.leap(step / 2, step)
+        for i in range(1, steps):
+            self.leap(step, step)
+        self.leap(step / 2, 0)
         change = before - self.energy()
         for o in range(1, self.log_sigma.shape[0]):
             possible = possible and fabs(self.log_sigma[o]) <= WIDEST
@@ -409,7 +427,8 @@ cdef class Hamiltonian(Tree):
         if accepted:
             for g in range(self.position.shape[0]):
                 for k in range(self.eta.shape[0]):
-                    self.coefficient[k, g] = self.scale[g, k] * self.position[g, k]
+                    self.coefficient[k, g] = (self.width[self.kind[g]] * self.spread[g, k]
+                                              * self.position[g, k])
         if learns:
             self.tuning[STEP] += (((1 if change > 0 else exp(change)) if possible else 0)
                                   - TARGET) / (1 + self.tuning[COUNT] / 25)

@@ -162,14 +162,15 @@ cdef class Logistic(Hamiltonian):
         for r in range(self.eta.shape[1]):
             self.log_likelihood += self.set_row(r)
 
-    cdef void fill_force(self) noexcept nogil:
-        cdef Py_ssize_t S = self.eta.shape[0], R = self.level.shape[0]
+    cdef void fill_force(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+        cdef Py_ssize_t S = self.eta.shape[0]
         if S == 1:
-            fill_residuals(&self.level[0, 0], &self.response[1, 0], &self.weight[0],
-                           &self.force[0, 0], R)
+            fill_residuals(&self.eta[0, begin], &self.response[1, begin], &self.weight[begin],
+                           &self.force[begin, 0], end - begin)
         else:
-            fill_class_residuals(&self.level[0, 0], &self.seen[0, 0], &self.weight[0],
-                                 &self.force[0, 0], R, S, self.sets)
+            fill_class_residuals(&self.eta[0, begin], self.eta.shape[1], &self.seen[begin, 0],
+                                 &self.weight[begin], &self.force[begin, 0], end - begin, S,
+                                 self.sets)
 
     cdef void fill_stiffness(self) noexcept nogil:
         # n p (1 - p), from the slopes: n p is cases less slope
@@ -368,11 +369,11 @@ cdef class Normal(Hamiltonian):
         self.log_likelihood = -(self.all_cases * (log(2 * M_PI) / 2 + x)
                                 + self.squares * exp(-2 * x) / 2)
 
-    cdef void fill_force(self) noexcept nogil:
+    cdef void fill_force(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         cdef Py_ssize_t r
         cdef double precision = exp(-2 * self.log_noise[0])
-        for r in range(self.mean.shape[0]):
-            self.force[r, 0] = self.weight[r] * (self.mean[r] - self.level[r, 0]) * precision
+        for r in range(begin, end):
+            self.force[r, 0] = self.weight[r] * (self.mean[r] - self.eta[0, r]) * precision
 
     cdef void fill_stiffness(self) noexcept nogil:
         cdef Py_ssize_t r

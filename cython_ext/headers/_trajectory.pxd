@@ -54,52 +54,115 @@ cdef extern from *:
             }
     }
 
-    /* z += step p / m; scale = w a; s = scale z */
-    TK_CLONES
-    static void tk_drift(double step, double *z, const double *p, const double *easy,
-                         const double *a, const double *width, const int32_t *kind, double *scale,
-                         double *s, ptrdiff_t groups, ptrdiff_t sets)
+    /* The groups of a trajectory, and the rows of training cases of a tree of groups.
+
+       z, p, easy and a are rows of `sets` numbers; s = width a z.  Groups of a tree come in
+       preorder: each row is in its owner and in all groups above that, and owners ascend.  path
+       and slope are rows for the sums on the way from the root, by depth; path[0] is 0. */
+    typedef struct {
+        double *z, *p;
+        const double *easy, *a, *width;
+        const int32_t *kind, *parent, *owner, *depth;
+        double *path, *slope, *eta;
+        const double *force;
+        double *pulled;
+        ptrdiff_t rows, classes, sets;
+    } tk_groups;
+
+    /* s of a group, added to `add` */
+    TK_INLINE void tk_add_value(const tk_groups *t, ptrdiff_t g, const double *add, double *to)
     {
-        if (sets == 1) {
-            for (ptrdiff_t g = 0; g < groups; ++g) {
-                z[g] += step * easy[g] * p[g];
-                scale[g] = width[kind[g]] * a[g];
-                s[g] = scale[g] * z[g];
-            }
-            return;
-        }
-        for (ptrdiff_t g = 0; g < groups; ++g)
-            for (ptrdiff_t i = sets * g; i < sets * (g + 1); i += 4)
-                for (ptrdiff_t l = i; l < i + 4; ++l) {
-                    z[l] += step * easy[l] * p[l];
-                    scale[l] = width[kind[g]] * a[l];
-                    s[l] = scale[l] * z[l];
-                }
+        double w = t->width[t->kind[g]];
+        const double *a = t->a + t->sets * g, *z = t->z + t->sets * g;
+        for (ptrdiff_t i = 0; i < t->sets; i += 4)
+            TK_FOUR(to + i) = TK_CONST_FOUR(add + i)
+                              + w * TK_CONST_FOUR(a + i) * TK_CONST_FOUR(z + i);
     }
 
-    /* p -= step (z - scale slope); pulled[g] = sum of scale slope z, one number for each group */
-    TK_CLONES
-    static void tk_kick(double step, const double *z, double *p, const double *scale,
-                        const double *slope, double *pulled, ptrdiff_t groups, ptrdiff_t sets)
+    /* p -= kick (z - scale slope), scale = w a; pulled = sum of scale slope z; z += drift p / m */
+    TK_INLINE void tk_move(const tk_groups *t, ptrdiff_t g, const double *slope, double kick,
+                               double drift)
     {
-        if (sets == 1) {
-            for (ptrdiff_t g = 0; g < groups; ++g) {
-                double pull = scale[g] * slope[g];
-                p[g] -= step * (z[g] - pull);
-                pulled[g] = pull * z[g];
+        double w = t->width[t->kind[g]];
+        tk_four sum = {0};
+        for (ptrdiff_t i = t->sets * g; i < t->sets * (g + 1); i += 4, slope += 4) {
+            tk_four z = TK_CONST_FOUR(t->z + i), p = TK_CONST_FOUR(t->p + i);
+            tk_four pull = w * TK_CONST_FOUR(t->a + i) * TK_CONST_FOUR(slope);
+            p -= kick * (z - pull);
+            sum += pull * z;
+            TK_FOUR(t->p + i) = p;
+            TK_FOUR(t->z + i) = z + drift * TK_CONST_FOUR(t->easy + i) * p;
+        }
+        t->pulled[g] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+
+    /* eta of the rows from begin to end of a tree */
+    TK_CLONES
+    static void tk_down(const tk_groups *groups, ptrdiff_t begin, ptrdiff_t end)
+    {
+        const tk_groups t = *groups;
+        ptrdiff_t g = begin ? t.owner[begin - 1] + 1 : 0, a, k;
+        for (a = t.parent[g]; a >= 0; a = t.parent[a])
+            tk_add_value(&t, a, t.path, t.path + t.sets * (t.depth[a] + 1));
+        for (k = t.sets; k < t.sets * t.depth[g]; ++k)
+            t.path[t.sets + k] += t.path[k];
+        for (; begin < end; ++g) {
+            double *to = t.path + t.sets * (t.depth[g] + 1);
+            tk_add_value(&t, g, to - t.sets, to);
+            if (g == t.owner[begin]) {
+                for (k = 0; k < t.classes; ++k)
+                    t.eta[t.rows * k + begin] = to[k];
+                ++begin;
             }
-            return;
         }
-        for (ptrdiff_t g = 0; g < groups; ++g) {
-            double sum[4] = {0};
-            for (ptrdiff_t i = sets * g; i < sets * (g + 1); i += 4)
-                for (int l = 0; l < 4; ++l) {
-                    double pull = scale[i + l] * slope[i + l];
-                    p[i + l] -= step * (z[i + l] - pull);
-                    sum[l] += pull * z[i + l];
-                }
-            pulled[g] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+
+    /* moves the groups whose first row is from begin to end, after those of all rows beyond */
+    TK_CLONES
+    static void tk_up(const tk_groups *groups, ptrdiff_t begin, ptrdiff_t end, double kick,
+                      double drift)
+    {
+        const tk_groups t = *groups;
+        ptrdiff_t first = begin ? t.owner[begin - 1] + 1 : 0, g = t.owner[end - 1];
+        for (; g >= first; --g) {
+            double *sum = t.slope + t.sets * t.depth[g], *below = sum + t.sets;
+            const double *slope = below;
+            if (end > begin && g == t.owner[end - 1])
+                slope = t.force + t.sets * --end;
+            tk_move(&t, g, slope, kick, drift);
+            for (ptrdiff_t k = 0; k < t.sets; k += 4) {
+                TK_FOUR(sum + k) += TK_CONST_FOUR(slope + k);
+                TK_FOUR(below + k) = (tk_four){0};
+            }
         }
+    }
+
+    /* moves the groups, of the slopes given; one set of coefficients, or a multiple of four */
+    TK_CLONES
+    static void tk_move_all(const tk_groups *groups, ptrdiff_t size, const double *slope,
+                            double kick, double drift)
+    {
+        const tk_groups t = *groups;
+        for (ptrdiff_t g = 0; g < size; ++g) {
+            if (t.sets > 1) {
+                tk_move(&t, g, slope + t.sets * g, kick, drift);
+                continue;
+            }
+            double pull = t.width[t.kind[g]] * t.a[g] * slope[g];
+            t.p[g] -= kick * (t.z[g] - pull);
+            t.pulled[g] = pull * t.z[g];
+            t.z[g] += drift * t.easy[g] * t.p[g];
+        }
+    }
+
+    /* s of all groups */
+    TK_CLONES
+    static void tk_values(const tk_groups *groups, ptrdiff_t size, double *s)
+    {
+        const tk_groups t = *groups;
+        for (ptrdiff_t g = 0; g < size; ++g)
+            for (ptrdiff_t i = t.sets * g; i < t.sets * (g + 1); ++i)
+                s[i] = t.width[t.kind[g]] * t.a[i] * t.z[i];
     }
 
     /* cases of the second class less those expected, n / (1 + exp(-eta)) */
@@ -113,28 +176,45 @@ cdef extern from *:
         }
     }
 
-    /* cases less those expected, n exp(eta_k) / sum of exp(eta), of the first `classes` columns of
-       each row; the others have no cases */
-    TK_CLONES
-    static void tk_class_residuals(const double *eta, const double *cases, const double *n,
-                                   double *out, ptrdiff_t size, ptrdiff_t classes, ptrdiff_t sets)
+    /* of `lanes` rows: exponentials and their sum class by class, then their residuals */
+    TK_INLINE
+    void tk_lanes(const double *eta, ptrdiff_t rows, const double *cases, const double *n,
+                  double *out, ptrdiff_t classes, ptrdiff_t sets, const int lanes)
     {
-        for (ptrdiff_t r = 0; r < size; ++r, eta += sets, cases += sets, out += sets) {
-            double top = eta[0], total = 0;
-            for (ptrdiff_t k = 1; k < classes; ++k)
-                top = eta[k] > top ? eta[k] : top;
-            for (ptrdiff_t i = 0; i < sets; i += 4)
-                for (int l = 0; l < 4; ++l)
-                    out[i + l] = tk_exp(eta[i + l] - top < 0 ? eta[i + l] - top : 0);
-            for (ptrdiff_t k = classes; k < sets; ++k)
-                out[k] = 0;
-            for (ptrdiff_t k = 0; k < classes; ++k)
-                total += out[k];
-            total = n[r] / total;
-            for (ptrdiff_t i = 0; i < sets; i += 4)
-                for (int l = 0; l < 4; ++l)
-                    out[i + l] = cases[i + l] - total * out[i + l];
+        double top[8], total[8] = {0}, e[8];
+        for (int j = 0; j < lanes; ++j)
+            top[j] = eta[j];
+        for (ptrdiff_t k = 1; k < classes; ++k)
+            for (int j = 0; j < lanes; ++j)
+                top[j] = eta[rows * k + j] > top[j] ? eta[rows * k + j] : top[j];
+        for (ptrdiff_t k = 0; k < sets; ++k) {
+            for (int j = 0; j < lanes && k < classes; ++j) {
+                double x = eta[rows * k + j] - top[j];
+                e[j] = tk_exp(x < 0 ? x : 0);
+                total[j] += e[j];
+            }
+            for (int j = 0; j < lanes; ++j)
+                out[sets * j + k] = k < classes ? e[j] : 0;
         }
+        for (int j = 0; j < lanes; ++j)
+            total[j] = n[j] / total[j];
+        for (int j = 0; j < lanes; ++j)
+            for (ptrdiff_t i = sets * j; i < sets * (j + 1); i += 4)
+                TK_FOUR(out + i) = TK_CONST_FOUR(cases + i) - total[j] * TK_CONST_FOUR(out + i);
+    }
+
+    /* cases less those expected, n exp(eta_k) / sum of exp(eta), of the first `classes` columns of
+       each row; the others have no cases.  eta has a row for each class. */
+    TK_CLONES
+    static void tk_class_residuals(const double *eta, ptrdiff_t rows, const double *cases,
+                                   const double *n, double *out, ptrdiff_t size,
+                                   ptrdiff_t classes, ptrdiff_t sets)
+    {
+        ptrdiff_t r = 0;
+        for (; r + 8 <= size; r += 8)
+            tk_lanes(eta + r, rows, cases + sets * r, n + r, out + sets * r, classes, sets, 8);
+        for (; r < size; ++r)
+            tk_lanes(eta + r, rows, cases + sets * r, n + r, out + sets * r, classes, sets, 1);
     }
     """
     # to[of[i]] = sum of values[members[j]], j from begin[i] to begin[i + 1]; rows of 1 or 4, 8, ...
@@ -143,23 +223,41 @@ cdef extern from *:
         const double *values, double *to, const int32_t *of, const Py_ssize_t *begin,
         const int32_t *members, Py_ssize_t size, Py_ssize_t sets,
     ) noexcept nogil
-    # z += step p / m; scale = w a; s = scale z
-    void drift_all "tk_drift"(
-        double step, double *z, const double *p, const double *easy, const double *a,
-        const double *width, const int32_t *kind, double *scale, double *s, Py_ssize_t groups,
-        Py_ssize_t sets,
+    # what a trajectory moves; see above
+    ctypedef struct Moving "tk_groups":
+        double *z
+        double *p
+        const double *easy
+        const double *a
+        const double *width
+        const int32_t *kind
+        const int32_t *parent
+        const int32_t *owner
+        const int32_t *depth
+        double *path
+        double *slope
+        double *eta
+        const double *force
+        double *pulled
+        Py_ssize_t rows, classes, sets
+    # of trees: eta of the rows from begin to end
+    void go_down "tk_down"(const Moving *groups, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
+    # of trees: moves the groups whose first row is from begin to end, after those beyond
+    void go_up "tk_up"(
+        const Moving *groups, Py_ssize_t begin, Py_ssize_t end, double kick, double drift,
     ) noexcept nogil
-    # p -= step (z - scale slope); pulled = sums of scale slope z, (groups,)
-    void kick_all "tk_kick"(
-        double step, const double *z, double *p, const double *scale, const double *slope,
-        double *pulled, Py_ssize_t groups, Py_ssize_t sets,
+    # p -= kick (z - scale slope); pulled = sums of scale slope z; z += drift p / m
+    void move_all "tk_move_all"(
+        const Moving *groups, Py_ssize_t size, const double *slope, double kick, double drift,
     ) noexcept nogil
+    # s = width a z
+    void fill_values "tk_values"(const Moving *groups, Py_ssize_t size, double *s) noexcept nogil
     # cases of the second class less n / (1 + exp(-eta))
     void fill_residuals "tk_residuals"(
         const double *eta, const double *cases, const double *n, double *out, Py_ssize_t size,
     ) noexcept nogil
     # cases less n exp(eta_k) / sum of exp(eta), of `classes` columns; 0 of those that are no class
     void fill_class_residuals "tk_class_residuals"(
-        const double *eta, const double *cases, const double *n, double *out, Py_ssize_t size,
-        Py_ssize_t classes, Py_ssize_t sets,
+        const double *eta, Py_ssize_t rows, const double *cases, const double *n, double *out,
+        Py_ssize_t size, Py_ssize_t classes, Py_ssize_t sets,
     ) noexcept nogil
