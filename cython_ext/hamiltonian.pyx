@@ -188,6 +188,10 @@ cdef class Hamiltonian(Tree):
         # slopes of the log likelihood in eta of these rows
         pass
 
+    cdef double log_likelihood_of_eta(self) noexcept nogil:
+        # it alone, to rounding
+        return 0
+
     cdef void fill_stiffness(self) noexcept nogil:
         # and less its second derivatives
         pass
@@ -230,11 +234,10 @@ cdef class Hamiltonian(Tree):
             for k in range(self.eta.shape[0]):
                 s = self.coefficient[k, g]
                 result += log(w / (w * w + s * s)) if self.cauchy else -(log(w) + s * s / w) / 2
-        for k in range(self.eta.shape[0]):
-            for r in range(self.eta.shape[1]):
+        for r in range(self.eta.shape[1]):
+            for k in range(self.eta.shape[0]):
                 self.eta[k, r] = self.force[r, k] + c * self.level[r, k]
-        self.refresh_likelihood()
-        result += self.log_likelihood
+        result += self.log_likelihood_of_eta()
         return result if result == result else -1e308
 
     cdef void stretch(self, bitgen_t *bitgen) noexcept nogil:

@@ -70,22 +70,23 @@ cdef extern from *:
     } tk_groups;
 
     /* s of a group, added to `add` */
-    TK_INLINE void tk_add_value(const tk_groups *t, ptrdiff_t g, const double *add, double *to)
+    TK_INLINE void tk_add_value(const tk_groups *t, ptrdiff_t g, const double *add, double *to,
+                                ptrdiff_t sets)
     {
         double w = t->width[t->kind[g]];
-        const double *a = t->a + t->sets * g, *z = t->z + t->sets * g;
-        for (ptrdiff_t i = 0; i < t->sets; i += 4)
+        const double *a = t->a + sets * g, *z = t->z + sets * g;
+        for (ptrdiff_t i = 0; i < sets; i += 4)
             TK_FOUR(to + i) = TK_CONST_FOUR(add + i)
                               + w * TK_CONST_FOUR(a + i) * TK_CONST_FOUR(z + i);
     }
 
     /* p -= kick (z - scale slope), scale = w a; pulled = sum of scale slope z; z += drift p / m */
     TK_INLINE void tk_move(const tk_groups *t, ptrdiff_t g, const double *slope, double kick,
-                               double drift)
+                           double drift, ptrdiff_t sets)
     {
         double w = t->width[t->kind[g]];
         tk_four sum = {0};
-        for (ptrdiff_t i = t->sets * g; i < t->sets * (g + 1); i += 4, slope += 4) {
+        for (ptrdiff_t i = sets * g; i < sets * (g + 1); i += 4, slope += 4) {
             tk_four z = TK_CONST_FOUR(t->z + i), p = TK_CONST_FOUR(t->p + i);
             tk_four pull = w * TK_CONST_FOUR(t->a + i) * TK_CONST_FOUR(slope);
             p -= kick * (z - pull);
@@ -96,45 +97,62 @@ cdef extern from *:
         t->pulled[g] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
 
-    /* eta of the rows from begin to end of a tree */
-    TK_CLONES
-    static void tk_down(const tk_groups *groups, ptrdiff_t begin, ptrdiff_t end)
+    TK_INLINE void tk_down_sets(const tk_groups *groups, ptrdiff_t begin, ptrdiff_t end,
+                                ptrdiff_t sets)
     {
         const tk_groups t = *groups;
         ptrdiff_t g = begin ? t.owner[begin - 1] + 1 : 0, a, k;
         for (a = t.parent[g]; a >= 0; a = t.parent[a])
-            tk_add_value(&t, a, t.path, t.path + t.sets * (t.depth[a] + 1));
-        for (k = t.sets; k < t.sets * t.depth[g]; ++k)
-            t.path[t.sets + k] += t.path[k];
+            tk_add_value(&t, a, t.path, t.path + sets * (t.depth[a] + 1), sets);
+        for (k = sets; k < sets * t.depth[g]; ++k)
+            t.path[sets + k] += t.path[k];
         for (; begin < end; ++g) {
-            double *to = t.path + t.sets * (t.depth[g] + 1);
-            tk_add_value(&t, g, to - t.sets, to);
-            if (g == t.owner[begin]) {
-                for (k = 0; k < t.classes; ++k)
-                    t.eta[t.rows * k + begin] = to[k];
-                ++begin;
+            double *to = t.path + sets * (t.depth[g] + 1);
+            tk_add_value(&t, g, to - sets, to, sets);
+            /* without a branch that cannot be predicted: the owner writes last */
+            for (k = 0; k < t.classes; ++k)
+                t.eta[t.rows * k + begin] = to[k];
+            begin += g == t.owner[begin];
+        }
+    }
+
+    /* eta of the rows from begin to end of a tree */
+    TK_CLONES
+    static void tk_down(const tk_groups *t, ptrdiff_t begin, ptrdiff_t end)
+    {
+        if (t->sets == 4)
+            tk_down_sets(t, begin, end, 4);
+        else
+            tk_down_sets(t, begin, end, t->sets);
+    }
+
+    TK_INLINE void tk_up_sets(const tk_groups *groups, ptrdiff_t begin, ptrdiff_t end,
+                              double kick, double drift, ptrdiff_t sets)
+    {
+        const tk_groups t = *groups;
+        ptrdiff_t first = begin ? t.owner[begin - 1] + 1 : 0, g = t.owner[end - 1], r = end - 1;
+        for (; g >= first; --g) {
+            double *sum = t.slope + sets * t.depth[g], *below = sum + sets;
+            int owner = g == t.owner[r];
+            const double *slope = owner ? t.force + sets * r : below;
+            r -= owner && r > begin;
+            tk_move(&t, g, slope, kick, drift, sets);
+            for (ptrdiff_t k = 0; k < sets; k += 4) {
+                TK_FOUR(sum + k) += TK_CONST_FOUR(slope + k);
+                TK_FOUR(below + k) = (tk_four){0};
             }
         }
     }
 
     /* moves the groups whose first row is from begin to end, after those of all rows beyond */
     TK_CLONES
-    static void tk_up(const tk_groups *groups, ptrdiff_t begin, ptrdiff_t end, double kick,
+    static void tk_up(const tk_groups *t, ptrdiff_t begin, ptrdiff_t end, double kick,
                       double drift)
     {
-        const tk_groups t = *groups;
-        ptrdiff_t first = begin ? t.owner[begin - 1] + 1 : 0, g = t.owner[end - 1];
-        for (; g >= first; --g) {
-            double *sum = t.slope + t.sets * t.depth[g], *below = sum + t.sets;
-            const double *slope = below;
-            if (end > begin && g == t.owner[end - 1])
-                slope = t.force + t.sets * --end;
-            tk_move(&t, g, slope, kick, drift);
-            for (ptrdiff_t k = 0; k < t.sets; k += 4) {
-                TK_FOUR(sum + k) += TK_CONST_FOUR(slope + k);
-                TK_FOUR(below + k) = (tk_four){0};
-            }
-        }
+        if (t->sets == 4)
+            tk_up_sets(t, begin, end, kick, drift, 4);
+        else
+            tk_up_sets(t, begin, end, kick, drift, t->sets);
     }
 
     /* moves the groups, of the slopes given; one set of coefficients, or a multiple of four */
@@ -145,7 +163,7 @@ cdef extern from *:
         const tk_groups t = *groups;
         for (ptrdiff_t g = 0; g < size; ++g) {
             if (t.sets > 1) {
-                tk_move(&t, g, slope + t.sets * g, kick, drift);
+                tk_move(&t, g, slope + t.sets * g, kick, drift, t.sets);
                 continue;
             }
             double pull = t.width[t.kind[g]] * t.a[g] * slope[g];
@@ -176,45 +194,99 @@ cdef extern from *:
         }
     }
 
-    /* of `lanes` rows: exponentials and their sum class by class, then their residuals */
-    TK_INLINE
-    void tk_lanes(const double *eta, ptrdiff_t rows, const double *cases, const double *n,
-                  double *out, ptrdiff_t classes, ptrdiff_t sets, const int lanes)
+    /* of `lanes` rows, with a row of eta for each class: the largest eta; e = exp(eta - top), which
+       is 1 of one class and computed of the others, and the sum of e */
+    TK_INLINE void tk_exponentials(const double *eta, ptrdiff_t rows, ptrdiff_t classes,
+                                   const int lanes, double *top, double *total, double *e)
     {
-        double top[8], total[8] = {0}, e[8];
+        double largest[8] = {0}, x[8];
+        double *last = e + lanes * (classes - 1);
         for (int j = 0; j < lanes; ++j)
             top[j] = eta[j];
-        for (ptrdiff_t k = 1; k < classes; ++k)
-            for (int j = 0; j < lanes; ++j)
-                top[j] = eta[rows * k + j] > top[j] ? eta[rows * k + j] : top[j];
-        for (ptrdiff_t k = 0; k < sets; ++k) {
-            for (int j = 0; j < lanes && k < classes; ++j) {
-                double x = eta[rows * k + j] - top[j];
-                e[j] = tk_exp(x < 0 ? x : 0);
+        for (ptrdiff_t k = 1; k < classes; ++k) {
+            double class = (double)k;
+            for (int j = 0; j < lanes; ++j) {
+                x[j] = eta[rows * k + j];
+                largest[j] = x[j] > top[j] ? class : largest[j];
+                top[j] = x[j] > top[j] ? x[j] : top[j];
+            }
+        }
+        for (int j = 0; j < lanes; ++j) {
+            x[j] = eta[rows * (classes - 1) + j];
+            last[j] = 1;
+            total[j] = 0;
+        }
+        for (ptrdiff_t k = 0; k < classes - 1; ++k, e += lanes) {
+            double class = (double)k;
+            for (int j = 0; j < lanes; ++j) {
+                double y = eta[rows * k + j];
+                y = tk_exp((largest[j] == class ? x[j] : y) - top[j]);
+                e[j] = largest[j] == class ? 1 : y;
+                last[j] = largest[j] == class ? y : last[j];
                 total[j] += e[j];
             }
-            for (int j = 0; j < lanes; ++j)
-                out[sets * j + k] = k < classes ? e[j] : 0;
         }
         for (int j = 0; j < lanes; ++j)
-            total[j] = n[j] / total[j];
-        for (int j = 0; j < lanes; ++j)
-            for (ptrdiff_t i = sets * j; i < sets * (j + 1); i += 4)
-                TK_FOUR(out + i) = TK_CONST_FOUR(cases + i) - total[j] * TK_CONST_FOUR(out + i);
+            total[j] += last[j];
     }
 
-    /* cases less those expected, n exp(eta_k) / sum of exp(eta), of the first `classes` columns of
-       each row; the others have no cases.  eta has a row for each class. */
+    TK_INLINE void tk_lanes(const double *eta, ptrdiff_t rows, const double *cases,
+                            const double *n, double *out, ptrdiff_t classes, ptrdiff_t sets,
+                            double *e, const int lanes)
+    {
+        double top[8], total[8], x[8];
+        tk_exponentials(eta, rows, classes, lanes, top, total, e);
+        for (int j = 0; j < lanes; ++j)
+            total[j] = n[j] / total[j];
+        for (ptrdiff_t k = 0; k < classes; ++k) {
+            for (int j = 0; j < lanes; ++j)
+                x[j] = cases[rows * k + j] - total[j] * e[lanes * k + j];
+            for (int j = 0; j < lanes; ++j)
+                out[sets * j + k] = x[j];
+        }
+    }
+
+    /* cases less those expected, n exp(eta_k) / sum of exp(eta); cases and eta have a row for each
+       class, and `out` a column, and others that stay as they are.  e : room for 8 classes */
     TK_CLONES
     static void tk_class_residuals(const double *eta, ptrdiff_t rows, const double *cases,
                                    const double *n, double *out, ptrdiff_t size,
-                                   ptrdiff_t classes, ptrdiff_t sets)
+                                   ptrdiff_t classes, ptrdiff_t sets, double *e)
     {
         ptrdiff_t r = 0;
         for (; r + 8 <= size; r += 8)
-            tk_lanes(eta + r, rows, cases + sets * r, n + r, out + sets * r, classes, sets, 8);
+            tk_lanes(eta + r, rows, cases + r, n + r, out + sets * r, classes, sets, e, 8);
         for (; r < size; ++r)
-            tk_lanes(eta + r, rows, cases + sets * r, n + r, out + sets * r, classes, sets, 1);
+            tk_lanes(eta + r, rows, cases + r, n + r, out + sets * r, classes, sets, e, 1);
+    }
+
+    TK_INLINE double tk_log_lanes(const double *eta, ptrdiff_t rows, const double *cases,
+                                  const double *n, ptrdiff_t classes, double *e, const int lanes)
+    {
+        double top[8], total[8], sum = 0;
+        tk_exponentials(eta, rows, classes, lanes, top, total, e);
+        for (int j = 0; j < lanes; ++j)
+            total[j] = -n[j] * tk_log(total[j]);
+        for (ptrdiff_t k = 0; k < classes; ++k)
+            for (int j = 0; j < lanes; ++j)
+                total[j] += cases[rows * k + j] * (eta[rows * k + j] - top[j]);
+        for (int j = 0; j < lanes; ++j)
+            sum += total[j];
+        return sum;
+    }
+
+    /* sum of cases (eta - log of the sum of exp(eta)) */
+    TK_CLONES
+    static double tk_log_classes(const double *eta, ptrdiff_t rows, const double *cases,
+                                 const double *n, ptrdiff_t classes, double *e)
+    {
+        double sum = 0;
+        ptrdiff_t r = 0;
+        for (; r + 8 <= rows; r += 8)
+            sum += tk_log_lanes(eta + r, rows, cases + r, n + r, classes, e, 8);
+        for (; r < rows; ++r)
+            sum += tk_log_lanes(eta + r, rows, cases + r, n + r, classes, e, 1);
+        return sum;
     }
     """
     # to[of[i]] = sum of values[members[j]], j from begin[i] to begin[i + 1]; rows of 1 or 4, 8, ...
@@ -256,8 +328,13 @@ cdef extern from *:
     void fill_residuals "tk_residuals"(
         const double *eta, const double *cases, const double *n, double *out, Py_ssize_t size,
     ) noexcept nogil
-    # cases less n exp(eta_k) / sum of exp(eta), of `classes` columns; 0 of those that are no class
+    # cases less n exp(eta_k) / sum of exp(eta), into the columns of `out` that are classes
     void fill_class_residuals "tk_class_residuals"(
         const double *eta, Py_ssize_t rows, const double *cases, const double *n, double *out,
-        Py_ssize_t size, Py_ssize_t classes, Py_ssize_t sets,
+        Py_ssize_t size, Py_ssize_t classes, Py_ssize_t sets, double *e,
+    ) noexcept nogil
+    # sum of cases (eta - log of the sum of exp(eta)), of all rows
+    double log_classes "tk_log_classes"(
+        const double *eta, Py_ssize_t rows, const double *cases, const double *n,
+        Py_ssize_t classes, double *e,
     ) noexcept nogil
