@@ -153,32 +153,24 @@ cdef class Hamiltonian(Tree):
             (4, orders))
         self.fixed = np.flatnonzero(np.asarray(self.kinds)[np.asarray(self.kind), 0])
         self.by_blocks = self.parent.shape[0] > 0 and self.sets > 1
-        if self.by_blocks:
-            self.measure_depths()
-        else:
+        if not self.by_blocks:
             self.value = np.empty((G, self.sets))
             self.rows_of_groups, self.groups_of_rows = layout.lists
-        self.point()
+        self.prepare_steps()
 
-    def measure_depths(self):
-        # groups come in preorder, and rows in the order of their owners
-        cdef Py_ssize_t g
-        cdef int32_t[::1] path = np.full(self.parent.shape[0] + 1, -1, dtype=np.int32)
-        self.depth = np.zeros(self.parent.shape[0], dtype=np.int32)
-        for g in range(1, self.parent.shape[0]):
-            path[self.depth[g - 1]] = <int32_t> (g - 1)
-            self.depth[g] = self.depth[self.parent[g]] + 1
-            assert path[self.depth[g] - 1] == self.parent[g]
-        assert (np.diff(self.owner) > 0).all()
-        self.route = np.zeros((2, np.max(self.depth) + 2, self.sets))
-
-    cdef void point(self):
+    def prepare_steps(self):
+        # what the loops of _trajectory.pxd work on
         cdef Moving *t = &self.moving
         t.z, t.p, t.easy = &self.position[0, 0], &self.momentum[0, 0], &self.easy[0, 0]
         t.a, t.width, t.kind = &self.spread[0, 0], &self.width[0], &self.kind[0]
         t.eta, t.force, t.pulled = &self.eta[0, 0], &self.force[0, 0], &self.pulled[0]
         t.rows, t.classes, t.sets = self.eta.shape[1], self.eta.shape[0], self.sets
-        if self.by_blocks:
+        if self.by_blocks:  # a group's depth is the number of those before it that go on
+            ended = np.searchsorted(np.sort(self.end), self.begin, "right")
+            self.depth = np.subtract(np.arange(len(ended)), ended).astype(np.int32)
+            above = np.asarray(self.depth)[np.maximum(self.parent, 0)]
+            assert (above[1:] + 1 == self.depth[1:]).all() and (np.diff(self.owner) > 0).all()
+            self.route = np.zeros((2, np.max(self.depth) + 2, self.sets))
             t.parent, t.owner, t.depth = &self.parent[0], &self.owner[0], &self.depth[0]
             t.path, t.slope = &self.route[0, 0, 0], &self.route[1, 0, 0]
 
@@ -187,10 +179,6 @@ cdef class Hamiltonian(Tree):
     cdef void fill_force(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         # slopes of the log likelihood in eta of these rows
         pass
-
-    cdef double log_likelihood_of_eta(self) noexcept nogil:
-        # it alone, to rounding
-        return 0
 
     cdef void fill_stiffness(self) noexcept nogil:
         # and less its second derivatives
@@ -237,7 +225,8 @@ cdef class Hamiltonian(Tree):
         for r in range(self.eta.shape[1]):
             for k in range(self.eta.shape[0]):
                 self.eta[k, r] = self.force[r, k] + c * self.level[r, k]
-        result += self.log_likelihood_of_eta()
+        self.refresh_likelihood()
+        result += self.log_likelihood
         return result if result == result else -1e308
 
     cdef void stretch(self, bitgen_t *bitgen) noexcept nogil:

@@ -31,12 +31,11 @@ import numpy as np
 from _draws cimport generator, standard_normal
 from _polya_gamma cimport polya_gamma
 from _products cimport (
-    log_binary, log_mixtures, log_weighted, squared_residuals, sum_products, sum_residuals,
-    sum_weighted,
+    log_binary, log_mixtures, log_weighted, squared_residuals, sum_residuals,
 )
 from _scales cimport SCALE_STEP, WIDEST, log_inverse_gamma
 from _slice cimport slice_update
-from _trajectory cimport fill_class_residuals, fill_residuals, log_classes
+from _trajectory cimport fill_class_residuals, fill_residuals
 from thesiskit._kernels.hamiltonian cimport Hamiltonian
 
 cdef enum:
@@ -66,7 +65,7 @@ cdef struct Coefficient:
 
 cdef bint inside_coefficient(void *context, double x, double u, double log_u) noexcept nogil:
     cdef Coefficient *c = <Coefficient *> context
-    cdef double d = x - c.old, ratio = 1, change, t
+    cdef double d = x - c.old, ratio = 1, change, most, t
     cdef const double *p
     cdef const double *q
     c.evaluations += 1
@@ -81,9 +80,12 @@ cdef bint inside_coefficient(void *context, double x, double u, double log_u) no
         if change < log_u + (c.log_up if d > 0 else c.log_down):
             return 0
     # less the second derivative of the log likelihood is at least exp(-|d|) times what it was
+    most = (change + (c.cases - c.expected) * d - c.variance * (fabs(d) - 1) - log_u
+            + ROUNDING * (1 + c.total) * (1 + fabs(d)))
+    if most < 0:
+        return 0
     t = exp(-fabs(d))
-    if (change + (c.cases - c.expected) * d - c.variance * (fabs(d) - 1 + t)
-            < log_u - ROUNDING * (1 + c.total) * (1 + fabs(d))):
+    if most < c.variance * t:
         return 0
     if c.cauchy:
         change = log(ratio)
@@ -170,21 +172,13 @@ cdef class Logistic(Hamiltonian):
             self.log_likelihood += self.set_row(r)
 
     cdef void fill_force(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-        cdef Py_ssize_t S = self.eta.shape[0]
-        if S == 1:
+        if self.sets == 1:
             fill_residuals(&self.eta[0, begin], &self.response[1, begin], &self.weight[begin],
                            &self.force[begin, 0], end - begin)
         else:
             fill_class_residuals(&self.eta[0, begin], self.eta.shape[1], &self.response[0, begin],
-                                 &self.weight[begin], &self.force[begin, 0], end - begin, S,
-                                 self.sets, &self.exponentials[0, 0])
-
-    cdef double log_likelihood_of_eta(self) noexcept nogil:
-        cdef Py_ssize_t S = self.eta.shape[0], R = self.eta.shape[1]
-        if S == 1:
-            return log_binary(&self.eta[0, 0], &self.response[1, 0], &self.weight[0], R)
-        return log_classes(&self.eta[0, 0], R, &self.response[0, 0], &self.weight[0], S,
-                           &self.exponentials[0, 0])
+                                 &self.weight[begin], &self.force[begin, 0], end - begin,
+                                 self.eta.shape[0], self.sets, &self.exponentials[0, 0])
 
     cdef void fill_stiffness(self) noexcept nogil:
         # n p (1 - p), from the slopes: n p is cases less slope
@@ -275,7 +269,10 @@ cdef class Logistic(Hamiltonian):
                 self.buffer[2 * R + i] = self.weight[r]
             c.p, c.q, n = &self.buffer[0], &self.buffer[R], &self.buffer[2 * R]
         c.weight = NULL if self.unit[g] else n
-        c.expected, c.variance = sum_weighted(n, c.p, size), sum_products(n, c.p, c.q, size)
+        c.expected = c.variance = 0
+        for i in range(size):
+            c.expected += n[i] * c.p[i]
+            c.variance += n[i] * c.p[i] * c.q[i]
         self.bound(&c, g, k)
         x = slice_update(inside_coefficient, &c, c.old, self.coefficient_width, self.most_steps,
                          bitgen)
@@ -387,10 +384,6 @@ cdef class Normal(Hamiltonian):
         cdef double precision = exp(-2 * self.log_noise[0])
         for r in range(begin, end):
             self.force[r, 0] = self.weight[r] * (self.mean[r] - self.eta[0, r]) * precision
-
-    cdef double log_likelihood_of_eta(self) noexcept nogil:
-        self.refresh_likelihood()
-        return self.log_likelihood
 
     cdef void fill_stiffness(self) noexcept nogil:
         cdef Py_ssize_t r

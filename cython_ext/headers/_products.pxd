@@ -151,18 +151,6 @@ cdef extern from *:
                                    ptrdiff_t size)
     { TK_SUM(TK_RESIDUAL) }
 
-    /* sums of n[i] p[i], and of n[i] p[i] q[i] */
-    #define TK_PRODUCT(i) (n[i] * p[i])
-    TK_CLONES
-    static double tk_sum_weighted(const double *n, const double *p, ptrdiff_t size)
-    { TK_SUM(TK_PRODUCT) }
-
-    #define TK_TRIPLE(i) (n[i] * p[i] * q[i])
-    TK_CLONES
-    static double tk_sum_products(const double *n, const double *p, const double *q,
-                                  ptrdiff_t size)
-    { TK_SUM(TK_TRIPLE) }
-
     /* sum of n[i] (y[i] - eta[i])^2 */
     #define TK_SQUARED(i) (n[i] * (y[i] - eta[i]) * (y[i] - eta[i]))
     TK_CLONES
@@ -194,14 +182,6 @@ cdef extern from *:
     # sum of cases[i] eta[i] - n[i] log(1 + exp(eta[i]))
     double log_binary "tk_log_binary"(
         const double *eta, const double *cases, const double *n, Py_ssize_t size,
-    ) noexcept nogil
-    # sum of n[i] p[i]
-    double sum_weighted "tk_sum_weighted"(
-        const double *n, const double *p, Py_ssize_t size,
-    ) noexcept nogil
-    # sum of n[i] p[i] q[i]
-    double sum_products "tk_sum_products"(
-        const double *n, const double *p, const double *q, Py_ssize_t size,
     ) noexcept nogil
     # sum of n[i] (y[i] - eta[i])
     double sum_residuals "tk_sum_residuals"(

@@ -22,8 +22,7 @@
 
 /* four numbers, wherever they lie: a compiler seldom finds such vectors by itself */
 typedef double tk_four __attribute__((vector_size(32), aligned(8), may_alias));
-#define TK_FOUR(x) (*(tk_four *)(x))
-#define TK_CONST_FOUR(x) (*(const tk_four *)(x))
+#define TK_FOUR(x) (*(const tk_four *)(x))
 
 #define TK_LN2 0.693147180559945309417
 

@@ -28,9 +28,7 @@ cdef class Hamiltonian(Tree):
     cdef double[:, :, ::1] route  # sums on the way from the root, and back
     cdef double[::1] pulled, width, pull, scale_momentum, scale_slope, scale_mass, old_log_sigma
 
-    cdef void point(self)
     cdef void fill_force(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
-    cdef double log_likelihood_of_eta(self) noexcept nogil
     cdef void fill_stiffness(self) noexcept nogil
     cdef void sum_rows(self, double[:, ::1] of_rows) noexcept nogil
     cdef double log_stretched(self, double x) noexcept nogil
