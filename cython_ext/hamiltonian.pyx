@@ -44,7 +44,7 @@ from thesiskit._kernels.tree cimport Tree
 
 cdef enum:
     STEPS = 150  # of a trajectory
-    BLOCK = 256  # rows of a tree whose groups move while they are in a processor's cache
+    BLOCK = 1024  # rows of a tree whose groups move while they are in a processor's cache
     COUNT = 0  # places of `tuning`: trajectories so far, log step; then averages of squared
     STEP = 1  # slopes in log sigmas, by order; then of h w^2 (G, S)
     AVERAGES = 2
@@ -135,7 +135,8 @@ cdef class Hamiltonian(Tree):
         super().__init__(layout, settings, coefficient, log_sigma, moves, tuning)
         cdef Py_ssize_t S = coefficient.shape[0], G = coefficient.shape[1]
         cdef Py_ssize_t R = self.weight.shape[0], orders = log_sigma.shape[0]
-        self.steps, self.sets = STEPS, 4 * ((S + 3) // 4) if S > 1 else 1
+        self.steps, self.block = STEPS, BLOCK
+        self.sets = 4 * ((S + 3) // 4) if S > 1 else 1
         self.by_trajectories = moves == "hamiltonian"
         if not self.by_trajectories:
             return
@@ -295,11 +296,11 @@ cdef class Hamiltonian(Tree):
         cdef Py_ssize_t R = self.eta.shape[1], k, r
         if self.by_blocks:
             self.route[1, 0, :] = 0
-            for k in range((R - 1) // BLOCK, -1, -1):
-                r = min(BLOCK * (k + 1), R)
-                go_down(&self.moving, BLOCK * k, r)
-                self.fill_force(BLOCK * k, r)
-                go_up(&self.moving, BLOCK * k, r, kick, drift)
+            for k in range((R - 1) // self.block, -1, -1):
+                r = min(self.block * (k + 1), R)
+                go_down(&self.moving, self.block * k, r)
+                self.fill_force(self.block * k, r)
+                go_up(&self.moving, self.block * k, r, kick, drift)
         else:
             fill_values(&self.moving, self.value.shape[0], &self.value[0, 0])
             self.groups_of_rows.add_up(&self.value[0, 0], &self.level[0, 0], self.sets)

@@ -16,7 +16,7 @@ cdef class Hamiltonian(Tree):
     cdef bint by_trajectories, by_blocks
     cdef Py_ssize_t sets, orders
     cdef Py_ssize_t[::1] fixed  # groups with patterns of order 0
-    cdef public Py_ssize_t steps
+    cdef public Py_ssize_t steps, block
     cdef Lists rows_of_groups, groups_of_rows
     # by row: the linear function, what pulls it, how stiffly
     cdef double[:, ::1] level, force, stiffness
