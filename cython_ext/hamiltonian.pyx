@@ -389,7 +389,7 @@ cdef class Hamiltonian(Tree):
         self.tuning[COUNT] = 1
 
     cdef void move_together(self, bitgen_t *bitgen) noexcept nogil:
-        cdef Py_ssize_t i, steps = self.steps, g, k, o
+        cdef Py_ssize_t _i, steps = self.steps, g, k, o
         cdef double before, change, step, share, u
         cdef bint possible = True, accepted, learns
         if self.by_passes:
@@ -408,7 +408,7 @@ cdef class Hamiltonian(Tree):
         self.leap(0, 0)
         before = self.energy()
         self.leap(step / 2, step)
-        for i in range(1, steps):
+        for _i in range(1, steps):
             self.leap(step, step)
         self.leap(step / 2, 0)
         change = before - self.energy()
