@@ -39,11 +39,12 @@ import numpy as np
 from _draws cimport generator, standard_normal, uniform
 from _scales cimport SCALE_STEP, WIDEST
 from _slice cimport slice_update
-from _trajectory cimport drift_all, gather, kick_all
+from _trajectory cimport fill_values, gather, go_down, go_up, move_all
 from thesiskit._kernels.tree cimport Tree
 
 cdef enum:
     STEPS = 150  # of a trajectory
+    BLOCK = 1024  # rows of a tree whose groups move while they are in a processor's cache
     COUNT = 0  # places of `tuning`: trajectories so far, log step; then averages of squared
     STEP = 1  # slopes in log sigmas, by order; then of h w^2 (G, S)
     AVERAGES = 2
@@ -134,7 +135,8 @@ cdef class Hamiltonian(Tree):
         super().__init__(layout, settings, coefficient, log_sigma, moves, tuning)
         cdef Py_ssize_t S = coefficient.shape[0], G = coefficient.shape[1]
         cdef Py_ssize_t R = self.weight.shape[0], orders = log_sigma.shape[0]
-        self.steps, self.sets = STEPS, 4 * ((S + 3) // 4) if S > 1 else 1
+        self.steps, self.block = STEPS, BLOCK
+        self.sets = 4 * ((S + 3) // 4) if S > 1 else 1
         self.by_trajectories = moves == "hamiltonian"
         if not self.by_trajectories:
             return
@@ -145,18 +147,38 @@ cdef class Hamiltonian(Tree):
         self.orders = orders if self.sigma_free else 0
         self.level, self.force, self.stiffness = np.zeros((3, R, self.sets))
         self.position, self.momentum, self.spread = np.zeros((3, G, self.sets))
-        self.easy, self.scale, self.value, self.slopes = np.zeros((4, G, self.sets))
+        self.easy, self.slopes = np.zeros((2, G, self.sets))
+        self.pulled = np.empty(G)
         self.width, self.pull = np.empty((2, self.kinds.shape[0]))
         self.scale_momentum, self.scale_slope, self.scale_mass, self.old_log_sigma = np.zeros(
             (4, orders))
         self.fixed = np.flatnonzero(np.asarray(self.kinds)[np.asarray(self.kind), 0])
-        if self.parent.shape[0] == 0:  # the passes of a tree do without
+        self.by_blocks = self.parent.shape[0] > 0 and self.sets > 1
+        if not self.by_blocks:
+            self.value = np.empty((G, self.sets))
             self.rows_of_groups, self.groups_of_rows = layout.lists
+        self.prepare_steps()
+
+    def prepare_steps(self):
+        # what the loops of _trajectory.pxd work on
+        cdef Moving *t = &self.moving
+        t.z, t.p, t.easy = &self.position[0, 0], &self.momentum[0, 0], &self.easy[0, 0]
+        t.a, t.width, t.kind = &self.spread[0, 0], &self.width[0], &self.kind[0]
+        t.eta, t.force, t.pulled = &self.eta[0, 0], &self.force[0, 0], &self.pulled[0]
+        t.rows, t.classes, t.sets = self.eta.shape[1], self.eta.shape[0], self.sets
+        if self.by_blocks:  # a group's depth is the number of those before it that go on
+            ended = np.searchsorted(np.sort(self.end), self.begin, "right")
+            self.depth = np.subtract(np.arange(len(ended)), ended).astype(np.int32)
+            above = np.asarray(self.depth)[np.maximum(self.parent, 0)]
+            assert (above[1:] + 1 == self.depth[1:]).all() and (np.diff(self.owner) > 0).all()
+            self.route = np.zeros((2, np.max(self.depth) + 2, self.sets))
+            t.parent, t.owner, t.depth = &self.parent[0], &self.owner[0], &self.depth[0]
+            t.path, t.slope = &self.route[0, 0, 0], &self.route[1, 0, 0]
 
     # ---- what the likelihood does ----
 
-    cdef void fill_force(self) noexcept nogil:
-        # slopes of the log likelihood in `level`
+    cdef void fill_force(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+        # slopes of the log likelihood in eta of these rows
         pass
 
     cdef void fill_stiffness(self) noexcept nogil:
@@ -165,26 +187,10 @@ cdef class Hamiltonian(Tree):
 
     # ---- sums over groups and over rows ----
 
-    cdef void refresh_levels(self) noexcept nogil:
-        # linear functions of rows, of `value`; where groups form a tree, it becomes sums from the
-        # root
-        cdef Py_ssize_t g, k, r, P = self.sets, a
-        if self.parent.shape[0] == 0:
-            self.groups_of_rows.add_up(&self.value[0, 0], &self.level[0, 0], P)
-            return
-        for g in range(1, self.value.shape[0]):
-            a = self.parent[g]
-            for k in range(P):
-                self.value[g, k] += self.value[a, k]
-        for r in range(self.level.shape[0]):
-            a = self.owner[r]
-            for k in range(P):
-                self.level[r, k] = self.value[a, k]
-
     cdef void sum_rows(self, double[:, ::1] of_rows) noexcept nogil:
         # `slopes`, sums over the rows of groups
         cdef Py_ssize_t g, k, r, P = self.sets, a
-        if self.parent.shape[0] == 0:
+        if not self.by_blocks:
             self.rows_of_groups.add_up(&of_rows[0, 0], &self.slopes[0, 0], P)
             return
         self.slopes[:, :] = 0
@@ -217,8 +223,8 @@ cdef class Hamiltonian(Tree):
             for k in range(self.eta.shape[0]):
                 s = self.coefficient[k, g]
                 result += log(w / (w * w + s * s)) if self.cauchy else -(log(w) + s * s / w) / 2
-        for k in range(self.eta.shape[0]):
-            for r in range(self.eta.shape[1]):
+        for r in range(self.eta.shape[1]):
+            for k in range(self.eta.shape[0]):
                 self.eta[k, r] = self.force[r, k] + c * self.level[r, k]
         self.refresh_likelihood()
         result += self.log_likelihood
@@ -283,32 +289,37 @@ cdef class Hamiltonian(Tree):
         for o in range(1, self.orders):
             self.scale_mass[o] = max(self.sigma_shape, LIGHT * self.usual_square[o])
             self.scale_momentum[o] = standard_normal(bitgen) * sqrt(self.scale_mass[o])
-        self.drift(0)
-
-    cdef void drift(self, double step) noexcept nogil:
-        # positions move on; from them log sigmas, widths, values, levels, forces and slopes
-        cdef Py_ssize_t o
-        for o in range(1, self.orders):
-            self.log_sigma[o] += step * self.scale_momentum[o] / self.scale_mass[o]
         self.fill_widths()
-        drift_all(step, &self.position[0, 0], &self.momentum[0, 0], &self.easy[0, 0],
-                  &self.spread[0, 0], &self.width[0], &self.kind[0], &self.scale[0, 0],
-                  &self.value[0, 0], self.position.shape[0], self.sets)
-        self.refresh_levels()
-        self.fill_force()
-        self.sum_rows(self.force)
 
-    cdef void kick(self, double step) noexcept nogil:
-        # momenta move on; `value`, of which levels have been made, takes what pulls each group
+    cdef void leap(self, double kick, double drift) noexcept nogil:
+        # eta and force; from them what pulls; momenta, and after them positions, move on
+        cdef Py_ssize_t R = self.eta.shape[1], k, r
+        if self.by_blocks:
+            self.route[1, 0, :] = 0
+            for k in range((R - 1) // self.block, -1, -1):
+                r = min(self.block * (k + 1), R)
+                go_down(&self.moving, self.block * k, r)
+                self.fill_force(self.block * k, r)
+                go_up(&self.moving, self.block * k, r, kick, drift)
+        else:
+            fill_values(&self.moving, self.value.shape[0], &self.value[0, 0])
+            self.groups_of_rows.add_up(&self.value[0, 0], &self.level[0, 0], self.sets)
+            for r in range(R):
+                for k in range(self.eta.shape[0]):
+                    self.eta[k, r] = self.level[r, k]
+            self.fill_force(0, R)
+            self.sum_rows(self.force)
+            move_all(&self.moving, self.value.shape[0], &self.slopes[0, 0], kick, drift)
+        self.move_sigmas(kick, drift)
+
+    cdef void move_sigmas(self, double kick, double drift) noexcept nogil:
+        # momenta of log sigmas, and after them log sigmas; widths
         cdef Py_ssize_t c, o, j
         cdef double t
-        cdef double *pulled = &self.value[0, 0]
-        kick_all(step, &self.position[0, 0], &self.momentum[0, 0], &self.scale[0, 0],
-                 &self.slopes[0, 0], pulled, self.position.shape[0], self.sets)
         for c in range(self.kinds.shape[0]):
             t = 0
             for j in range(self.kind_begin[c], self.kind_begin[c + 1]):
-                t += pulled[self.by_kind[j]]
+                t += self.pulled[self.by_kind[j]]
             self.pull[c] = t
         for o in range(1, self.orders):
             t = 0
@@ -317,15 +328,14 @@ cdef class Hamiltonian(Tree):
                 t += self.pull[c] * self.kinds[c, o] / self.size_of_kind[c]
             self.scale_slope[o] = (self.sigma_shape - self.sigma_rate[o] * exp(-self.log_sigma[o])
                                    - t * self.power[o])
-            self.scale_momentum[o] -= step * self.scale_slope[o]
+            self.scale_momentum[o] -= kick * self.scale_slope[o]
+            self.log_sigma[o] += drift * self.scale_momentum[o] / self.scale_mass[o]
+        self.fill_widths()
 
     cdef double energy(self) noexcept nogil:
-        # U + kinetic energy; eta and the log likelihood become those of `level`
-        cdef Py_ssize_t g, k, r, o
+        # U + kinetic energy; the log likelihood becomes that of eta
+        cdef Py_ssize_t g, k, o
         cdef double result = 0, p
-        for r in range(self.level.shape[0]):
-            for k in range(self.eta.shape[0]):
-                self.eta[k, r] = self.level[r, k]
         self.refresh_likelihood()
         for g in range(self.position.shape[0]):
             for k in range(self.sets):
@@ -370,8 +380,8 @@ cdef class Hamiltonian(Tree):
             self.log_sigma[o] = log(self.sigma_rate[o] / (self.sigma_shape + 1))
             self.usual_square[o] = cases
         self.fill_widths()
-        self.level[:, :] = 0
-        self.fill_force()
+        self.eta[:, :] = 0
+        self.fill_force(0, self.eta.shape[1])
         self.average_stiffness(1)
         self.log_sigma[:] = self.old_log_sigma
         self.refresh_widths()
@@ -379,7 +389,7 @@ cdef class Hamiltonian(Tree):
         self.tuning[COUNT] = 1
 
     cdef void move_together(self, bitgen_t *bitgen) noexcept nogil:
-        cdef Py_ssize_t i, steps = self.steps, g, k, o
+        cdef Py_ssize_t _i, steps = self.steps, g, k, o
         cdef double before, change, step, share, u
         cdef bint possible = True, accepted, learns
         if self.by_passes:
@@ -395,11 +405,12 @@ cdef class Hamiltonian(Tree):
         self.begin_trajectory(bitgen)
         u = bitgen.next_double(bitgen.state)
         step = exp(self.tuning[STEP] - u * u)  # some steps are shorter: not all places are alike
+        self.leap(0, 0)
         before = self.energy()
-        self.kick(step / 2)
-        for i in range(steps):
-            self.drift(step)
-            self.kick(step if i < steps - 1 else step / 2)
+        self.leap(step / 2, step)
+        for _i in range(1, steps):
+            self.leap(step, step)
+        self.leap(step / 2, 0)
         change = before - self.energy()
         for o in range(1, self.log_sigma.shape[0]):
             possible = possible and fabs(self.log_sigma[o]) <= WIDEST
@@ -409,7 +420,8 @@ cdef class Hamiltonian(Tree):
         if accepted:
             for g in range(self.position.shape[0]):
                 for k in range(self.eta.shape[0]):
-                    self.coefficient[k, g] = self.scale[g, k] * self.position[g, k]
+                    self.coefficient[k, g] = (self.width[self.kind[g]] * self.spread[g, k]
+                                              * self.position[g, k])
         if learns:
             self.tuning[STEP] += (((1 if change > 0 else exp(change)) if possible else 0)
                                   - TARGET) / (1 + self.tuning[COUNT] / 25)

@@ -43,6 +43,7 @@ cdef enum:
 
 cdef double FAR = 600  # beyond, exp(-d) and what it multiplies could underflow
 cdef double TINY = 1e-280
+cdef double ROUNDING = 1e-9  # more than that of a bound, for each case and unit
 
 
 cdef inline double softplus(double x) noexcept nogil:
@@ -52,7 +53,7 @@ cdef inline double softplus(double x) noexcept nogil:
 
 cdef struct Coefficient:
     # what the conditional density of one coefficient depends on
-    double old, square, cases, total, log_up, log_down, up, down
+    double old, square, cases, total, log_up, log_down, up, down, expected, variance
     const double *p
     const double *q
     const double *weight  # of rows; NULL if all are 1
@@ -64,7 +65,7 @@ cdef struct Coefficient:
 
 cdef bint inside_coefficient(void *context, double x, double u, double log_u) noexcept nogil:
     cdef Coefficient *c = <Coefficient *> context
-    cdef double d = x - c.old, ratio, change
+    cdef double d = x - c.old, ratio = 1, change, most, t
     cdef const double *p
     cdef const double *q
     c.evaluations += 1
@@ -73,20 +74,30 @@ cdef bint inside_coefficient(void *context, double x, double u, double log_u) no
         ratio = (c.square + c.old * c.old) / (c.square + x * x)
         if ratio < u * (c.up if d > 0 else c.down):
             return 0
-        change = log(ratio)
+        change = ratio - 1  # not less than its logarithm
     else:
         change = (c.old - x) * (c.old + x) / (2 * c.square)
         if change < log_u + (c.log_up if d > 0 else c.log_down):
             return 0
+    # less the second derivative of the log likelihood is at least exp(-|d|) times what it was
+    most = (change + (c.cases - c.expected) * d - c.variance * (fabs(d) - 1) - log_u
+            + ROUNDING * (1 + c.total) * (1 + fabs(d)))
+    if most < 0:
+        return 0
+    t = exp(-fabs(d))
+    if most < c.variance * t:
+        return 0
+    if c.cauchy:
+        change = log(ratio)
     if fabs(d) > FAR:
         change += c.cases * d - (<Logistic> c.sampler).far_change(c.group, c.k, d)
     else:
         p, q = (c.q, c.p) if d > 0 else (c.p, c.q)
         change += (c.cases - c.total if d > 0 else c.cases) * d
         if c.weight == NULL:
-            change -= log_mixtures(p, q, exp(-fabs(d)), fabs(d), c.size)
+            change -= log_mixtures(p, q, t, fabs(d), c.size)
         else:
-            change -= log_weighted(p, q, c.weight, exp(-fabs(d)), c.size)
+            change -= log_weighted(p, q, c.weight, t, c.size)
     return change >= log_u
 
 
@@ -131,7 +142,7 @@ cdef class Logistic(Hamiltonian):
     """
 
     cdef const double[:, ::1] response
-    cdef double[:, ::1] p, q, cases, seen
+    cdef double[:, ::1] p, q, cases, exponentials
 
     def __init__(self, layout, settings, double[:, ::1] coefficient, double[::1] log_sigma,
                  const double[:, ::1] response, str moves, tuning=None):
@@ -139,9 +150,7 @@ cdef class Logistic(Hamiltonian):
         self.response = response
         self.p, self.q = np.empty((2, coefficient.shape[0], response.shape[1]))
         self.cases = np.empty((coefficient.shape[0], coefficient.shape[1]))
-        if self.by_trajectories and self.sets > 1:  # the cases of a row together
-            self.seen = np.zeros((response.shape[1], self.sets))
-            self.seen[:, : response.shape[0]] = response.T
+        self.exponentials = np.empty((response.shape[0], 8))
         with nogil:
             self.count_classes()
             self.refresh_rows()
@@ -162,14 +171,14 @@ cdef class Logistic(Hamiltonian):
         for r in range(self.eta.shape[1]):
             self.log_likelihood += self.set_row(r)
 
-    cdef void fill_force(self) noexcept nogil:
-        cdef Py_ssize_t S = self.eta.shape[0], R = self.level.shape[0]
-        if S == 1:
-            fill_residuals(&self.level[0, 0], &self.response[1, 0], &self.weight[0],
-                           &self.force[0, 0], R)
+    cdef void fill_force(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+        if self.sets == 1:
+            fill_residuals(&self.eta[0, begin], &self.response[1, begin], &self.weight[begin],
+                           &self.force[begin, 0], end - begin)
         else:
-            fill_class_residuals(&self.level[0, 0], &self.seen[0, 0], &self.weight[0],
-                                 &self.force[0, 0], R, S, self.sets)
+            fill_class_residuals(&self.eta[0, begin], self.eta.shape[1], &self.response[0, begin],
+                                 &self.weight[begin], &self.force[begin, 0], end - begin,
+                                 self.eta.shape[0], self.sets, &self.exponentials[0, 0])
 
     cdef void fill_stiffness(self) noexcept nogil:
         # n p (1 - p), from the slopes: n p is cases less slope
@@ -192,7 +201,7 @@ cdef class Logistic(Hamiltonian):
     cdef double set_row(self, Py_ssize_t r) noexcept nogil:
         # p and q of a row from its eta; its log likelihood
         cdef Py_ssize_t S = self.eta.shape[0], k
-        cdef double top, total, x, result = 0
+        cdef double top, total, x, log_total, result = 0
         if S == 1:
             x = self.eta[0, r]
             top = exp(-fabs(x))
@@ -206,10 +215,11 @@ cdef class Logistic(Hamiltonian):
         for k in range(S):
             self.p[k, r] = exp(self.eta[k, r] - top)
             total += self.p[k, r]
+        log_total = log(total)
         for k in range(S):
             self.p[k, r] /= total
             if self.response[k, r] > 0:
-                result += self.response[k, r] * (self.eta[k, r] - top - log(total))
+                result += self.response[k, r] * (self.eta[k, r] - top - log_total)
         self.sum_others(r)
         return result
 
@@ -244,24 +254,25 @@ cdef class Logistic(Hamiltonian):
         cdef Py_ssize_t a = self.begin[g], size = self.end[g] - a, i, r
         cdef Py_ssize_t R = self.buffer.shape[0] // 4
         cdef double x
+        cdef double *n
         c.old, c.cases, c.total = self.coefficient[k, g], self.cases[k, g], self.total[g]
         c.size, c.cauchy, c.evaluations = size, self.cauchy, 0
         c.sampler, c.group, c.k = <void *> self, g, k
         x = self.size_of_kind[self.kind[g]]  # width, or variance
         c.square = x * x if self.cauchy else x
-        c.weight = NULL
         if self.runs[g]:
-            c.p, c.q = &self.p[k, a], &self.q[k, a]
-            if not self.unit[g]:
-                c.weight = &self.weight[a]
+            c.p, c.q, n = &self.p[k, a], &self.q[k, a], <double *> &self.weight[a]
         else:
             for i in range(size):
                 r = self.members[a + i]
                 self.buffer[i], self.buffer[R + i] = self.p[k, r], self.q[k, r]
                 self.buffer[2 * R + i] = self.weight[r]
-            c.p, c.q = &self.buffer[0], &self.buffer[R]
-            if not self.unit[g]:
-                c.weight = &self.buffer[2 * R]
+            c.p, c.q, n = &self.buffer[0], &self.buffer[R], &self.buffer[2 * R]
+        c.weight = NULL if self.unit[g] else n
+        c.expected = c.variance = 0
+        for i in range(size):
+            c.expected += n[i] * c.p[i]
+            c.variance += n[i] * c.p[i] * c.q[i]
         self.bound(&c, g, k)
         x = slice_update(inside_coefficient, &c, c.old, self.coefficient_width, self.most_steps,
                          bitgen)
@@ -368,11 +379,11 @@ cdef class Normal(Hamiltonian):
         self.log_likelihood = -(self.all_cases * (log(2 * M_PI) / 2 + x)
                                 + self.squares * exp(-2 * x) / 2)
 
-    cdef void fill_force(self) noexcept nogil:
+    cdef void fill_force(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         cdef Py_ssize_t r
         cdef double precision = exp(-2 * self.log_noise[0])
-        for r in range(self.mean.shape[0]):
-            self.force[r, 0] = self.weight[r] * (self.mean[r] - self.level[r, 0]) * precision
+        for r in range(begin, end):
+            self.force[r, 0] = self.weight[r] * (self.mean[r] - self.eta[0, r]) * precision
 
     cdef void fill_stiffness(self) noexcept nogil:
         cdef Py_ssize_t r

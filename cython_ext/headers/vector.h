@@ -18,6 +18,12 @@
 #define TK_WIDE_CLONES
 #endif
 
+#define TK_INLINE static inline __attribute__((always_inline))
+
+/* four numbers, wherever they lie: a compiler seldom finds such vectors by itself */
+typedef double tk_four __attribute__((vector_size(32), aligned(8), may_alias));
+#define TK_FOUR(x) (*(const tk_four *)(x))
+
 #define TK_LN2 0.693147180559945309417
 
 /* x = m 2^e with m in [1, 2), for x > 0 and not denormal: returns e as a double */

@@ -140,8 +140,11 @@ def widths_twice(chain, capsule):
 
 
 def short(chain):
-    """The chain with shorter trajectories: what they leave as it is does not depend on this."""
-    chain.steps = FEW
+    """The chain with shorter trajectories, and trees in blocks of a few rows.
+
+    What trajectories leave as it is does not depend on this.
+    """
+    chain.steps, chain.block = FEW, 2
     return chain
 
 
