@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import house
 
 MOST = {
-    "lines": 40_650,
+    "lines": 40_700,
     "files": 101,
     "functions of at most 3 lines": 820,
     "vague names": 440,
@@ -24,7 +24,7 @@ MOST = {
     "fmt: skip": 50,
     "class names that stand for several": 0,
     "isinstance": 120,
-    "lines of kernels": 6_150,
+    "lines of kernels": 6_250,
     "lines of the longest function": 66,
     "most arguments": 10,
     "most arguments of a kernel function": 11,
@@ -44,7 +44,7 @@ chapter 3: patterns, logistic models: 6000
     datasets/features study/patterns report/chains report/orders report/reduction
 sequences by mixing: 350
     models/mixing
-normal model of classes and real responses, transformations: 1590
+normal model of classes and real responses, transformations: 1610
     models/normal
 effects of selected features: 230
     models/effects
@@ -78,7 +78,7 @@ Slurm: 750
     study/slurm study/batch cli/batch
 readers of tables, encoders: 2390
     frame datasets/reading datasets/tables
-init and check: 1770
+init and check: 1780
     start datasets/checking
 prevalence, net benefit: 245
     models/prevalence report/benefit

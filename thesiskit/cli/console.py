@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import click
@@ -431,10 +432,8 @@ def opens_experiment(*, force: bool = True, jobs: bool = True, yes: bool = True)
         def opened(**more):
             names = {field.name for field in fields(Asked)} & {*more}
             asked = Asked(**{name: more.pop(name) for name in names})
-            if asked.jobs != 0:
-                from thesiskit.study.workers import start_server
-
-                start_server()  # it imports what cells need beside this process
+            if asked.jobs != 0:  # the server imports what cells need beside this process
+                resolve_name("thesiskit.study.workers:start_server")()
             return command(asked=asked, **more)
 
         for option in reversed(options):

@@ -1,7 +1,4 @@
-"""Select features, fit a model to those selected, and temper its probabilities.
-
-Experiments, estimators and model files all do it here.
-"""
+"""Select features, fit a model and temper it, for experiments, estimators and model files."""
 
 from __future__ import annotations
 

@@ -27,7 +27,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy  # scipy.optimize takes half a second to load: at its first use
-from scipy import special
 
 from thesiskit.models.folds import column_means
 from thesiskit.models.selection import least_squares, n_parameters
@@ -68,12 +67,12 @@ def log_sum(logs: np.ndarray, axis: int = -1) -> np.ndarray:
 
 def temper(log_probability: np.ndarray, tau: float, offset: np.ndarray | float = 0.0) -> np.ndarray:
     """Return log probabilities (T, G): log odds divided by tau, with an offset for each class."""
-    return special.log_softmax(log_probability / tau + offset, axis=1)
+    return scipy.special.log_softmax(log_probability / tau + offset, axis=1)
 
 
 def as_log_probability(log_odds: np.ndarray) -> np.ndarray:
     """Return log probabilities (T, 2) from log P(y* = 1) - log P(y* = 0), (T,)."""
-    return special.log_expit(np.stack([-log_odds, log_odds], axis=1))
+    return scipy.special.log_expit(np.stack([-log_odds, log_odds], axis=1))
 
 
 def fit_temperature(

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy  # scipy.optimize takes half a second to load: at its first use
 from pydantic import model_validator
-from scipy import special
 
 from thesiskit.blocks import Count, Positive, PositiveNumber
 from thesiskit.datasets.source import FeatureTable, Sizes, Source
@@ -245,7 +244,7 @@ def draw_genotypes(rng: np.random.Generator, data: GenotypesData) -> tuple[np.nd
     n, p = data.train + data.test, data.loci
     frequency = rng.uniform(0.05, 0.5, p)
     frequency[: 2 * data.pairs] = rng.uniform(0.2, 0.5, 2 * data.pairs)
-    threshold = special.ndtri(1 - frequency)
+    threshold = scipy.special.ndtri(1 - frequency)
     X = np.zeros((n, p), dtype=np.int16)
     for _ in range(2):  # two copies of a chromosome
         X += rng.standard_normal((n, p), dtype=np.float32) > threshold
@@ -254,6 +253,6 @@ def draw_genotypes(rng: np.random.Generator, data: GenotypesData) -> tuple[np.nd
         a, b = X[:, 2 * pair], X[:, 2 * pair + 1]
         odds += data.effect * (2 * ((a > 0) != (b > 0)) - 1)
     # the intercept with which the classes are expected to be equally frequent
-    middle = scipy.optimize.brentq(lambda c: special.expit(odds - c).mean() - 0.5, -50, 50)
-    response = (rng.random(n) < special.expit(odds - middle)).astype(np.int32)
+    middle = scipy.optimize.brentq(lambda c: scipy.special.expit(odds - c).mean() - 0.5, -50, 50)
+    response = (rng.random(n) < scipy.special.expit(odds - middle)).astype(np.int32)
     return X, response

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy  # few need scipy.signal, which is loaded at its first use
-from scipy import special
+import scipy  # scipy.signal takes seconds to load: at its first use
 
 from thesiskit.models.density import SCORED
 
@@ -160,7 +159,7 @@ def mcnemar(
     sums = less if group is None else np.bincount(group, less)
     fewer, more = np.sort([(sums > 0).sum(), (sums < 0).sum()]) / wider**2
     # P(at least `more` of fewer + more), which are also fractions
-    return min(1.0, 2 * float(special.betainc(more, fewer + 1, 0.5))) if more else 1.0
+    return min(1.0, 2 * float(scipy.special.betainc(more, fewer + 1, 0.5))) if more else 1.0
 
 
 def wilson(rate: float, n: float) -> tuple[float, float]:
@@ -175,8 +174,8 @@ def wilson(rate: float, n: float) -> tuple[float, float]:
 def clopper_pearson(hits: np.ndarray, n: np.ndarray, level: float = 0.95) -> np.ndarray:
     """Exact (Clopper-Pearson) intervals (2, ...) of fractions: hits of n independent samples."""
     tail = (1 - level) / 2
-    low = special.betaincinv(np.maximum(hits, 1), n - hits + 1, tail)
-    high = special.betaincinv(hits + 1, np.maximum(n - hits, 1), 1 - tail)
+    low = scipy.special.betaincinv(np.maximum(hits, 1), n - hits + 1, tail)
+    high = scipy.special.betaincinv(hits + 1, np.maximum(n - hits, 1), 1 - tail)
     return np.array([np.where(hits > 0, low, 0), np.where(hits < n, high, 1)])
 
 
@@ -206,7 +205,7 @@ def binormal(area: float, error: float, n_class: int, n_rest: int) -> tuple[floa
     t = AREAS
     plain = t * (1 - t)
     # P(both of two other samples are below one of the class) - t^2
-    covariance = plain - 2 * special.owens_t(special.ndtri(t), 1 / np.sqrt(3))
+    covariance = plain - 2 * scipy.special.owens_t(scipy.special.ndtri(t), 1 / np.sqrt(3))
     variance = (plain + (n_class + n_rest - 2) * covariance) / (n_class * n_rest)
     at_area, smaller, ratio = np.interp(area, t, variance), min(n_class, n_rest), 1.0
     if error > 0 and 0 < round(area, 9) < 1:  # not NaN, as of a class with one sample
@@ -338,11 +337,11 @@ def recalibrated(
     offset, x = first * x[:, :, 0], x[:, :, first:]
 
     def likelihood(at: np.ndarray) -> float:
-        return weight @ special.log_softmax(offset + x @ at, axis=1)[rows, y]
+        return weight @ scipy.special.log_softmax(offset + x @ at, axis=1)[rows, y]
 
     coefficients = np.zeros(K - first)
     for _ in range(NEWTON):
-        q = special.softmax(offset + x @ coefficients, axis=1)
+        q = scipy.special.softmax(offset + x @ coefficients, axis=1)
         off = x - np.einsum("ng,ngj->nj", q, x)[:, None]
         information = np.einsum("ng,ngj,ngl->jl", weight[:, None] * q, off, off, optimize=True)
         try:
@@ -375,7 +374,7 @@ def standard_error(values: np.ndarray, n: int | None = None) -> float:
 def student(values: np.ndarray, error: float | None = None) -> tuple[float, float, float]:
     """The mean of values, and the ends of Student's interval of 95%, by its standard error."""
     mean, error = float(values.mean()), standard_error(values) if error is None else error
-    half = error * special.stdtrit(max(1, len(values) - 1), 0.975)
+    half = error * scipy.special.stdtrit(max(1, len(values) - 1), 0.975)
     return mean, mean - half, mean + half
 
 
@@ -385,8 +384,8 @@ def paired_t(a: np.ndarray, b: np.ndarray) -> float:
         return 1.0
     if len(a) < 2:
         return float("nan")
-    t = float((a - b).mean()) / standard_error(a - b)
-    return 2 * float(special.stdtr(len(a) - 1, -abs(t)))
+    t = (a - b).mean() / standard_error(a - b)
+    return 2 * float(scipy.special.stdtr(len(a) - 1, -abs(t)))
 
 
 def confidence(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -601,8 +600,8 @@ class Score(Losses):
         area, error = auc(self.probability, tested.response, tested.unit, groups)
         middle = round(area, 9)  # 0 and 1 are off by rounding
         if tested.wider > 1:
-            log_odds = special.logit(np.clip(self.probability, 1e-300, 1 - LEAST))
-            log_odds -= special.logit(tested.base)
+            log_odds = scipy.special.logit(np.clip(self.probability, 1e-300, 1 - LEAST))
+            log_odds -= scipy.special.logit(tested.base)
             middle, _ = auc(log_odds, tested.response, tested.unit, groups)
         elif groups is None and self.probability.shape[1] == 2 and area == area:
             n = np.bincount(tested.by_sample(tested.response).astype(int), minlength=2)
@@ -610,7 +609,7 @@ class Score(Losses):
             return area, *binormal(area, error, int(n[1]), int(n[0]))
         elif 0 < middle < 1:
             half = 1.96 * error / (area * (1 - area))
-            low, high = special.expit(special.logit(area) + half * np.array([-1, 1]))
+            low, high = scipy.special.expit(scipy.special.logit(area) + half * np.array([-1, 1]))
             return area, float(low), float(high)
         if np.isnan(area):
             return area, area, area

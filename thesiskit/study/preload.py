@@ -16,5 +16,4 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import scipy.optimize  # noqa: E402, F401
 
-import thesiskit.study.patterns  # noqa: E402
-import thesiskit.study.selecting  # noqa: E402, F401
+from thesiskit.study import patterns, selecting  # noqa: E402, F401

@@ -64,8 +64,7 @@ class Workers:
 
     def __init__(self, graph: Graph, jobs: int):
         self.graph, self.jobs = graph, jobs
-        work = graph.work
-        self.opening = (type(work), work.config, work.folder, graph.results)
+        self.opening = (type(graph.work), graph.work.config, graph.work.folder, graph.results)
         start_server()
         self.children: dict[Any, Any] = {}
 
