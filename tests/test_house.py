@@ -123,8 +123,8 @@ def test_every_file_has_one_row():
 @pytest.mark.parametrize("config", ENTERED)
 def test_the_way_from_a_command_to_its_figure(config):
     """In a process of its own, in which nothing is known before, and without drawing."""
-    code = f"import house, sketched\nwith sketched.sketched():\n    found = house.trace({config!r})\n"
-    command = [sys.executable, "-c", code + "print('FILES', *found)"]
+    code = f"import house, sketched\nwith sketched.sketched(): found = house.trace({config!r})"
+    command = [sys.executable, "-c", f"{code}\nprint('FILES', *found)"]
     folders = os.pathsep.join(map(str, [ROOT, ROOT / "tools", ROOT / "tests/support"]))
     done = subprocess.run(command, capture_output=True, text=True, check=True,
                           env=os.environ | {"PYTHONPATH": folders})  # fmt: skip
