@@ -12,7 +12,9 @@ import pytest
 
 os.environ["THESISKIT_JOBS"] = "0"  # cells in the tests' own process, unless a test says otherwise
 # whose reports have pictures; in other tests they would take longer than all else
-DRAWN = ("browser", "report", "test_report.py", "test_site.py", "test_smoke.py")
+DRAWN = ("browser/test_pages.py", "pairs/test_report.py", "report/test_figures.py",
+         "report/test_learning.py", "report/test_real.py", "report/test_report.py",
+         "report/test_validation.py", "test_smoke.py")  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -20,7 +22,7 @@ def pictures(request):
     """Draw the figures of reports in the tests that look at them, and sketch them in others."""
     from sketched import sketched
 
-    with nullcontext() if {*request.path.parts[-2:]} & {*DRAWN} else sketched():
+    with nullcontext() if request.path.as_posix().endswith(DRAWN) else sketched():
         yield
 
 
