@@ -208,10 +208,10 @@ def test_parquet_has_the_samples_and_folds_of_csv(here):
     table, found = drawn(60), []
     for suffix in ("csv", "parquet"):
         getattr(table, f"to_{suffix}")(f"own.{suffix}", index=False)
-        said = run("init", f"own.{suffix}", "--response", "dose", "--output", "own.yaml")
+        said = run("init", f"own.{suffix}", "--response", "dose", "--output", f"{suffix}.yaml")
         assert "The response is a real number (model.response: gaussian)" in said
-        run("simulate", "own.yaml", "--results", suffix)
-        (samples,) = design(here / "own.yaml").tables
+        run("simulate", f"{suffix}.yaml", "--results", suffix)
+        (samples,) = design(here / f"{suffix}.yaml").tables
         fold = arrays(f"{suffix}/my-own/simulate/0000.npz")["fold"]
         found.append((fold, samples.features, samples.response, samples.names))
     for one, other in zip(*found, strict=True):
