@@ -94,7 +94,7 @@ def test_every_command_has_an_example_that_runs_in_an_empty_folder(
     run_line(table)
     if name in ("thesiskit predict", "thesiskit validate"):  # which choose among all methods
         genes = pd.read_csv("colon.csv")
-        genes.iloc[:, [0, *range(1, 60)]].to_csv("colon.csv", index=False)
+        genes.iloc[:32, :30].to_csv("colon.csv", index=False)
     if joined:
         run_line(more)
 
