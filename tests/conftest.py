@@ -1,6 +1,7 @@
 import os
 import re
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 # before NumPy is loaded: workers of pytest-xdist that each take all cores stand in each other's way
@@ -10,6 +11,28 @@ import numpy as np
 import pytest
 
 os.environ["THESISKIT_JOBS"] = "0"  # cells in the tests' own process, unless a test says otherwise
+# whose reports have pictures; in other tests they would take longer than all else
+DRAWN = ("browser/test_pages.py", "pairs/test_report.py", "report/test_figures.py",
+         "report/test_learning.py", "report/test_real.py", "report/test_report.py",
+         "report/test_validation.py", "test_smoke.py")  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pictures(request):
+    """Draw the figures of reports in the tests that look at them, and sketch them in others."""
+    from sketched import sketched
+
+    with nullcontext() if request.path.as_posix().endswith(DRAWN) else sketched():
+        yield
+
+
+@pytest.fixture
+def drawn():
+    """Draw figures in one test of a file whose reports have sketches."""
+    from sketched import drawn
+
+    with drawn():
+        yield
 
 
 @pytest.fixture
@@ -21,9 +44,11 @@ def rng():
 def finished(tmp_path_factory):
     """Finished experiments of every kind for tests/fuzz, each in a folder of its name."""
     from finished import finish
+    from sketched import sketched
 
     root = tmp_path_factory.mktemp("finished")
-    finish(root)
+    with sketched():
+        finish(root)
     return root
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import click
 import notebook
+import pandas as pd
 import pytest
 import tables
 import yaml
@@ -89,7 +90,13 @@ def test_every_command_has_an_example_that_runs_in_an_empty_folder(
         f"{one} --smoke" if one in shipped() and before not in ("show", "init") else one
         for before, one in pairwise(["", *words])
     ]
-    run_line(" ".join(small))
+    table, joined, more = " ".join(small).partition(" && ")
+    run_line(table)
+    if name in ("thesiskit predict", "thesiskit validate"):  # which choose among all methods
+        genes = pd.read_csv("colon.csv")
+        genes.iloc[:32, :30].to_csv("colon.csv", index=False)
+    if joined:
+        run_line(more)
 
 
 @pytest.mark.parametrize("page", TEXTS)

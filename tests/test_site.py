@@ -18,7 +18,7 @@ from interface import run as run_example
 
 from thesiskit.registry import folders, shipped
 
-SMALL = ("null", "correlation-lattice", "regression")  # experiments whose figures are made here
+SMALL = ("correlation-lattice", "colon-pool")  # experiments whose figures are made here
 LOOKS_LIKE_A_LABEL = re.compile(r"\beqn?-[a-zA-Z][\w-]*")
 
 

@@ -12,8 +12,10 @@ from commands import arrays, must_fail
 
 from thesiskit.cli import main
 from thesiskit.config import load_config
+from thesiskit.study.design import Design
 
 SAMPLES, GENES = 60, 3000
+SETTINGS = ("kind: normal", "features: [10, 100]", "folds: 10")
 
 
 def command(*arguments):
@@ -67,45 +69,60 @@ def predictions(name: str, *options, upto: str = "predict") -> tuple[np.ndarray,
     return np.hstack(folds), Path("mine.yaml").read_text()
 
 
+def samples(name: str) -> tuple[list, str]:
+    """Return the samples that the config of a file makes models learn of, and the config."""
+    command("init", name, "--output", "mine.yaml")
+    (table,) = Design(load_config(Path("mine.yaml")), Path()).tables
+    assert table.features.shape == (SAMPLES, GENES)
+    return [table.features, table.response, table.classes], Path("mine.yaml").read_text()
+
+
 @pytest.fixture(scope="module")
 def from_csv(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("csv"))
-        return predictions(write_expression("csv"), upto="run")
+        return samples(write_expression("csv"))
 
 
-def test_a_table_of_expression_is_answered(from_csv):
-    p, text = from_csv
+def assert_same_samples(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_table_of_expression_is_answered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    p, text = predictions(write_expression("csv"), upto="run")
     assert p.shape == (5, SAMPLES)  # two sizes, with and without the correction, and the response
     assert p[-1].sum() == 25
     assert ((p[0] > 0.5) == p[-1]).mean() > 0.8
     for line in ("id: tissue", "response: status", "positive: tumour", "- taken # dates"):
         assert line in text
-    assert "kind: normal" in text
-    assert "features: [10, 100]" in text
-    assert "folds: 10" in text
+    for line in SETTINGS:
+        assert line in text
 
 
 @pytest.mark.parametrize("kind", ["tsv", "csv.gz", "parquet"])
-def test_other_forms_have_the_same_predictions(kind, from_csv, tmp_path, monkeypatch):
+def test_other_forms_have_the_same_samples(kind, from_csv, tmp_path, monkeypatch):
     if kind == "parquet":
         pytest.importorskip("pyarrow")
     monkeypatch.chdir(tmp_path)
-    found, _ = predictions(write_expression(kind))
-    assert np.array_equal(found, from_csv[0])
+    found, text = samples(write_expression(kind))
+    assert_same_samples(found, from_csv[0])
+    for line in SETTINGS:
+        assert line in text
 
 
-def test_anndata_has_the_predictions_of_its_table(from_csv, tmp_path, monkeypatch):
+def test_anndata_has_the_samples_of_its_table(from_csv, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X, y = expression()
     obs = pd.DataFrame({"status": y, "batch": "a"}, index=[f"cell{i}" for i in range(SAMPLES)])
     write_anndata(Path("cells.h5ad"), X, obs, pd.DataFrame(index=[f"g{j}" for j in range(GENES)]))
-    found, text = predictions("cells.h5ad")
+    found, text = samples("cells.h5ad")
     assert "response: status # by its name" in text
-    assert np.array_equal(found, from_csv[0])
+    assert_same_samples(found, from_csv[0])
 
 
-def test_sequences_have_the_predictions_of_fasta(tmp_path, monkeypatch):
+def test_sequences_have_the_samples_of_fasta(tmp_path, monkeypatch):
     rng = np.random.default_rng(9)
     reads = ["".join(rng.choice(list("ACGT"), 10)) for _ in range(90)]
     found = []
@@ -120,13 +137,15 @@ def test_sequences_have_the_predictions_of_fasta(tmp_path, monkeypatch):
         monkeypatch.chdir(folder)
         content = text.encode()
         (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-        p, config = predictions(name, "--smoke")
+        command("init", name, "--output", "mine.yaml")
+        config = Path("mine.yaml").read_text()
         assert "folds: 5" in config
         assert "train:" not in config  # the first lines can differ from the last
-        found.append(p)
-    assert found[0].shape[1] == 90
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+        (table,) = load_config(Path("mine.yaml")).data.read(folder)
+        found.append([table.histories, table.response, table.states, table.classes])
+    assert found[0][0].shape == (90, 9)
+    assert_same_samples(found[1], found[0])
+    assert_same_samples(found[2], found[0])
 
 
 def test_labels_of_fasta_are_responses(tmp_path, monkeypatch):
@@ -143,6 +162,7 @@ def test_labels_of_fasta_are_responses(tmp_path, monkeypatch):
     assert ((p[0] > 0.5) == p[-1]).mean() > 0.9
 
 
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.parametrize("kind", ["three classes", "a number", "one feature", "real features"])
 def test_configs_run_as_they_are_written(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -1,12 +1,19 @@
 """Odd tables go through `thesiskit init` and `thesiskit run`: an answer, or one refusal."""
 
+from contextlib import nullcontext
+
 import pytest
 from click.testing import CliRunner
 from odd_tables import TABLES
+from sketched import drawn
 
 from thesiskit.cli import main
 
 PART = {"selection": "methods", "logistic": "parameters"}  # quickly made
+# names, and numbers of samples and classes, that the drawing of a figure could stumble over
+DRAWN = ("names of many alphabets", "names with signs of YAML", "long names", "one feature",
+         "classes with signs", "three classes, discrete features", "all words",
+         "FASTA of unequal length")  # fmt: skip
 LINES, CHARACTERS = 3, 400  # of a refusal
 
 
@@ -17,6 +24,7 @@ def command(*arguments):
 def test_there_are_fifty_tables():
     assert len(TABLES) >= 50
     assert len({one.about for one in TABLES}) == len(TABLES)
+    assert {*DRAWN} < {one.about for one in TABLES}
 
 
 @pytest.mark.parametrize("odd", TABLES, ids=lambda one: one.about)
@@ -39,7 +47,8 @@ def test_an_odd_table_is_answered_or_refused(odd, tmp_path, monkeypatch):
     small += ["--set", "evaluation.folds=2"] if "evaluation:" in looked.stdout else []
     small += ["--set", "model.temperature=none"] if "temperature:" in looked.stdout else []
     small += ["--smoke"] if kind == "logistic" else ["--set", "model.methods=[corrected]"]
-    done = command("run", "mine.yaml", "--jobs", "0", *small)
+    with drawn() if odd.about in DRAWN else nullcontext():
+        done = command("run", "mine.yaml", "--jobs", "0", *small)
     assert done.exit_code == 0, done.output
     assert "report.html" in done.output
 

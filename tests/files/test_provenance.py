@@ -14,7 +14,7 @@ from thesiskit.files import imported
 
 NAIVE_WORK = "thesiskit.study.selecting"
 LOGISTIC_WORK = "thesiskit.study.patterns"
-KINDS = {"naive": NAIVE, "logistic": LOGISTIC}
+KINDS = {"naive": NAIVE, "logistic": LOGISTIC.replace("[orders, chain-table]", "[chain-table]")}
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import pytest
 from commands import run
 from drawn import defects, watched
 from matplotlib.colors import to_rgba
+from sketched import sketch
 
 from thesiskit.models.peers import Method
 from thesiskit.report import layout, summary
@@ -181,3 +182,16 @@ def test_the_figure_of_a_filtered_table_is_legible(tmp_path, kind):
         for line in lines
     }
     assert len(looks) == len(lines)
+
+
+def test_a_sketch_differs_where_what_is_shown_does():
+    """Figures of the tests that do not draw them (tests/support/sketched.py)."""
+
+    def sketches(height, end):
+        figure, axes = layout.canvas(1, 2)
+        axes[0, 0].plot([1, 2], [3, end])
+        axes[0, 1].bar([1, 2], [3, height])
+        return sketch(Figure("f", "Figure", figure, "A figure."))
+
+    assert sketches(1, 2) == sketches(1, 2)
+    assert len({sketches(1, 2), sketches(1, 3), sketches(2, 2)}) == 3

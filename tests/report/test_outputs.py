@@ -230,6 +230,7 @@ def test_a_probe_of_the_folder_leaves_nothing(tmp_path):
     assert [path.name for path in (tmp_path / "x").iterdir()] == [".thesiskit"]
 
 
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.parametrize("height", [3, 60])
 def test_a_small_figure_of_a_long_one_is_its_upper_part(tmp_path, height):
     figure, axes = canvas(1, 1, width=6, height=height)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 from commands import arrays, invoke, must_fail, run
+from sketched import drawn
 
 from thesiskit.datasets.checking import CHECKS
 from thesiskit.files import Results
@@ -73,8 +74,9 @@ def write(folder):
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
     write(folder)
-    for name in ("mine", "loci"):
-        run("run", folder / f"{name}.yaml", "--results", folder / "r")
+    with drawn():
+        for name in ("mine", "loci"):
+            run("run", folder / f"{name}.yaml", "--results", folder / "r")
     return folder
 
 
@@ -384,6 +386,7 @@ def test_parts_of_published_or_drawn_data_are_those_of_the_config(tmp_path):
     assert set(table(tmp_path, "mine", "selected-features").selection) == {3, 8}
 
 
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", ["mine", "loci"])
 def test_one_test_sample_gives_no_warning(folder, tmp_path, name):
@@ -478,6 +481,7 @@ def test_groups_of_features_are_repetitions_of_the_same_samples(tmp_path):
 
 
 @pytest.mark.filterwarnings("error:.*Glyph")
+@pytest.mark.usefixtures("drawn")
 def test_any_names_of_classes_are_shown(tmp_path):
     write(tmp_path)
     frame = pd.read_csv(tmp_path / "genes.csv")

@@ -10,6 +10,7 @@ import pytest
 from commands import invoke, must_fail, run
 from new_samples import NEW, write_config, write_tables
 from scipy import optimize, special
+from sketched import sketched
 from sklearn.metrics import brier_score_loss, log_loss, r2_score, roc_auc_score
 
 from thesiskit.fitted import load_model
@@ -160,7 +161,8 @@ def test_classes_by_config_and_by_model_file(mine, kind, column, values):
     assert "log loss  internal" in said
     found, rows = rows_of(mine / "results/mine-on-new")
     assert rows["internal: value"].isna().all()  # the experiment has not run
-    run("run", f"{kind}.yaml")
+    with sketched():
+        run("run", f"{kind}.yaml")
     run("export", f"{kind}.yaml", "mine.model", "--all-methods")
     shutil.copy("new.csv", "other.csv")
     run("validate", "mine.model", "--new", "other.csv", "--output", "out")

@@ -100,7 +100,7 @@ report: {parts: [methods]}
 LATTICE = (
     HEAD
     + """\
-lattice: {class_counts: [30, 40], gamma: 0.2}
+lattice: {class_counts: [12, 16], gamma: 0.2}
 report: {parts: [correlation-lattice]}
 """
 )

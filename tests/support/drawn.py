@@ -4,7 +4,7 @@ Everything is measured on a drawn canvas, at the size at which a page shows the 
 """
 
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import combinations
 from unittest.mock import patch
 
@@ -12,6 +12,9 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
+from sketched import sketched
+
+from thesiskit.report.layout import Figure
 
 PIXELS = 96  # of an inch, in browsers
 PAGE = 952  # pixels: a figure that is wider is shown smaller
@@ -106,13 +109,14 @@ def _overlap(one: Bbox, other: Bbox) -> bool:
 
 
 @contextmanager
-def watched():
-    """Collect the defects of all figures that reports write, and the figures by their names."""
-    from thesiskit.report.layout import Figure
+def watched(*, printed=True):
+    """Collect the defects of all figures that reports write, and the figures by their names.
 
+    Unless they are printed the files of a figure are sketches, and its drawing on the page is not.
+    """
     found: list[str] = []
     figures = {}
-    original = Figure.write
+    image = Figure.image
 
     def write(figure, outputs):
         figures[figure.name] = figure.canvas
@@ -121,5 +125,7 @@ def watched():
             found.append(f"{figure.name}: a caption of more than two sentences: {figure.caption}")
         return original(figure, outputs)
 
-    with patch.object(Figure, "write", write):
-        yield found, figures
+    with nullcontext() if printed else sketched():
+        original = Figure.write
+        with patch.multiple(Figure, write=write, image=image):
+            yield found, figures

@@ -72,6 +72,7 @@ LONG = (
     MIXTURE.replace("iterations: 60", "iterations: 4000")
     .replace("[collapsed, gibbs]", "[collapsed]")
     .replace("[2, all]", "[2]")
+    .replace(", diagnostics", "")  # no figures, which a process would draw
 )
 
 

@@ -1,6 +1,7 @@
 """Mixture models from the command line: resuming, warnings, draws, and mistakes."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -39,6 +40,15 @@ def small(tmp_path):
     return path
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The results of SMALL, made once; copy them before you change them."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "small.yaml").write_text(SMALL)
+    assert invoke("run", folder / "small.yaml", "--results", folder).exit_code == 0
+    return folder
+
+
 def draws(folder):
     return {path.name: read_draws(path) for path in sorted((folder / "small" / "fit").glob("*.nc"))}
 
@@ -51,14 +61,13 @@ def assert_same_draws(one, other):
             np.testing.assert_array_equal(values, other[name][key], err_msg=f"{name} {key}")
 
 
-def test_stages_one_by_one_equal_run(small, tmp_path):
-    assert invoke("run", small, "--results", tmp_path / "a").exit_code == 0
+def test_stages_one_by_one_equal_run(small, tmp_path, finished):
     for stage in ("simulate", "select", "fit-mixture", "predict", "report"):
         done = invoke(stage, small, "--results", tmp_path / "b")
         assert done.exit_code == 0, done.output
-    assert_same_draws(draws(tmp_path / "a"), draws(tmp_path / "b"))
+    assert_same_draws(draws(finished), draws(tmp_path / "b"))
     with (
-        np.load(tmp_path / "a/small/predict/0000.npz") as one,
+        np.load(finished / "small/predict/0000.npz") as one,
         np.load(tmp_path / "b/small/predict/0000.npz") as other,
     ):
         np.testing.assert_array_equal(one["probability"], other["probability"])
@@ -71,8 +80,9 @@ def test_each_model_has_its_own_command(small, tmp_path):
 
 
 @pytest.mark.parametrize("stop", [3, 8, 15])
-def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeypatch, stop):
-    assert invoke("run", small, "--results", tmp_path / "whole").exit_code == 0
+def test_an_interrupted_fit_goes_on_with_the_same_draws(
+    small, tmp_path, monkeypatch, finished, stop
+):
     monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
     monkeypatch.setattr(chains, "SAVE_SHARE", -1)
     monkeypatch.setattr(chains, "BLOCK_SECONDS", 0)  # blocks of one iteration
@@ -99,7 +109,7 @@ def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeyp
 
     monkeypatch.setattr(mixture.MixtureChain, "advance", note)
     assert invoke("run", small, "--results", tmp_path / "parts").exit_code == 0
-    assert_same_draws(draws(tmp_path / "whole"), draws(tmp_path / "parts"))
+    assert_same_draws(draws(finished), draws(tmp_path / "parts"))
     assert sum(sampled) < 3 * 2 * 60 + 3 * 12  # what was done was not done again
     assert not (tmp_path / "parts/small/unfinished").exists()
 
@@ -178,9 +188,8 @@ def test_alpha_at_the_end_of_its_grid_is_said(small, tmp_path):
     assert "The grid should be widened" in page
 
 
-def test_draws_are_arviz_data(small, tmp_path):
-    assert invoke("run", small, "--results", tmp_path).exit_code == 0
-    names = sorted(path.name for path in (tmp_path / "small/fit").glob("*.nc"))
+def test_draws_are_arviz_data(finished):
+    names = sorted(path.name for path in (finished / "small/fit").glob("*.nc"))
     assert names == [
         "0000-2-corrected-collapsed.nc",
         "0000-2-corrected-gibbs.nc",
@@ -189,17 +198,17 @@ def test_draws_are_arviz_data(small, tmp_path):
         "0000-all-complete-collapsed.nc",
         "0000-all-complete-gibbs.nc",
     ]
-    tree = xarray.load_datatree(tmp_path / "small/fit" / names[0])
+    tree = xarray.load_datatree(finished / "small/fit" / names[0])
     assert tree["posterior"]["labels"].shape == (2, 40, 1, 20)
     assert set(tree["posterior"]["labels"].to_numpy().ravel()) <= {0, 1}
     assert "log_alpha" in arviz_stats.summary(tree, var_names=["log_alpha"]).index[0]
     assert tree.attrs["sampler"] == "collapsed"
-    theta = xarray.load_datatree(tmp_path / "small/fit" / names[1])["posterior"]["theta"]
+    theta = xarray.load_datatree(finished / "small/fit" / names[1])["posterior"]["theta"]
     assert theta.shape == (1, 8, 1, 3)
 
 
-def test_a_file_of_draws_that_is_gone(small, tmp_path):
-    assert invoke("run", small, "--results", tmp_path).exit_code == 0
+def test_a_file_of_draws_that_is_gone(small, tmp_path, finished):
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     path = tmp_path / "small/fit/0000-2-corrected-gibbs.nc"
     before = path.read_bytes()
     path.unlink()
@@ -249,8 +258,8 @@ def test_config_mistakes(small, tmp_path, change, words):
     must_fail(invoke("run", small, "--results", tmp_path, "--set", change), *words)
 
 
-def test_draws_of_other_settings_are_not_predicted_from(small, tmp_path):
-    assert invoke("run", small, "--results", tmp_path / "a").exit_code == 0
+def test_draws_of_other_settings_are_not_predicted_from(small, tmp_path, finished):
+    shutil.copytree(finished, tmp_path / "a")
     other = ("--set", "model.collapsed.chains=1")
     assert invoke("run", small, "--results", tmp_path / "b", *other).exit_code == 0
     name = "small/fit/0000-2-corrected-collapsed.nc"
@@ -263,8 +272,10 @@ def test_draws_of_other_settings_are_not_predicted_from(small, tmp_path):
     np.testing.assert_array_equal(arrays(predicted)["probability"], before)
 
 
-def test_run_makes_draws_again_that_are_gone_and_keeps_those_of_other_methods(small, tmp_path):
-    assert invoke("run", small, "--results", tmp_path).exit_code == 0
+def test_run_makes_draws_again_that_are_gone_and_keeps_those_of_other_methods(
+    small, tmp_path, finished
+):
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     whole = draws(tmp_path)
     (tmp_path / "small/fit/0000-2-corrected-gibbs.nc").unlink()
     assert invoke("run", small, "--results", tmp_path).exit_code == 0

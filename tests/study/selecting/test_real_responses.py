@@ -204,12 +204,25 @@ def predictions(folder="results/mine"):
     return SimpleNamespace(**arrays(f"{folder}/predict/0000.npz"))
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_from_a_file_to_new_samples(here, suffix):
-    table = drawn(60)
-    getattr(table, f"to_{suffix}")(f"own.{suffix}", index=False)
+def test_parquet_has_the_samples_and_folds_of_csv(here):
+    table, found = drawn(60), []
+    for suffix in ("csv", "parquet"):
+        getattr(table, f"to_{suffix}")(f"own.{suffix}", index=False)
+        said = run("init", f"own.{suffix}", "--response", "dose", "--output", f"{suffix}.yaml")
+        assert "The response is a real number (model.response: gaussian)" in said
+        run("simulate", f"{suffix}.yaml", "--results", suffix)
+        (samples,) = design(here / f"{suffix}.yaml").tables
+        fold = arrays(f"{suffix}/my-own/simulate/0000.npz")["fold"]
+        found.append((fold, samples.features, samples.response, samples.names))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert len(found[0][2]) == 60
+
+
+def test_from_a_file_to_new_samples(here):
+    drawn(60).to_csv("own.csv", index=False)
     drawn(9, seed=8).drop(columns="dose").to_csv("new.csv", index=False)
-    said = run("init", f"own.{suffix}", "--response", "dose", "--output", "own.yaml")
+    said = run("init", "own.csv", "--response", "dose", "--output", "own.yaml")
     assert "The response is a real number (model.response: gaussian)" in said
     assert "0 warnings" in run("check", "own.yaml")
     quick = run("run", "own.yaml", "--quick", "--jobs", 0)
@@ -244,6 +257,7 @@ def test_from_a_file_to_new_samples(here, suffix):
     np.testing.assert_array_equal(model.predict("new.csv"), frame["median"])
 
 
+@pytest.mark.usefixtures("drawn")
 def test_one_feature_and_four_samples(here):
     for table, model in ((drawn(30, p=1), {}), (drawn(4, p=3), {})):
         path = written(here, table, selection={"features": [1]}, model=model)

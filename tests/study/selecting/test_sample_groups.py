@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from commands import invoke, must_fail
+from commands import arrays, invoke, must_fail
 from small import CHOSEN
 
 from thesiskit.config import load_config
@@ -35,7 +35,8 @@ def table(tmp_path):
     return X[mixed], y[mixed], who[mixed]
 
 
-def experiment(folder, **changes):
+def experiment(folder, *, until=None, **changes):
+    """Run the stages of an experiment, or the first ones."""
     text = CHOSEN.replace("FOLDS", "6").replace(
         "path: t.csv", "path: t.csv, sample_groups: patient"
     )
@@ -45,9 +46,15 @@ def experiment(folder, **changes):
     (folder / "c.yaml").write_text(text)
     config = load_config(folder / "c.yaml")
     made = Experiment(config, Results(folder / "results", "chosen"), folder)
-    for stage in made.stages:
+    for stage in made.stages[:until]:
         made.run(stage, watch=lambda cells, *_: cells)
     return made
+
+
+def divided(folder, **changes):
+    """Read the table of an experiment, and return its samples, folds, notes and findings."""
+    experiment(folder, until=1, **changes)
+    return arrays(folder / "results/chosen/simulate/0000.npz")
 
 
 def together(fold, who):
@@ -59,8 +66,7 @@ def together(fold, who):
 def test_groups_are_in_one_fold(tmp_path, table, scheme):
     _, y, who = table
     evaluation = f"{{scheme: {scheme}, choose: {str(scheme == 'k-fold').lower()}}}"
-    made = experiment(tmp_path, a=("{folds: 6, choose: true}", evaluation))
-    fold = made.record().simulated["fold"][0]
+    fold = divided(tmp_path, a=("{folds: 6, choose: true}", evaluation))["fold"][0]
     assert together(fold, who)
     if scheme == "leave-one-out":
         assert len(set(fold)) == PATIENTS
@@ -160,11 +166,11 @@ def test_what_is_said(tmp_path, table):
     frame = pd.read_csv(tmp_path / "t.csv")
     frame.loc[3, "patient"] = None
     frame.to_csv(tmp_path / "t.csv", index=False)
-    notes = experiment(tmp_path).record().simulated["notes"].tolist()
+    notes = divided(tmp_path)["notes"].tolist()
     assert "data.sample_groups: 1 sample without 'patient': each is a group by itself" in notes
     frame["patient"] = range(len(frame))
     frame.to_csv(tmp_path / "t.csv", index=False)
-    notes = experiment(tmp_path).record().simulated["notes"].tolist()
+    notes = divided(tmp_path)["notes"].tolist()
     assert any("no two samples have the same 'patient': there are no groups" in n for n in notes)
     with pytest.raises(DataError, match="there is no column 'g99'"):
         experiment(tmp_path, a=("sample_groups: patient", "sample_groups: g99, ignore: [patient]"))
@@ -189,9 +195,9 @@ def test_groups_of_other_files(tmp_path, table, form):
         frame.index = [f"c{i}" for i in range(len(frame))]
         frame.T.to_csv(tmp_path / "t.csv", index_label="gene")
         change = ("path: t.csv", "path: t.csv, orientation: genes-in-rows")
-    made = experiment(tmp_path, a=change)
-    assert together(made.record().simulated["fold"][0], table[2])
-    assert len(np.unique(made.record().simulated["case_groups"])) == PATIENTS
+    found = divided(tmp_path, a=change)
+    assert together(found["fold"][0], table[2])
+    assert len(np.unique(found["case_groups"])) == PATIENTS
 
 
 def test_one_table_alone_has_groups(tmp_path, table):
@@ -209,7 +215,7 @@ def test_one_table_alone_has_groups(tmp_path, table):
     assert score.error_of(score.loss) > 0
     assert not any("training and test samples" in note for note in made.notes)
     frame[:24].to_csv(tmp_path / "u.csv", index=False)
-    notes = experiment(tmp_path, a=changes[0], b=changes[1]).record().simulated["notes"]
+    notes = divided(tmp_path, a=changes[0], b=changes[1])["notes"]
     assert any("groups have training and test samples" in note for note in notes)
 
 
@@ -240,9 +246,9 @@ def test_fewer_groups_than_folds(tmp_path, table):
     frame = pd.read_csv(tmp_path / "t.csv")
     frame["patient"] = frame.y * 3 + np.arange(len(frame)) % 3
     frame.to_csv(tmp_path / "t.csv", index=False)
-    made = experiment(tmp_path, a=("folds: 6", "folds: 20"))
-    assert len(set(made.record().simulated["fold"][0])) == 6
-    assert any("6 folds, not 20" in note for note in made.notes)
+    found = divided(tmp_path, a=("folds: 6", "folds: 20"))
+    assert len(set(found["fold"][0])) == 6
+    assert any("6 folds, not 20" in note for note in found["notes"])
 
 
 def test_the_response_as_groups_is_refused(tmp_path, table):
@@ -288,7 +294,7 @@ report: {parts: [summary]}
 
 def test_samples_that_are_alike_in_a_group_are_no_finding(tmp_path, table):
     alike = ["D01", "warning"]
-    apart = experiment(tmp_path, a=("sample_groups: patient", "ignore: [patient]"))
-    assert alike in apart.record().simulated["checks"][:, :2].tolist()
-    made = experiment(tmp_path, b=("{folds: 6, choose: true}", "{folds: 5}"))
-    assert alike not in made.record().simulated["checks"][:, :2].tolist()
+    apart = divided(tmp_path, a=("sample_groups: patient", "ignore: [patient]"))
+    assert alike in apart["checks"][:, :2].tolist()
+    made = divided(tmp_path, b=("{folds: 6, choose: true}", "{folds: 5}"))
+    assert alike not in made["checks"][:, :2].tolist()
