@@ -227,7 +227,7 @@ class Figure:
             engine = self.canvas.get_layout_engine()
             assert engine is not None, "figures are made by layout.canvas"
             engine.execute(self.canvas)
-            self.canvas.set_layout_engine(None)
+            self.canvas.set_layout_engine("none")  # None would be the engine of the style
             for name in self.files:
                 metadata = {"CreationDate": None} if name.endswith("pdf") else None
                 with outputs.writing(name) as temporary:
