@@ -122,7 +122,8 @@ model: { kind: logistic, engine: mixing, peers: [n-gram] }
     "mixing-text": PATTERNS
     + """
 data: { source: text, path: book.txt, history: 4, train: 30 }
-model: { kind: logistic, engine: [chains, mixing], orders: [2], chains: 2, iterations: 40, burn_in: 10 }
+model: { kind: logistic, engine: [chains, mixing], orders: [2],
+         chains: 2, iterations: 40, burn_in: 10 }
 """,
 }
 NEW = dict.fromkeys(CONFIGS, "new-tissues.csv") | {
