@@ -24,7 +24,8 @@ import matplotlib.figure  # noqa: F401  loaded once, for all children, as the ne
 import scipy.stats  # noqa: F401
 
 BATCH = 50  # commands of one process: a process for each takes four times as long
-SECONDS = 60.0  # all take less than two on a quiet machine; a busy one is no fault
+SECONDS = 60.0  # of the processor: all take less than two
+WAITS = 10  # times as long a command may take on a busy machine, or wait for something
 MEMORY = 6 * 2**30  # bytes of address space: an absurd input must be refused before it is used
 LINES, CHARACTERS = 3, 400  # of what an error says
 # what opens, changes or removes files: the event, and which of its arguments are paths
@@ -66,12 +67,13 @@ class Outcome:
 
 @dataclass
 class Tally:
-    """What became of the inputs of a fuzzer."""
+    """What became of the inputs of a fuzzer; `spent` has seconds of those that it is set for."""
 
     name: str
     counts: Counter = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    spent: dict[tuple[str, ...], float] = field(default_factory=dict)
 
     def add(self, label: str, outcome: Outcome, *wrong: str) -> None:
         """Count an outcome; `label` says how to make the input again, `wrong` what is wrong."""
@@ -113,8 +115,9 @@ def command(
     started = time.perf_counter()
     child = os.fork()
     if child == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
         _inside(given, folder, results, logs, main)
-    code = _wait(child, started + seconds)
+    code = _wait(child, started + WAITS * seconds)
     spent = time.perf_counter() - started
     outcome = _outcome(code, spent, logs)
     for log in logs:
@@ -176,9 +179,9 @@ def _one_by_one(jobs: list[Job], logs: list[Path], path: Path, seconds: float) -
             results[0] = os.path.realpath(job.folder / "results")
             os.chdir(job.folder)
             started = time.perf_counter()
-            # then the process is ended; a busy machine is no fault
+            # then the process is ended
             signal.setitimer(signal.ITIMER_PROF, seconds)
-            signal.setitimer(signal.ITIMER_REAL, 10 * seconds)
+            signal.setitimer(signal.ITIMER_REAL, WAITS * seconds)
             with warnings.catch_warnings():  # so each is said once more
                 code = _run([str(one) for one in job.arguments], job.main)
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -210,7 +213,8 @@ def _wait(child: int, end: float) -> int | None:
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status)
+            code = os.waitstatus_to_exitcode(status)
+            return None if code == -signal.SIGXCPU else code
         if time.perf_counter() > end:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
