@@ -121,9 +121,8 @@ def false_numbers(output: str) -> str:
     return "" if np.isfinite(rest).all(axis=None) else "a quantile is no number"
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
+def export_all(folder: Path) -> dict[str, tuple[Path, dict, dict]]:
+    """Export a model of each kind; return tables of new samples, headers and arrays."""
     write_tables(folder)
     found = {}
     for kind in KINDS:
@@ -138,6 +137,11 @@ def models(tmp_path_factory):
         )
         found[kind] = (folder / NEW[kind], *read_model(path))
     return found
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return export_all(tmp_path_factory.mktemp("models"))
 
 
 @cache
