@@ -477,6 +477,16 @@ def test_no_header_has_such_a_number(wrong, tmp_path, models):
     refused(path, f"its header has {wrong}, which no fit contains")
 
 
+@pytest.mark.parametrize("number", [0, -1, 2])
+def test_sequences_have_all_their_patterns(number, tmp_path, models):
+    def change(header):
+        for method in header["arms"]:
+            if "min_samples" in method:
+                method["min_samples"] = number
+
+    crafted(tmp_path / "x.model", models, "sequences", change)
+
+
 def test_a_feature_that_is_selected_twice(tmp_path, models):
     _, found = read_model(models["naive"])
     selected = found["arm-0/selected"].copy()

@@ -172,9 +172,10 @@ def symbols(column: tuple[str, ...]) -> list[str | None]:
         raise Refused("a value that cannot be shown")
     numbers = {cell: number(cell) for cell in held}
     whole = all(re.fullmatch(r"[+-]?[0-9]{1,18}(\.0*)?", cell) for cell in held)
-    infinite = {cell for cell in held if cell.lower().lstrip("+-") in ("inf", "infinity")}
-    if not whole and all(numbers[cell] is not None for cell in held - infinite):
-        raise Refused("real or infinite values")
+    if any(cell.lower().lstrip("+-") in ("inf", "infinity") for cell in held):
+        raise Refused("an infinite value, also among words")
+    if not whole and all(numbers[cell] is not None for cell in held):
+        raise Refused("real values")
     symbol = {cell: str(int(numbers[cell])) if whole else cell for cell in held}
     if held <= {*TRUTH}:
         symbol = {cell: str(bool(TRUTH[cell])) for cell in held}

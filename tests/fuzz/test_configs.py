@@ -13,11 +13,12 @@ import os
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import yaml
 from commands import ROOT
-from harness import Tally, command
+from harness import Job, Outcome, Tally, batched, commands
 
 HEAD = {"experiment": "fuzzed", "title": "T", "about": "A"}
 HIDDEN = {"source": "hidden-markov", "transition": [[0.9, 0.1], [0.2, 0.8]],
@@ -539,10 +540,12 @@ def only_checked(given: list[str]) -> None:
         self.check()
         return 0
 
-    Experiment.run = checked
-    Experiment.summary = lambda *_: ""
-    cli.write_report = lambda *_: None
-    cli.main(given, prog_name="thesiskit")
+    with (
+        patch.object(Experiment, "run", checked),
+        patch.object(Experiment, "summary", lambda *_: ""),
+        patch.object(cli, "write_report", lambda *_: None),
+    ):
+        cli.main(given, prog_name="thesiskit")
 
 
 @pytest.fixture(scope="module")
@@ -550,38 +553,56 @@ def _loaded():
     """What every command loads, before it is forked."""
 
 
-def judged(one: Input, folder: Path, *, whole: bool) -> tuple:
-    """Run an input, and say what is wrong with what became of it."""
+@dataclass(frozen=True)
+class Begun:
+    """An input in a folder of its own; `whole`: the experiment is run to its end."""
+
+    one: Input
+    folder: Path
+    whole: bool
+
+    @property
+    def job(self) -> Job:
+        """The command that reads it."""
+        one = self.one
+        given = ["run", "c.yaml" if one.path is None else one.path, *one.arguments]
+        jobs = () if "--jobs" in given else ("--jobs", "0")
+        if given[-1] != "--results":
+            given += ["--results", "results", *jobs]
+        return Job(tuple(given), self.folder, None if self.whole else only_checked)
+
+    def wrong(self, done: Outcome) -> tuple[str, ...]:
+        """Say what is wrong with what became of it."""
+        said = done.errors.strip()[-200:]
+        late = self.whole and done.code == 1 and "weight 0" not in done.errors
+        return (
+            f"is refused: {said}" * (self.one.wanted == TAKEN and done.code != 0),
+            "is taken" * (self.one.wanted == REFUSED and done.code == 0),
+            "runs what it was given" * (self.folder / "x").exists(),
+            f"fails late: {said}" * late,
+        )
+
+
+def begin(seed: int, folder: Path, whole_every: int) -> Begun:
+    """Write an input, with a folder, a pipe and a link beside it."""
+    one = make(seed)
     folder.mkdir()
-    config = folder / "c.yaml"
-    config.write_bytes(one.text if isinstance(one.text, bytes) else one.text.encode())
+    (folder / "c.yaml").write_bytes(one.text if isinstance(one.text, bytes) else one.text.encode())
     (folder / "folder").mkdir()
     os.mkfifo(folder / "pipe")
     os.symlink("loop", folder / "loop")
-    given = ["run", config.name if one.path is None else one.path, *one.arguments]
-    jobs = () if "--jobs" in given else ("--jobs", "0")
-    if given[-1] != "--results":
-        given += ["--results", "results", *jobs]
-    done = command(*given, folder=folder, main=None if whole else only_checked)
-    wrong = ""
-    if one.wanted == TAKEN and done.code != 0:
-        wrong = f"is refused: {done.errors.strip()[-200:]}"
-    if one.wanted == REFUSED and done.code == 0:
-        wrong = "is taken"
-    if (folder / "x").exists():
-        wrong = "runs what it was given"
-    if whole and done.code == 1 and "weight 0" not in done.errors:
-        wrong = f"fails late: {done.errors.strip()[-200:]}"
-    return done, wrong
+    whole = seed % whole_every == 0 and one.path is None and "fuzzed" in str(one.text)
+    return Begun(one, folder, whole)
 
 
 def fuzz(seeds: range, folder: Path, whole_every: int) -> Tally:
     tally = Tally("configs")
-    for seed in seeds:
-        one = make(seed)
-        whole = seed % whole_every == 0 and one.path is None and "fuzzed" in str(one.text)
-        done, wrong = judged(one, folder / str(seed), whole=whole)
-        tally.add(f"seed {seed} ({one.note}{', to the end' if whole else ''})", done, wrong)
+    for batch in batched(seeds):
+        begun = [begin(seed, folder / str(seed), whole_every) for seed in batch]
+        outcomes = commands([one.job for one in begun], folder)
+        for seed, one, done in zip(batch, begun, outcomes, strict=True):
+            label = f"seed {seed} ({one.one.note}{', to the end' if one.whole else ''})"
+            tally.add(label, done, *one.wrong(done))
     return tally
 
 

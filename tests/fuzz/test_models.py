@@ -3,6 +3,8 @@
 import copy
 import io
 import random
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +12,12 @@ import pandas as pd
 import pytest
 from commands import run
 from finished import SEED
-from harness import Tally, command
-from new_samples import NEW, write_config, write_tables
+from harness import Job, Outcome, Tally, batched, commands
+from new_samples import CONFIGS, NEW, write_config, write_tables
 
 from thesiskit.fitted.file import read_model, write_model
 
-KINDS = ("naive", "missing", "mixture", "normal", "features", "real", "sequences", "text",
-         "three-classes", "normal-real", "pool-real", "tempered", "two-states")  # fmt: skip
+KINDS = tuple(CONFIGS)
 VALUES = (
     None, 0, -1, 1, 2, 3.5, 1e308, float("nan"), 10**12, 2**70, "", "x", "cauchy", "all", "1/3",
     True, [], {}, [1, 2], ["a"], {"a": 1},
@@ -41,7 +42,7 @@ def change_header(header, rng: random.Random) -> None:
     *path, last = rng.choice(found)
     for key in path:
         header = header[key]
-    header[last] = rng.choice(VALUES)
+    header[last] = copy.deepcopy(rng.choice(VALUES))
 
 
 def repeat_name(header, rng: random.Random) -> str:
@@ -80,9 +81,25 @@ def change_array(arrays, rng: random.Random) -> None:
     arrays[name] = values
 
 
-def far_samples(table: Path, rng: random.Random) -> str:
+def some_methods(header, arrays, rng: random.Random) -> tuple[dict, dict[str, np.ndarray]]:
+    """Return a copy of a model with at most two of its methods: more take time and say the same."""
+    header = copy.deepcopy(header)
+    chosen = rng.sample(range(len(header["arms"])), min(len(header["arms"]), rng.randint(1, 2)))
+    header["arms"] = [header["arms"][number] for number in chosen]
+    kept = {name: values for name, values in arrays.items() if not name.startswith("arm-")}
+    for new, old in enumerate(chosen):
+        start = f"arm-{old}/"
+        kept |= {
+            f"arm-{new}/{name.removeprefix(start)}": values
+            for name, values in arrays.items()
+            if name.startswith(start)
+        }
+    return header, kept
+
+
+def far_samples(new: pd.DataFrame, rng: random.Random) -> str:
     """Return a table of new samples with one of the numbers FAR in place of each number."""
-    new = pd.read_csv(table)
+    new = new.copy()
     numbers = [name for name in new if new[name].dtype.kind == "f"]
     new[numbers] = new[numbers].astype(float).where(np.isnan, rng.choice(FAR))
     return new.to_csv(index=False)
@@ -104,9 +121,8 @@ def false_numbers(output: str) -> str:
     return "" if np.isfinite(rest).all(axis=None) else "a quantile is no number"
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
+def export_all(folder: Path) -> dict[str, tuple[Path, dict, dict]]:
+    """Export a model of each kind; return tables of new samples, headers and arrays."""
     write_tables(folder)
     found = {}
     for kind in KINDS:
@@ -123,30 +139,63 @@ def models(tmp_path_factory):
     return found
 
 
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return export_all(tmp_path_factory.mktemp("models"))
+
+
+@cache
+def _table(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path)
+
+
+@dataclass(frozen=True)
+class Forged:
+    """A model file, the table of new samples that it is given, and what must come of them."""
+
+    label: str
+    path: Path
+    new: Path
+    must: str
+    odd: bool
+
+    def wrong(self, done: Outcome) -> tuple[str, ...]:
+        """Say what is wrong with what became of it."""
+        return (
+            "believes a number or a name that no fit has" * bool(self.odd and done.code == 0),
+            f"does not say that {self.must}" * bool(self.must not in done.errors),
+            false_numbers(done.output) if done.output else "",
+        )
+
+
+def forge(folder: Path, models, number: int) -> Forged:
+    """Write a model file with other content, and perhaps a table of samples far away."""
+    rng = random.Random(SEED + number)
+    kind = rng.choice(list(models))
+    new, header, arrays = models[kind]
+    header, arrays = some_methods(header, arrays, rng)
+    must = repeat_name(header, rng) if rng.random() < 0.2 else ""
+    for _ in range(0 if must else rng.randrange(1, 3)):
+        rng.choice((change_header, lambda _, rng, a=arrays: change_array(a, rng)))(header, rng)
+    real = [values for values in arrays.values() if values.dtype.kind == "f"]
+    odd = must or any(np.isnan(one).any() or (np.abs(one) == 1e308).any() for one in real)
+    path = folder / f"{number}.model"
+    with np.errstate(invalid="ignore"):
+        write_model(path, header, arrays)
+    if new.suffix == ".csv" and rng.random() < 0.5:
+        new = folder / f"new-{number}.csv"
+        new.write_text(far_samples(_table(models[kind][0]), rng))
+    return Forged(f"{kind} {number}", path, new, must, bool(odd))
+
+
 def fuzz(folder, models, numbers) -> Tally:
     tally = Tally("models")
-    for number in numbers:
-        rng = random.Random(SEED + number)
-        kind = rng.choice(KINDS)
-        new, header, arrays = models[kind]
-        header, arrays = copy.deepcopy(header), dict(arrays)
-        must = repeat_name(header, rng) if rng.random() < 0.2 else ""
-        for _ in range(0 if must else rng.randrange(1, 3)):
-            rng.choice((change_header, lambda _, rng, a=arrays: change_array(a, rng)))(header, rng)
-        real = [values for values in arrays.values() if values.dtype.kind == "f"]
-        odd = must or any(np.isnan(one).any() or (np.abs(one) == 1e308).any() for one in real)
-        path = folder / f"{number}.model"
-        with np.errstate(invalid="ignore"):
-            write_model(path, header, arrays)
-        if new.suffix == ".csv" and rng.random() < 0.5:
-            new = folder / f"new-{number}.csv"
-            new.write_text(far_samples(models[kind][0], rng))
-        done = command("predict", "--model", path, "--new", new, folder=folder)
-        false = false_numbers(done.output) if done.output else ""
-        believed = "believes a number or a name that no fit has" * bool(odd and done.code == 0)
-        unnamed = f"does not say that {must}" * bool(must not in done.errors)
-        tally.add(f"{kind} {number}", done, believed, unnamed, false)
-        path.unlink()
+    for batch in batched(numbers):
+        forged = [forge(folder, models, number) for number in batch]
+        jobs = [Job(("predict", "--model", one.path, "--new", one.new), folder) for one in forged]
+        for one, done in zip(forged, commands(jobs, folder), strict=True):
+            tally.add(one.label, done, *one.wrong(done))
+            one.path.unlink()
     return tally
 
 

@@ -7,12 +7,15 @@ import os
 import random
 import re
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from finished import KINDS, SEED, differences, files, run, same_table
 from harness import Tally, command, fingerprint
+
+CHUNK = 4096  # bytes that zipfile reads at once
 
 
 def _flip(path: Path, rng: random.Random) -> None:
@@ -28,6 +31,19 @@ def _flip_header(path: Path, rng: random.Random) -> None:
     if headers:
         content[rng.choice(headers) + rng.randrange(60)] ^= 1 << rng.randrange(8)
     path.write_bytes(content if headers else content[:-1])
+
+
+def _flip_long(path: Path, rng: random.Random) -> None:
+    """Flip a bit of a long member of an archive, beyond what is read and checked first."""
+    with zipfile.ZipFile(path) as archive:
+        long = [one for one in archive.infolist() if one.compress_size > 2 * CHUNK]
+    if not long:
+        return _flip(path, rng)
+    one = rng.choice(long)
+    content = bytearray(path.read_bytes())
+    start = one.header_offset + 30 + len(one.filename)
+    content[start + rng.randrange(CHUNK, one.compress_size)] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
 
 
 def _truncate(path: Path, rng: random.Random) -> None:
@@ -100,6 +116,7 @@ HEALS: list[Callable] = [
     _flip,
     _flip_header,
     _flip_header,
+    _flip_long,
     _truncate,
     _empty,
     _scramble,
@@ -128,6 +145,7 @@ def damage(finished: Path, target: Path, number: int) -> tuple[str, Path, bool]:
         folder = rng.choice(sorted({path.parent for path in files(target)}))
         path = rng.choice(sorted(path for path in files(target) if path.parent == folder))
         how = rng.choice(HEALS if wanted else BLOCKS)
+        how = _flip if how is _flip_long and not zipfile.is_zipfile(path) else how
         if path.stat().st_size == 0:
             how = _remove if wanted else _pipe
         how(path, rng)

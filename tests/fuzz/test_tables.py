@@ -5,13 +5,16 @@ come of it is decided from the bytes by Python's csv module, and of binary kinds
 made; what is accepted is compared cell by cell with what thesiskit reads.
 """
 
-import importlib
+import contextlib
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import Tally, command
+from commands import run
+from harness import Job, Outcome, Tally, batched, commands
 from table_faults import FAULTS, PARQUET, SAMPLES, Made, clean, make_parquet
 from table_oracle import Either, Refused, Seen, see
 
@@ -20,17 +23,6 @@ from thesiskit.datasets.tables import read_table
 from thesiskit.errors import DataError
 
 SEED = 12
-# what the command would import each time
-COMMAND = (
-    "matplotlib.pyplot",
-    "thesiskit.study.patterns",
-    "thesiskit.study.cells",
-    "thesiskit.study.selecting",
-    "thesiskit.study.experiment",
-    "thesiskit.models.patterns",
-    "thesiskit.report.page",
-)
-
 
 # ---- one input ----
 
@@ -136,8 +128,33 @@ def compared(made: Made, path: Path, seen: Seen) -> str:
     return ""
 
 
-def try_text(folder: Path, number: int, tally: Tally) -> None:
-    """Make one text table, and try it."""
+@dataclass(frozen=True)
+class Tried:
+    """A table with its config in a folder, what must come of it, and what is read otherwise."""
+
+    label: str
+    folder: Path
+    source: str
+    expected: str
+    compare: Callable[[], str]
+
+    @property
+    def job(self) -> Job:
+        """The command that reads it."""
+        stage = "select" if self.source == "file" else "compress"  # which simulates first
+        return Job((stage, "config.yaml", "--results", "results"), self.folder)
+
+    def wrong(self, done: Outcome) -> str:
+        """Say what is wrong with what became of it."""
+        if self.expected == "accepted" and done.code:
+            return f"refused: {done.errors.strip()[-300:]}"
+        if self.expected == "refused" and done.code == 0:
+            return "believed"
+        return self.compare() if self.expected == "accepted" else ""
+
+
+def make_text(folder: Path, number: int) -> Tried | None:
+    """Make one text table; None where it cannot be encoded."""
     rng = np.random.default_rng([SEED, number])
     made = clean(rng, ["file", "table"][number % 2])
     chosen = [FAULTS[j] for j in rng.choice(len(FAULTS), int(rng.integers(4)), replace=False)]
@@ -150,46 +167,20 @@ def try_text(folder: Path, number: int, tally: Tally) -> None:
     try:
         content = made.content()
     except UnicodeEncodeError:
-        return
+        return None
     path = write(folder, made, content)
     if made.test:
         write_test(folder, made)
     (folder / "config.yaml").write_text(configured(made, path))
     expected, seen = verdict(made, content)
-    judge(folder, label, made.source, expected, tally, lambda: compared(made, path, seen))
-
-
-def judge(folder, label, source, expected, tally, compare) -> None:
-    """Run the command, and count what it does."""
-    second = "select" if source == "file" else "compress"
-    done = command("simulate", second, folder=folder, main=stages)
-    wrong = ""
-    if expected == "accepted" and done.code:
-        wrong = f"refused: {done.errors.strip()[-300:]}"
-    elif expected == "refused" and done.code == 0:
-        wrong = "believed"
-    elif expected == "accepted":
-        wrong = compare()
-    tally.add(label, done, wrong)
-
-
-def stages(names: list[str]) -> None:
-    """Run some stages of an experiment, until one fails."""
-    from thesiskit.cli import main
-
-    for name in names:
-        try:
-            main([name, "config.yaml", "--results", "results"], prog_name="thesiskit")
-        except SystemExit as end:
-            if end.code:
-                raise
+    return Tried(label, folder, made.source, expected, lambda: compared(made, path, seen))
 
 
 # ---- Parquet, whose verdict comes from how they are made ----
 
 
-def try_parquet(folder: Path, number: int, tally: Tally) -> None:
-    """Make one Parquet table, with a fault or without, and try it."""
+def make_binary(folder: Path, number: int) -> Tried:
+    """Make one Parquet table, with a fault or without."""
     rng = np.random.default_rng([SEED, 1, number])
     y = rng.permutation(np.arange(SAMPLES) % 2)
     X = np.round(rng.normal(size=(SAMPLES, 4)), 3) + 3 * y[:, None]
@@ -208,20 +199,36 @@ def try_parquet(folder: Path, number: int, tally: Tally) -> None:
         same &= np.array_equal(read.response, y[known])
         return "" if same else "other numbers are read"
 
-    judge(folder, f"Parquet {SEED}, {number} ({name})", "file", expected, tally, compare)
+    return Tried(f"Parquet {SEED}, {number} ({name})", folder, "file", expected, compare)
+
+
+def load(tmp_path: Path) -> None:
+    """Read clean tables in this process, so that those that are forked have all that it loads."""
+    for kind, source in enumerate(("file", "table")):
+        made = clean(np.random.default_rng([SEED, kind]), source)
+        folder = tmp_path / f"clean-{source}"
+        folder.mkdir()
+        path = write(folder, made, made.content())
+        (folder / "config.yaml").write_text(configured(made, path))
+        with contextlib.chdir(folder):
+            run(*Tried("", folder, source, "", str).job.arguments)
 
 
 def fuzz(tmp_path: Path, texts: range, parquet: range) -> Tally:
     """Try tables of these numbers."""
     pytest.importorskip("pyarrow")
-    for name in COMMAND:
-        importlib.import_module(name)
+    load(tmp_path)
     tally = Tally("tables")
-    for kind, numbers in ((try_text, texts), (try_parquet, parquet)):
-        for number in numbers:
-            folder = tmp_path / f"{kind.__name__}-{number}"
-            folder.mkdir()
-            kind(folder, number, tally)
+    for make, numbers in ((make_text, texts), (make_binary, parquet)):
+        for batch in batched(numbers):
+            tables = []
+            for number in batch:
+                folder = tmp_path / f"{make.__name__}-{number}"
+                folder.mkdir()
+                tables.append(make(folder, number))
+            tried = [one for one in tables if one is not None]
+            for one, done in zip(tried, commands([t.job for t in tried], tmp_path), strict=True):
+                tally.add(one.label, done, one.wrong(done))
     return tally
 
 

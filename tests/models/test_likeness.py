@@ -178,6 +178,21 @@ def test_few_samples_of_few_features_with_heavy_tails_or_two_values(rng):
         assert np.mean(shares) < 0.035
 
 
+def test_samples_that_have_scales_of_their_own(rng):
+    """Scales are skewed, and so are measures: once 2.2% of these were unlike training samples."""
+    shares, doubled = [], []
+    for _ in range(60):
+        kind = Kind(rng, 30, level=0.0)
+        scales = np.exp(rng.normal(0, 0.7, 340))
+        (X, y), (new, _) = kind.draw(40), kind.draw(300)
+        X, new = np.exp(X / 2) * scales[:40, None], np.exp(new / 2) * scales[40:, None]
+        likeness = learnt(X, y)
+        shares.append((likeness.compare(new).p < UNLIKE).mean())
+        doubled.append((likeness.compare(100 * new).p < UNLIKE).mean())
+    assert np.mean(shares) < 0.018
+    assert np.mean(doubled) > 0.8
+
+
 def test_samples_of_a_class_that_did_not_train(rng):
     kind = Kind(rng, 500, classes=4)
     kind.effect *= 2

@@ -69,7 +69,10 @@ KillWait=10
 DefMemPerCPU=500
 MaxArraySize=$ARRAY
 NodeName=$H NodeAddr=127.0.0.1 CPUs=$CPUS RealMemory=$MEM State=UNKNOWN
-PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
 CONF
 alive munged || munged --force --key-file="$S/munge.key" --pid-file="$S/munged.pid" \
   --log-file="$S/log/munged.log" --seed-file="$S/munged.seed"

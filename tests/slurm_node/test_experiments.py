@@ -3,13 +3,16 @@
 import os
 import re
 import signal
+import subprocess
 import sys
+import textwrap
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from shutil import which
 
 import pytest
-from commands import ROOT
+from commands import ROOT, patched
 from commands import run as invoke
 from commands import wait_for as wait
 from small import LOGISTIC, LONG, NAIVE, content, opened
@@ -17,6 +20,7 @@ from small import LOGISTIC, LONG, NAIVE, content, opened
 from thesiskit.study import slurm as commands
 from thesiskit.study.batch import board
 
+HERE = Path(__file__).parent
 pytestmark = pytest.mark.cluster
 wait_for = partial(wait, seconds=90, pause=0.2)
 SMALL = ("--set", "cluster.time=5", "--set", "cluster.memory=300M")
@@ -167,6 +171,112 @@ def test_cancel_keeps_what_there_is(long, local, tmp_path):
     assert content(results) == content(local)
 
 
+def as_local(long, local, results):
+    """Check that all is done, and has the bytes of a local run; its cells had to be made once."""
+    at_end(results)
+    told = invoke("batch", "status", long, "--results", results)
+    assert not [row for row in board(opened(long, results)) if row.state != "done"], told
+    invoke("batch", "collect", long, "--results", results)
+    assert content(results) == content(local)
+
+
+def test_jobs_of_a_partition_of_higher_priority_take_their_place(long, local, tmp_path):
+    """Preempted jobs are requeued by Slurm, and go on from what they saved."""
+    results = tmp_path / "slurm"
+    invoke("batch", "submit", long, "--results", results, *SMALL)
+    wait_for(lambda: sampling(results))
+    preempted = jobs_of(results)
+    urgent = ("--partition=urgent", "--exclusive", "--mem=0", "--output=/dev/null")
+    commands.call("sbatch", *urgent, "--wrap=sleep 2")
+    wait_for(
+        lambda: any(
+            "Restarts=1" in commands.call("scontrol", "show", "job", job) for job in preempted
+        )
+    )
+    as_local(long, local, results)
+
+
+def test_a_node_that_dies(slurm, long, local, tmp_path):
+    """With slurmd all processes of its jobs end at once; Slurm says it is down, and requeues."""
+    results = tmp_path / "slurm"
+    invoke("batch", "submit", long, "--results", results, *SMALL)
+    wait_for(lambda: sampling(results))
+    os.kill(int((slurm / "slurmd.pid").read_text()), signal.SIGKILL)
+    for process in ours():
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    node = commands.call("sinfo", "--noheader", "--Node", "--format=%N").split()[0]
+    commands.call("scontrol", "update", f"nodename={node}", "state=down", "reason=died")
+    told = invoke("batch", "submit", long, "--results", results, *SMALL, code=2)
+    assert "are pending or running. Fix: " in told
+    subprocess.run([HERE / "start-slurm.sh"], stdout=subprocess.DEVNULL, check=True)
+    with suppress(commands.Refused):  # it may be up already
+        commands.call("scontrol", "update", f"nodename={node}", "state=resume")
+    as_local(long, local, results)
+
+
+def test_a_task_of_an_array_that_is_cancelled(long, local, tmp_path):
+    results = tmp_path / "slurm"
+    invoke("batch", "submit", long, "--results", results, *SMALL)
+    wait_for(lambda: len(sampling(results)) == 2)
+    commands.call("scancel", jobs_of(results)[0])
+    at_end(results)
+    told = invoke("batch", "collect", long, "--results", results, code=1)
+    assert "tasks are not done. Fix: see `thesiskit batch status CONFIG`" in told
+    assert "failed" not in {row.state for row in board(opened(long, results))}
+    told = invoke("batch", "submit", long, "--results", results, *SMALL)
+    assert told.startswith("1 job ")
+    as_local(long, local, results)
+
+
+def test_requeued_in_the_middle_of_a_write(long, local, tmp_path, monkeypatch):
+    """Each is stopped between two halves of a file that it saves, without a word."""
+    half = """
+    import os, pathlib
+    from thesiskit import files
+    def replace(one, other, whole=os.replace, mark=pathlib.Path(MARK)):
+        if str(other).endswith(".npz") and "unfinished" in str(other) and not mark.exists():
+            mark.touch()
+            os.truncate(one, os.path.getsize(one) // 2)
+            os.system("scontrol requeue ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID")
+            import time
+            time.sleep(600)
+        whole(one, other)
+    if "SLURM_JOB_ID" in os.environ:
+        os.replace = replace
+    """.replace("MARK", repr(str(tmp_path / "mark")))
+    environment = patched(tmp_path / "patch", textwrap.dedent(half))
+    monkeypatch.setenv("PYTHONPATH", environment["PYTHONPATH"])
+    results = tmp_path / "slurm"
+    invoke("batch", "submit", long, "--results", results, *SMALL)
+    wait_for((tmp_path / "mark").exists)
+    as_local(long, local, results)
+
+
+def test_a_scontrol_that_refuses(long, local, tmp_path, monkeypatch):
+    """It is asked how long an array may be, and to requeue at the time limit."""
+    (tmp_path / "bin").mkdir()
+    refuses = tmp_path / "bin" / "scontrol"
+    refuses.write_text("#!/bin/sh\necho 'Access/permission denied' >&2\nexit 1\n")
+    refuses.chmod(0o755)
+    whole, path = which("scontrol"), os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{refuses.parent}:{path}")
+    results = tmp_path / "slurm"
+    invoke("batch", "submit", long, "--results", results, *SMALL, "--set", "cluster.array=1")
+    wait_for(lambda: sampling(results))
+    (job,) = jobs_of(results)
+    assert "denied" not in commands.call(whole, "show", "job", job)
+    commands.call("scancel", "--signal=USR1", "--batch", job)
+    at_end(results)
+    told = invoke("batch", "status", long, "--results", results)
+    assert "stopped before its tasks were done" in told
+    assert "Access/permission denied" in told
+    assert "Slurm did not requeue it. Fix: submit again, then it goes on" in told
+    monkeypatch.setenv("PATH", path)
+    invoke("batch", "submit", long, "--results", results, *SMALL)
+    as_local(long, local, results)
+
+
 def test_the_plain_script(config, tmp_path):
     invoke("run", config, "--results", tmp_path / "local")
     results = tmp_path / "s"
@@ -199,14 +309,19 @@ def test_mistakes(config, tmp_path, monkeypatch):
 
 def test_nothing_is_left(tmp_path):
     """No process of a job, nor the server that forks its workers, is there any more."""
-    wait_for(lambda: not ours())
+
+    def left():
+        return [line for line in ours().values() if "batch cell" in line or "preload" in line]
+
+    wait_for(lambda: not left())
 
 
 def ours():
-    """The command lines of processes of jobs: others may make cells on this machine, too."""
-    found = []
+    """Return the command lines of processes of jobs: others may make cells on this machine, too."""
+    found = {}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended meanwhile
             if b"SLURM_JOB_ID=" in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-    return [line for line in found if "batch cell" in line or "cells.preload" in line]
+                line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                found[int(process.name)] = line
+    return found

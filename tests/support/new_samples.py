@@ -100,6 +100,31 @@ model: {{ {SHORT}, orders: [2] }}
 data: {{ source: sequences, path: bits.txt, train: 30 }}
 model: {{ {SHORT}, orders: [3], priors: [cauchy, gaussian], compress: [true, false] }}
 """,
+    "rivals": SELECTING.replace("tissues", "grades").replace(", positive: tumour", "")
+    + """
+selection: { features: [3, all] }
+model: { kind: normal, methods: [corrected, pool, lasso, l2-logistic, gaussian-nb] }
+""",
+    "pool": SELECTING.replace("tissues", "grades").replace(", positive: tumour", "")
+    + "selection: { features: [all] }\nmodel: { kind: pool }\n",
+    "pairs": PATTERNS.replace("[orders]", "[methods]")
+    + """
+data: { source: table, path: shapes.csv, response: status, id: name, covariates: [size] }
+selection: { features: [1, 4], order: 2 }
+model: { kind: naive-bayes, relevant: [some, all], temperature: [none, residual],
+         methods: [corrected, uncorrected, logistic-regression] }
+""",
+    "mixing": PATTERNS
+    + """
+data: { source: sequences, path: reads.txt, train: 30 }
+model: { kind: logistic, engine: mixing, peers: [n-gram] }
+""",
+    "mixing-text": PATTERNS
+    + """
+data: { source: text, path: book.txt, history: 4, train: 30 }
+model: { kind: logistic, engine: [chains, mixing], orders: [2],
+         chains: 2, iterations: 40, burn_in: 10 }
+""",
 }
 NEW = dict.fromkeys(CONFIGS, "new-tissues.csv") | {
     "missing": "new-gaps.csv",
@@ -109,6 +134,9 @@ NEW = dict.fromkeys(CONFIGS, "new-tissues.csv") | {
     "features": "new-shapes.csv",
     "frequent": "new-shapes.csv",
     "real": "new-shapes.csv",
+    "pairs": "new-shapes.csv",
+    "mixing": "new-reads.txt",
+    "mixing-text": "new-book.txt",
     "sequences": "new-reads.txt",
     "text": "new-book.txt",
     "two-states": "new-bits.txt",

@@ -125,7 +125,7 @@ class Inputs:
 
         compress, min_samples : as `compress_features` takes them.
         """
-        if self.family == "sequences" and min_samples > 1:
+        if self.family == "sequences" and min_samples != 1:
             raise ValueError("sequences have all their patterns")
         key = (order, compress, min_samples)
         if key not in self._groups:

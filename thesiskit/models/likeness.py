@@ -21,12 +21,12 @@ With the deviations d_j = (x_j - m_j) / s_j of a sample the measures are
 
 A measure is compared with those of the training samples by Student's t, which goes on where ranks
 end: with n training samples no rank says less than 1 / (n + 1).  But a sample that is no further
-out than k training samples has at least k / (n + 1), and the tails of the first four are no shorter
-than exponential ones with the mean excess of the outer quarter of training samples, because
-features may have heavy tails.  The p-value is the smallest of the five, times 2 for the classes,
-which are hardest to see, and 8 for others, at most 1, and at least (k - 1) / (n + 1) where k
-training samples are as odd: of samples like the training samples about one in a hundred, or fewer,
-are below .01.
+out than k training samples has at least k / (n + 1), and each tail of the first four is no shorter
+than an exponential one with the mean excess of the outer eighth of training samples on its side:
+features may have heavy tails, and samples scales of their own, mostly on one side.  The p-value is
+the smallest of the five, times 2 for the classes, which are hardest to see, and 8 for others, at
+most 1, and at least (k - 1) / (n + 1) where k training samples are as odd: of samples like the
+training samples about one in a hundred, or fewer, are below .01.
 
 Of discrete features, columns are indicators of their values, and one more for values that no
 training sample has.  Their variances have 1 / n more: so a value that one training sample alone has
@@ -55,7 +55,7 @@ SAMPLES, FEATURES = 300, 30_000  # at most so many are looked at
 FOLDS = 100  # of training samples that are compared with the others
 MEASURES, TIMES = 7, np.array([8, 8, 8, 8, 2])  # in `own`; of p-values of the five
 SIDES = np.array([2, 2, 2, 2, 1])  # of them: no sample is too near to a class
-OUTER = 0.25  # of the training samples, whose excess says how long the tails are
+OUTER = 0.25  # of the training samples, half on each side, whose excess says how long tails are
 TESTED = 200  # features of the discriminants
 FACTORS = 15  # at most so many, and a quarter of samples and of features
 ITERATIONS = 3  # of the power method, which finds them
@@ -159,16 +159,13 @@ class Likeness:
             np.maximum(values[:, 4], 0, out=values[:, 4])
         # other features have another spread, and that of few is far from normal
         t[:, 3] *= unit[3] / (unit[3] + 1 - n_seen + 3 / max(len(self.features), 1))
-        outer = np.abs(training)
-        start = np.quantile(outer, 1 - OUTER, axis=0)
-        excess = np.maximum(np.maximum(outer - start, 0).mean(axis=0) / OUTER, 1e-9)
-        further = (outer >= np.abs(t)[:, None]).sum(axis=1)
+        further = (np.abs(training) >= np.abs(t)[:, None]).sum(axis=1)
         # of fewer values less is known
-        tails = _tails(t * np.sqrt(n_seen / (1 + 1 / n))[:, None], n - 1, start, excess)
+        tails = _tails(t * np.sqrt(n_seen / (1 + 1 / n))[:, None], training)
         tails = TIMES * np.maximum(tails, further / (n + 1))
         tails = np.where(n_seen[:, None] > 0, tails, np.nan)
         least = tails.min(axis=1)
-        odd = (TIMES * _tails(training, n - 1, start, excess)).min(axis=1)
+        odd = (TIMES * _tails(training, training)).min(axis=1)
         odder = (odd <= least[:, None]).sum(axis=1) - 1  # one training sample may be
         p = np.minimum(1, np.maximum(least, odder / (n + 1)))
         size = np.exp(measures[:, 2] - middle[2])
@@ -262,11 +259,17 @@ def indicators(codes: np.ndarray, counts: list[int]) -> np.ndarray:
     return np.hstack(columns)
 
 
-def _tails(t: np.ndarray, freedom: int, start: np.ndarray, excess: np.ndarray) -> np.ndarray:
-    """Return p-values (T, 5) of the measures, on both sides but of classes."""
-    t = np.abs(t)
-    longer = np.where(SIDES == 2, OUTER * np.exp(np.minimum((start - t) / excess, 0)), 0)
-    return np.maximum(special.stdtr(freedom, -t) * SIDES, longer)
+def _tails(t: np.ndarray, training: np.ndarray) -> np.ndarray:
+    """Return p-values (T, 5) of measures beside those of training samples (n, 5), both in units of
+    their standard deviation, on both sides but of classes.
+    """
+    longer = np.zeros(t.shape)
+    for side in (1, -1):  # of a measure that is skewed one has the longer tail
+        start = np.quantile(side * training, 1 - OUTER / 2, axis=0)
+        excess = np.maximum(side * training - start, 0).mean(axis=0) / (OUTER / 2)
+        tail = OUTER * np.exp(np.minimum((start - side * t) / np.maximum(excess, 1e-9), 0))
+        longer = np.where((side * t > 0) & (SIDES == 2), tail, longer)
+    return np.maximum(special.stdtr(len(training) - 1, -np.abs(t)) * SIDES, longer)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ at_limit() {{
     code=$?
     case $code in 0|1|2) exit $code ;; esac  # it had stopped before the signal
     if [ "${{SLURM_RESTART_COUNT:-0}}" -lt {requeues} ]; then
-        scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"
+        scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID" ||
+            echo "Slurm did not requeue it. Fix: submit again, then it goes on"
     else
         echo "requeued {requeues} times; submit again to continue"
     fi
