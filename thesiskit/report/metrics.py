@@ -174,8 +174,8 @@ def wilson(rate: float, n: float) -> tuple[float, float]:
 def clopper_pearson(hits: np.ndarray, n: np.ndarray, level: float = 0.95) -> np.ndarray:
     """Exact (Clopper-Pearson) intervals (2, ...) of fractions: hits of n independent samples."""
     tail = (1 - level) / 2
-    low = scipy.special.betaincinv(np.maximum(hits, 1), n - hits + 1, tail)
-    high = scipy.special.betaincinv(hits + 1, np.maximum(n - hits, 1), 1 - tail)
+    low = scipy.special.betaincinv(np.where(hits > 0, hits, 1), n - hits + 1, tail)
+    high = scipy.special.betaincinv(hits + 1, np.where(hits < n, n - hits, 1), 1 - tail)
     return np.array([np.where(hits > 0, low, 0), np.where(hits < n, high, 1)])
 
 
