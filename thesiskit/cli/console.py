@@ -430,8 +430,7 @@ def opens_experiment(*, force: bool = True, jobs: bool = True, yes: bool = True)
     def decorate(command):
         @wraps(command)
         def opened(**more):
-            names = {field.name for field in fields(Asked)} & {*more}
-            asked = Asked(**{name: more.pop(name) for name in names})
+            asked = Asked(**{f.name: more.pop(f.name) for f in fields(Asked) if f.name in more})
             if asked.jobs != 0:  # the server imports what cells need beside this process
                 resolve_name("thesiskit.study.workers:start_server")()
             return command(asked=asked, **more)
