@@ -1,4 +1,5 @@
 import signal
+import warnings
 from functools import cache
 from itertools import product
 
@@ -102,6 +103,9 @@ def test_paired_t(rng):
     t = d.mean() / (d.std(ddof=1) / np.sqrt(10))
     assert metrics.paired_t(a, b) == pytest.approx(2 * stats.t.sf(abs(t), 9))
     assert metrics.paired_t(a, a) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert metrics.paired_t(np.array([2.0, 3.0]), np.array([1.0, 2.0])) == 0
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,21 @@ def made(experiment):
             if row.state == "done" and row.cell.method}  # fmt: skip
 
 
+def submitted(long, results, *options):
+    """Submit jobs; return the processes that sample chains once some chains are saved."""
+    invoke("batch", "submit", long, "--results", results, *SMALL, *options)
+    return wait_for(lambda: sampling(results))
+
+
+def as_local(long, local, results):
+    """Check that all is done, collect it, and compare it with the bytes of a local run."""
+    at_end(results)
+    told = invoke("batch", "status", long, "--results", results)
+    assert not [row for row in board(opened(long, results)) if row.state != "done"], told
+    invoke("batch", "collect", long, "--results", results)
+    assert content(results) == content(local)
+
+
 @pytest.mark.parametrize("text", [NAIVE, LOGISTIC])
 def test_the_same_bytes_as_a_local_run(config, tmp_path, text):
     config.write_text(text)
@@ -104,8 +119,7 @@ def test_the_same_bytes_as_a_local_run(config, tmp_path, text):
 
 def test_a_job_killed_in_the_middle(long, local, tmp_path):
     results = tmp_path / "slurm"
-    invoke("batch", "submit", long, "--results", results, *SMALL)
-    victims = wait_for(lambda: sampling(results))
+    victims = submitted(long, results)
     # the whole job: the processes that make cells, and those that wait for them
     for job in jobs_of(results):
         commands.call("scancel", "--signal=KILL", "--full", job)
@@ -126,8 +140,8 @@ def test_a_job_killed_in_the_middle(long, local, tmp_path):
 
 def test_a_killed_cell_is_retried_alone(long, local, tmp_path):
     results = tmp_path / "slurm"
-    invoke("batch", "submit", long, "--results", results, *SMALL, "--set", "cluster.array=1")
-    cell, process = next(iter(wait_for(lambda: sampling(results)).items()))
+    one_array = ("--set", "cluster.array=1")
+    cell, process = next(iter(submitted(long, results, *one_array).items()))
     os.kill(process, signal.SIGKILL)
     at_end(results)
     told = invoke("batch", "status", long, "--results", results)
@@ -137,30 +151,23 @@ def test_a_killed_cell_is_retried_alone(long, local, tmp_path):
     assert failed == [cell]
     told = invoke("batch", "submit", long, "--results", results, *SMALL)
     assert told.startswith("1 job of at most 1 chain or method each")
-    at_end(results)
-    invoke("batch", "collect", long, "--results", results)
-    assert content(results) == content(local)
+    as_local(long, local, results)
 
 
 def test_the_signal_of_the_time_limit(long, local, tmp_path):
     """Chains are saved, the job is requeued, and they go on with the draws they would have had."""
     results = tmp_path / "slurm"
-    invoke("batch", "submit", long, "--results", results, *SMALL, "--set", "cluster.array=1")
-    wait_for(lambda: sampling(results))
+    submitted(long, results, "--set", "cluster.array=1")
     (job,) = jobs_of(results)
     commands.call("scancel", "--signal=USR1", "--batch", job)
     wait_for(lambda: "Restarts=1" in commands.call("scontrol", "show", "job", job))
     assert list((results / "small/unfinished").glob("[0-9a-f]*.npz"))
-    at_end(results)
-    assert not [row for row in board(opened(long, results)) if row.state != "done"]
-    invoke("batch", "collect", long, "--results", results)
-    assert content(results) == content(local)
+    as_local(long, local, results)
 
 
 def test_cancel_keeps_what_there_is(long, local, tmp_path):
     results = tmp_path / "slurm"
-    invoke("batch", "submit", long, "--results", results, *SMALL)
-    wait_for(lambda: sampling(results))
+    submitted(long, results)
     commands.call("scancel", "--name=small")
     at_end(results)
     states = {row.state for row in board(opened(long, results)) if row.cell.stage == "fit"}
@@ -171,20 +178,10 @@ def test_cancel_keeps_what_there_is(long, local, tmp_path):
     assert content(results) == content(local)
 
 
-def as_local(long, local, results):
-    """Check that all is done, and has the bytes of a local run; its cells had to be made once."""
-    at_end(results)
-    told = invoke("batch", "status", long, "--results", results)
-    assert not [row for row in board(opened(long, results)) if row.state != "done"], told
-    invoke("batch", "collect", long, "--results", results)
-    assert content(results) == content(local)
-
-
 def test_jobs_of_a_partition_of_higher_priority_take_their_place(long, local, tmp_path):
     """Preempted jobs are requeued by Slurm, and go on from what they saved."""
     results = tmp_path / "slurm"
-    invoke("batch", "submit", long, "--results", results, *SMALL)
-    wait_for(lambda: sampling(results))
+    submitted(long, results)
     preempted = jobs_of(results)
     urgent = ("--partition=urgent", "--exclusive", "--mem=0", "--output=/dev/null")
     commands.call("sbatch", *urgent, "--wrap=sleep 2")
@@ -199,8 +196,7 @@ def test_jobs_of_a_partition_of_higher_priority_take_their_place(long, local, tm
 def test_a_node_that_dies(slurm, long, local, tmp_path):
     """With slurmd all processes of its jobs end at once; Slurm says it is down, and requeues."""
     results = tmp_path / "slurm"
-    invoke("batch", "submit", long, "--results", results, *SMALL)
-    wait_for(lambda: sampling(results))
+    submitted(long, results)
     os.kill(int((slurm / "slurmd.pid").read_text()), signal.SIGKILL)
     for process in ours():
         with suppress(ProcessLookupError):
@@ -262,8 +258,7 @@ def test_a_scontrol_that_refuses(long, local, tmp_path, monkeypatch):
     whole, path = which("scontrol"), os.environ["PATH"]
     monkeypatch.setenv("PATH", f"{refuses.parent}:{path}")
     results = tmp_path / "slurm"
-    invoke("batch", "submit", long, "--results", results, *SMALL, "--set", "cluster.array=1")
-    wait_for(lambda: sampling(results))
+    submitted(long, results, "--set", "cluster.array=1")
     (job,) = jobs_of(results)
     assert "denied" not in commands.call(whole, "show", "job", job)
     commands.call("scancel", "--signal=USR1", "--batch", job)

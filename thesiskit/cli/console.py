@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import click
@@ -334,6 +333,10 @@ class Asked:
 
         all_samples : as it is fitted to predict new samples.
         """
+        if self.jobs != 0:  # the server imports what cells need while this process imports the rest
+            from thesiskit.study.workers import start_server
+
+            start_server()
         from thesiskit.config import load_config
         from thesiskit.files import Results
         from thesiskit.models.chains import cores
@@ -430,10 +433,8 @@ def opens_experiment(*, force: bool = True, jobs: bool = True, yes: bool = True)
     def decorate(command):
         @wraps(command)
         def opened(**more):
-            asked = Asked(**{f.name: more.pop(f.name) for f in fields(Asked) if f.name in more})
-            if asked.jobs != 0:  # the server imports what cells need beside this process
-                resolve_name("thesiskit.study.workers:start_server")()
-            return command(asked=asked, **more)
+            names = [one.name for one in fields(Asked) if one.name in more]
+            return command(asked=Asked(**{name: more.pop(name) for name in names}), **more)
 
         for option in reversed(options):
             opened = option(opened)

@@ -503,6 +503,5 @@ def validate(model, asked, force, new, output, methods, all_methods) -> None:
         raise UserError(f"{new}: the page would be written next to it. Fix: give another --output")
     validation = Validation(frame, table, fitted.classes, names, fitted.internal)
     validation.write(results, fitted.experiment, notes)
-    for line in validation.headline:
-        click.echo(line)
+    click.echo("\n".join(validation.headline))
     click.echo(f"validate: {len(table.response):,} samples -> {results.folder}/validation.html")

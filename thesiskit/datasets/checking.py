@@ -424,11 +424,8 @@ def _summarise_columns(x: np.ndarray, codes: np.ndarray) -> dict[str, np.ndarray
 
 def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the larger of |COR| and |rank COR| of columns (n, p), NaN where missing, with y."""
-    sizes = []
-    for values, response in (
-        (x, y),
-        (pd.DataFrame(x).rank().to_numpy(), pd.Series(y).rank().to_numpy()),
-    ):
+    ranks, sizes = (pd.DataFrame(x).rank().to_numpy(), pd.Series(y).rank().to_numpy()), []
+    for values, response in ((x, y), ranks):
         a, b = np.ma.masked_invalid(values), np.ma.array(response)[:, None] + 0 * values
         a, b = (part - part.mean(axis=0) for part in (a, np.ma.array(b, mask=a.mask)))
         norm = np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0))

@@ -260,8 +260,9 @@ def indicators(codes: np.ndarray, counts: list[int]) -> np.ndarray:
 
 
 def _tails(t: np.ndarray, training: np.ndarray) -> np.ndarray:
-    """Return p-values (T, 5) of measures beside those of training samples (n, 5), both in units of
-    their standard deviation, on both sides but of classes.
+    """Return p-values (T, 5) of measures, on both sides but of classes.
+
+    t (T, 5), training (n, 5) : measures, in standard deviations of those of training samples.
     """
     longer = np.zeros(t.shape)
     for side in (1, -1):  # of a measure that is skewed one has the longer tail

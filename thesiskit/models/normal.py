@@ -746,7 +746,7 @@ class NormalPosterior:
         return row, j, log_joint[row, j]
 
     def _likely(self, skipped: float) -> np.ndarray:
-        """Return which points have all but so much of the probability, (C, R, J)."""
+        """Return the fewest points with all but `skipped` of the probability, a mask (C, R, J)."""
         probability = np.exp(self.log_joint.reshape(-1))
         order = np.argsort(probability, kind="stable")
         likely = np.zeros(len(order), dtype=bool)
@@ -754,7 +754,7 @@ class NormalPosterior:
         return likely.reshape(self.log_joint.shape)
 
     def at_likely_points(self) -> NormalPosterior:
-        """Return the posterior given that it is one of the points with all but UNLIKELY_PART."""
+        """Return the posterior without points that together have probability UNLIKELY_PART."""
         log_joint = np.where(self._likely(UNLIKELY_PART), self.log_joint, -np.inf)
         return replace(self, log_joint=log_joint - special.logsumexp(log_joint))
 
@@ -1488,7 +1488,7 @@ def log_densities(posterior: NormalPosterior, features: np.ndarray) -> np.ndarra
     if not features.size:
         return np.zeros((len(features), len(posterior.log_prior)))
     k, direct = features.shape[1], posterior.selection.lines is None
-    if direct and k > FEW_FEATURES:  # does not depend on the number of samples, nor do predictions
+    if direct and k > FEW_FEATURES:  # for any number of samples: predictions do not depend on it
         direct = k * (len(posterior.points[0]) + posterior.skipped[0].size) < FEW_FACTORS
     if direct:
         log_density, reliable = _from_products(posterior, features)

@@ -384,7 +384,8 @@ def paired_t(a: np.ndarray, b: np.ndarray) -> float:
         return 1.0
     if len(a) < 2:
         return float("nan")
-    t = (a - b).mean() / standard_error(a - b)
+    with np.errstate(divide="ignore"):  # equal differences
+        t = (a - b).mean() / standard_error(a - b)
     return 2 * float(scipy.special.stdtr(len(a) - 1, -abs(t)))
 
 
