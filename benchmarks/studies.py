@@ -49,7 +49,7 @@ def by_third_party(name: str, split: Split, kept: int, seed: int) -> np.ndarray:
     classes = int(split.y.max()) + 1
     kind = peers.BITS if name in BITS else peers.REALS
     task = peers.Task(kind, classes, kept)
-    peers.load()
+    peers.load(name, kind)
     return peers.fit_predict(name, task, split.X, split.y, split.new, seed)
 
 

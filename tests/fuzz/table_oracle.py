@@ -171,7 +171,7 @@ def symbols(column: tuple[str, ...]) -> list[str | None]:
     if any(len(cell) > 1000 or control(cell) for cell in held):
         raise Refused("a value that cannot be shown")
     numbers = {cell: number(cell) for cell in held}
-    whole = all(re.fullmatch(r"[+-]?[0-9]{1,18}(\.0*)?", cell) for cell in held)
+    whole = all(re.fullmatch(r"[+-]?([0-9]{1,18}(\.0*)?|\.0+)", cell) for cell in held)
     if any(cell.lower().lstrip("+-") in ("inf", "infinity") for cell in held):
         raise Refused("an infinite value, also among words")
     if not whole and all(numbers[cell] is not None for cell in held):

@@ -7,7 +7,7 @@ from sklearn.cross_decomposition import PLSRegression
 from sklearn.feature_selection import f_regression
 from sklearn.linear_model import Lasso, Ridge
 
-from thesiskit.models import pool
+from thesiskit.models import lasso, pool
 from thesiskit.models.base import Training, shaped
 from thesiskit.models.density import Density, guess
 from thesiskit.models.folds import stratified
@@ -376,7 +376,7 @@ def test_lines_of_a_real_response_are_scikit_learns():
     with quietly():
         lines = [*pool._real_lines(z, y)]
     f = f_regression(z, y)[0]
-    np.testing.assert_allclose(pool._f_statistics(z, y), f, rtol=1e-8)
+    np.testing.assert_allclose(lasso.f_statistics(z, y), f, rtol=1e-8)
     order = np.argsort(-f)
     weight = np.minimum(f / np.median(f), pool.MOST_WEIGHT)
     tables = {

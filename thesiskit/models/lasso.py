@@ -1,35 +1,37 @@
 """The path of the lasso: regressions with an L1 penalty of the best features."""
 
-import inspect
+import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
-from typing import Any
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
+from threadpoolctl import threadpool_limits
+
+from thesiskit._kernels.lasso import Path
 
 SCREENED = 500  # features of lasso: those with the largest F statistics in its training samples
 PENALTIES = np.logspace(0.15, 2.3, 8)  # C of lasso, times the smallest with which a feature is used
 # of a real response, times the largest with which a feature is used
 REAL_PENALTIES = np.logspace(-0.15, -3, 20)
 REAL_STEPS = {"tol": 1e-3, "max_iter": 2000}
+TOLERANCE = 1e-4  # of slopes, in penalties of a coefficient
+INTERCEPT = 10.0  # the column of intercepts, whose coefficients are penalised: the larger, the less
 
 
 @contextmanager
 def quietly() -> Iterator[None]:
     """Fit on one thread, and without scikit-learn's warnings and checks.
 
-    Its checks cost half of the time of a lasso.  More threads add numbers in another order, and
+    Its checks cost half of the time of a small fit.  More threads add numbers in another order, and
     OpenMP's waiting threads cost tenfold on data this small.  A column that is constant has F =
     0 / 0 and is ranked last; a penalty for which the iterations were too few (a UserWarning too) is
     judged by where they led.
     """
-    import sklearn
-    from threadpoolctl import threadpool_limits
-
+    library = sys.modules.get("sklearn")  # takes seconds to load, and not every method needs it
+    unchecked = {"assume_finite": True, "skip_parameter_validation": True}
     with (
-        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
+        library.config_context(**unchecked) if library else nullcontext(),
         threadpool_limits(1),
         np.errstate(divide="ignore", invalid="ignore"),
         warnings.catch_warnings(),
@@ -38,53 +40,51 @@ def quietly() -> Iterator[None]:
         yield
 
 
-def best_columns(columns: np.ndarray, codes: np.ndarray, many: int) -> np.ndarray:
-    """Return the columns with the largest F statistics, in the order of the table.
+def f_statistics(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return F of standardised columns, 0 of constant ones, a large number where it is infinite.
 
-    codes : (n,) classes, or a real response.
+    y : (n,) classes, or a real response.
     """
-    from sklearn.feature_selection import f_classif, f_regression
+    n, real = len(z), y.dtype.kind == "f"
+    G = 2 if real else int(y.max()) + 1
+    basis = (y - y.mean())[None] if real else (y == np.arange(G)[:, None]).astype(float)
+    basis /= np.maximum(np.linalg.norm(basis, axis=1, keepdims=True), np.finfo(float).tiny)
+    between = np.square(basis @ z).sum(axis=0)
+    within = np.maximum(np.einsum("ij,ij->j", z, z) - between, 1e-12 * n)
+    return between / (G - 1) / (within / max(1, n - G))
 
-    f = (f_regression if codes.dtype.kind == "f" else f_classif)(columns, codes)[0]
-    f[np.isnan(f)] = -1
+
+def best_columns(columns: np.ndarray, y: np.ndarray, many: int) -> np.ndarray:
+    """Return the columns with the largest F statistics, in the order of the table."""
+    if many >= columns.shape[1]:
+        return np.arange(columns.shape[1])
+    deviation = columns.std(axis=0)
+    deviation[deviation == 0] = np.inf
+    f = f_statistics((columns - columns.mean(axis=0)) / deviation, y)
     return np.sort(np.argsort(-f, kind="stable")[:many])
 
 
 def lasso_path(
-    columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray, seed: int
+    columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray
 ) -> Iterator[dict[str, np.ndarray]]:
-    """Yield a fit of the best columns, standardised, with each penalty."""
-    from sklearn.linear_model import LogisticRegression
-
+    """Yield a fit of the best columns, standardised, with each of growing penalties C."""
     best = best_columns(columns, codes, SCREENED)
     mean, deviation = columns[:, best].mean(axis=0), columns[:, best].std(axis=0)
     deviation[deviation == 0] = np.inf  # constant in a fold
     standard = {"best": best, "mean": mean, "deviation": deviation}
-    # it is quick, and penalises a large intercept a little
-    options = {"solver": "liblinear", "intercept_scaling": 10, "tol": 1e-3, "random_state": seed}
-    known = (columns[:, best] - mean) / deviation
+    rows = np.vstack([((columns[:, best] - mean) / deviation).T, np.full(len(columns), INTERCEPT)])
     members = [codes == g for g in (range(1, 2) if codes.max() == 1 else range(codes.max() + 1))]
-    steepest = [np.abs(known.T @ (member - member.mean())).max() for member in members]
+    members = [member.astype(float) for member in members]
+    steepest = [np.abs(rows[:-1] @ (member - member.mean())).max() for member in members]
+    paths = [Path(rows, member) for member in members]
     for penalty in penalties:
-        coefficient, intercept = np.zeros((len(members), len(best))), np.zeros(len(members))
-        for g, member in enumerate(members):
-            if steepest[g] == 0:
-                intercept[g] = np.log(member.mean() / (1 - member.mean()))
-                continue
-            model = LogisticRegression(C=penalty / steepest[g], **options, **_l1())
-            coefficient[g] = model.fit(known, member).coef_[0]
-            intercept[g] = model.intercept_[0]
-        yield standard | {"coef_": coefficient, "intercept_": intercept}
-
-
-@cache
-def _l1() -> dict[str, Any]:
-    """Return how scikit-learn is asked for an L1 penalty, which has another name since 1.8."""
-    from sklearn.linear_model import LogisticRegression
-
-    known = inspect.signature(LogisticRegression).parameters.get("penalty")
-    old = known is not None and known.default == "l2"
-    return {"penalty": "l1"} if old else {"l1_ratio": 1.0}
+        fits = np.zeros((len(members), len(rows)))
+        for g, share in enumerate(member.mean() for member in members):
+            if steepest[g]:
+                fits[g] = paths[g].minimise(penalty / steepest[g], TOLERANCE)
+            else:
+                fits[g, -1] = np.log(share / (1 - share)) / INTERCEPT
+        yield standard | {"coef_": fits[:, :-1], "intercept_": fits[:, -1] * INTERCEPT}
 
 
 def real_lasso_path(columns: np.ndarray, y: np.ndarray) -> np.ndarray:

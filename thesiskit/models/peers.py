@@ -44,7 +44,7 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.models import lasso, mixing, pool
 from thesiskit.models.base import LARGEST, MOST_SAMPLES, OWN, Arrays, check, shaped
 from thesiskit.models.density import fit_student, guess, students
-from thesiskit.models.folds import column_means, independent_samples, stratified, together
+from thesiskit.models.folds import column_means, independent_samples, stratified
 from thesiskit.models.lasso import PENALTIES, best_columns, one_against_others, quietly
 from thesiskit.models.packed import chunks
 
@@ -99,11 +99,12 @@ class Peer:
         all features.
     filled : what replaces a missing value of BITS and REALS, in words.
     exported : whether all that it learns is arrays.
+    library : whether scikit-learn fits classes.
     """
 
     words: str
     takes: tuple[str, ...]
-    selects, filled, exported = False, "mean", True
+    selects, filled, exported, library = False, "mean", True, True
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         """Fit to columns (n, .) and classes 0..G-1, each with a sample; or real responses."""
@@ -170,7 +171,7 @@ class Peer:
         if len(fit) == 1 or "errors" in fit:
             return fit
         errors = np.empty(len(response))
-        for train, test in _parts(len(response), seed, task.groups):
+        for train, test in _parts(response, seed, task.groups):
             groups = None if task.groups is None else task.groups[train]
             inner, y = replace(task, groups=groups), response[train]
             part = {"guess": guess(y)[0], "errors": np.ones(2)}
@@ -218,10 +219,12 @@ def names(*kinds: str) -> tuple[str, ...]:
     return tuple(name for name, peer in PEERS.items() if {*kinds} & {*peer.takes})
 
 
-def load() -> None:
-    """Import what the methods need, so that it is not counted in the time of the first fit."""
-    for name in ("calibration", "ensemble", "feature_selection", "linear_model", "naive_bayes"):
-        import_module(f"sklearn.{name}")
+def load(name: str, kind: str) -> None:
+    """Import what a method needs for a task, so that the time of its first fit is that of fits."""
+    if kind in REAL_RESPONSES or PEERS[name].library:
+        modules = "calibration", "ensemble", "feature_selection", "linear_model", "naive_bayes"
+        for module in modules:
+            import_module(f"sklearn.{module}")
 
 
 # ---- fits, and predictions from them ----
@@ -301,26 +304,21 @@ def _folds(codes: np.ndarray, seed: int, groups: np.ndarray | None = None) -> li
 
     Groups (n,) of samples, if given, stay together.
     """
-    from sklearn.model_selection import StratifiedKFold
-
     counts = independent_samples(codes, groups)
-    n_folds = min(FOLDS, int(counts.min()))
-    if groups is None:
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed) if n_folds > 1 else None
-        return folds and [*folds.split(codes, codes)]
-    rng = np.random.default_rng(seed)
-    for number in range(n_folds, 1, -1):
-        fold = together(groups, codes, number, rng)
-        rows = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in np.unique(fold)]
+    for number in range(min(FOLDS, int(counts.min())), 1, -1):
+        rows = _parts(codes, seed, groups, number)
         # groups of several classes may leave a class out of what is learnt from
         if all(len(np.unique(codes[train])) == len(counts) for train, _ in rows):
             return rows
     return None
 
 
-def _parts(n: int, seed: int, groups: np.ndarray | None = None) -> list[Rows]:
-    """Return shuffled folds of samples with real responses; groups (n,) stay together."""
-    fold = stratified(np.zeros(n, dtype=int), np.random.default_rng(seed), FOLDS, groups)
+def _parts(
+    y: np.ndarray, seed: int, groups: np.ndarray | None = None, number: int = FOLDS
+) -> list[Rows]:
+    """Return shuffled folds over which classes are spread; groups (n,) of samples stay together."""
+    strata = np.zeros(len(y), dtype=int) if y.dtype.kind == "f" else y
+    fold = stratified(strata, np.random.default_rng(seed), number, groups)
     return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in np.unique(fold)]
 
 
@@ -387,7 +385,7 @@ def _best_of_path(
 ) -> Arrays:
     """Return those coefficients of a path, intercepts last, which predict best in five folds."""
     errors = []
-    for train, test in _parts(len(response), seed, task.groups):
+    for train, test in _parts(response, seed, task.groups):
         fits = path(columns[train], response[train])
         predicted = columns[test] @ fits[:, :-1].T + fits[:, -1]
         errors.append(np.square(predicted - response[test, None]).sum(axis=0))
@@ -418,7 +416,7 @@ class LogisticRegression(Peer):
 
         if task.kind in REAL_RESPONSES:
             grid = 1 / RIDGE_CS if task.kind == RESPONSES else RIDGES * columns.shape[1]
-            parts = None if task.groups is None else _parts(len(response), seed, task.groups)
+            parts = None if task.groups is None else _parts(response, seed, task.groups)
             model = RidgeCV(grid, cv=parts).fit(columns, response)
         else:
             model = logistic_regression(columns, response, seed, CS, task.groups)
@@ -483,7 +481,7 @@ class WholeLogistic(LogisticRegression):
     n coordinates say as much as p features.  Features are standardised in parts, never all at once.
     """
 
-    words, takes = "logistic regression, L2", (REALS,)
+    words, takes, library = "logistic regression, L2", (REALS,), False
 
     def prepare(self, task: Task, table: np.ndarray) -> Arrays:
         return {}
@@ -654,7 +652,7 @@ class Lasso(Peer):
     in folds; it is that in the middle where a class has one sample.
     """
 
-    words, takes = "lasso", (REALS, NUMBERS)
+    words, takes, library = "lasso", (REALS, NUMBERS), False
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         if task.kind == NUMBERS:
@@ -663,12 +661,12 @@ class Lasso(Peer):
         if (folds := _folds(response, seed, task.groups)) is not None:
             loss = np.zeros(len(PENALTIES))
             for train, test in folds:
-                fits = lasso.lasso_path(columns[train], response[train], PENALTIES, seed)
+                fits = lasso.lasso_path(columns[train], response[train], PENALTIES)
                 for i, fitted in enumerate(fits):
                     p = self.answer(fitted, columns[test])[np.arange(len(test)), response[test]]
                     loss[i] -= np.log(np.maximum(p, np.finfo(float).eps)).sum()
             best = int(loss.argmin())
-        return next(lasso.lasso_path(columns, response, PENALTIES[best : best + 1], seed))
+        return next(lasso.lasso_path(columns, response, PENALTIES[best : best + 1]))
 
     def answer(self, learnt: Fit, columns: Any) -> np.ndarray:
         if "best" not in learnt:
@@ -681,7 +679,7 @@ class Lasso(Peer):
 class PoolMethod(Peer):
     """The model of that kind, as a method to compare with."""
 
-    words, takes = "pool of linear methods", (REALS, NUMBERS)
+    words, takes, library = "pool of linear methods", (REALS, NUMBERS), False
 
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Arrays:
         fit = pool.fit(columns, response, np.random.default_rng(seed), task.groups)
@@ -743,7 +741,7 @@ class NGram(Peer):
     A context seen once takes half the weight at every level, so that long ones are overconfident.
     """
 
-    words, takes = "interpolated n-gram, selected order", (SEQUENCES,)
+    words, takes, library = "interpolated n-gram, selected order", (SEQUENCES,), False
 
     def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
         fold = np.random.default_rng(seed).permutation(len(table)) % FOLDS
@@ -770,7 +768,7 @@ class NGram(Peer):
 class Mixing(Peer):
     """Mixing of all orders; our own, but without draws, as third-party methods are."""
 
-    words, takes = "mixing of all orders", (SEQUENCES,)
+    words, takes, library = "mixing of all orders", (SEQUENCES,), False
 
     def fit(self, task: Task, table: np.ndarray, response: np.ndarray, seed: int) -> Arrays:
         return mixing.fit(table, response, task.order, task.values, task.classes).arrays

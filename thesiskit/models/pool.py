@@ -70,6 +70,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -90,7 +91,7 @@ from thesiskit.models.base import (
 from thesiskit.models.chains import marked
 from thesiskit.models.density import Density, fit_student, guess, students
 from thesiskit.models.folds import stratified
-from thesiskit.models.lasso import PENALTIES, one_against_others, quietly
+from thesiskit.models.lasso import PENALTIES, f_statistics, one_against_others, quietly
 from thesiskit.models.selection import RELATIVE, ROUNDING, moments_of
 from thesiskit.models.temperature import Temperature, log_sum
 
@@ -562,7 +563,7 @@ def partial_least_squares(columns: np.ndarray, y: np.ndarray, most: int) -> np.n
 
 def _spans(z: np.ndarray, y: np.ndarray) -> dict[str, Span]:
     """Return the spans of KERNELS, those of all features and of fewer than these."""
-    f, p = _f_statistics(z, y), z.shape[1]
+    f, p = f_statistics(z, y), z.shape[1]
     order = np.argsort(-f, kind="stable")
     sizes = {name: int(name) for name in KERNELS[:3] if int(name) < p}
     spans = {name: Span.of(z, order[:size], np.ones(size)) for name, size in sizes.items()}
@@ -597,20 +598,9 @@ def _real_lines(z: np.ndarray, y: np.ndarray) -> Iterator[Line]:
         yield from (Line(family, space, slope[None], np.array([mean])) for slope in slopes)
 
 
-def _f_statistics(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return F of standardised columns, 0 of constant ones, a large number where it is infinite."""
-    n, real = len(z), y.dtype.kind == "f"
-    G = 2 if real else int(y.max()) + 1
-    basis = (y - y.mean())[None] if real else (y == np.arange(G)[:, None]).astype(float)
-    basis /= np.maximum(np.linalg.norm(basis, axis=1, keepdims=True), np.finfo(float).tiny)
-    between = np.square(basis @ z).sum(axis=0)
-    within = np.maximum(np.einsum("ij,ij->j", z, z) - between, 1e-12 * n)
-    return between / (G - 1) / (within / max(1, n - G))
-
-
 def _lassos(z: np.ndarray, y: np.ndarray) -> Iterator[Line]:
     """Yield the path of the lasso."""
-    for fit in lasso.lasso_path(z, y, PENALTIES, 0):
+    for fit in lasso.lasso_path(z, y, PENALTIES):
         slope = np.zeros((len(fit["coef_"]), z.shape[1]))
         slope[:, fit["best"]] = fit["coef_"] / fit["deviation"]
         intercept = fit["intercept_"] - slope[:, fit["best"]] @ fit["mean"]
@@ -653,15 +643,19 @@ def ridges(
     """
     columns, counts = np.column_stack([rows, np.ones(len(rows))]), np.bincount(y)
     first, at = int(len(counts) == 2), np.arange(len(y))
-    V, C, r = len(variances), len(counts) - first, columns.shape[1]
+    V, C, (n, r) = len(variances), len(counts) - first, columns.shape
     actual = (y == np.arange(first, len(counts))[:, None]).astype(float)
     precision = np.full((V, C, r), 1 / intercept)
     precision[..., :-1] = 1 / variances[:, None, None]
     solution = np.zeros((V, C, r))
     solution[..., -1] = np.log(counts[first:] / (counts[0] if first else len(y)))
 
+    small = C * r <= MOST_NEWTON and n * r * r <= MOST_PRODUCTS
+    newton_step = NewtonStep(columns, C) if small else partial(_conjugate_gradients, columns)
+
     def log_probability(b: np.ndarray) -> np.ndarray:
-        scores = np.pad(b @ columns.T, ((0, 0), (first, 0), (0, 0)))
+        scores = np.zeros((len(b), len(counts), n))
+        scores[:, first:] = (b.reshape(-1, r) @ columns.T).reshape(len(b), C, n)
         return scores - log_sum(scores, axis=1)[:, None]
 
     def loss(b: np.ndarray, logs: np.ndarray, active: np.ndarray) -> np.ndarray:
@@ -672,7 +666,7 @@ def ridges(
     for _ in range(100):
         b, p = solution[active], np.exp(logs[active][:, first:])
         slope = (p - actual) @ columns + precision[active] * b
-        step = _newton_step(columns, p, precision[active], slope)
+        step = newton_step(p, precision[active], slope)
         going = (slope * step).sum(axis=(1, 2)) > tolerance
         active, b, step = active[going], b[going], step[going]
         if not len(active):
@@ -689,28 +683,42 @@ def ridges(
     return np.pad(solution, ((0, 0), (first, 0), (0, 0)))
 
 
-def _newton_step(
-    columns: np.ndarray, p: np.ndarray, precision: np.ndarray, slope: np.ndarray
-) -> np.ndarray:
-    """Return the curvature's inverse times the slope, (V, C, r), for each of V fits.
+class NewtonStep:
+    """Steps of Newton's method for C classes of few samples, by forming the curvature."""
 
-    p (V, C, n) : the probabilities of the classes.  Many coefficients or samples take conjugate
-    gradients (relative error STEP), which do not form the curvature.
-    """
-    V, C, r = slope.shape
-    if C * r <= MOST_NEWTON and len(columns) * r * r <= MOST_PRODUCTS:
-        weight = p[:, :, None] * (np.eye(C)[..., None] - p[:, None])
-        products = (columns[:, :, None] * columns[:, None]).reshape(len(columns), r * r)
-        curvature = (weight.reshape(V * C * C, -1) @ products).reshape(V, C, C, r, r)
-        curvature = curvature.swapaxes(2, 3).reshape(V, C * r, C * r)
+    def __init__(self, columns: np.ndarray, C: int):
+        r = columns.shape[1]
+        self.classes, pairs = np.triu_indices(C), np.triu_indices(r)
+        self.products = columns[:, pairs[0]] * columns[:, pairs[1]]  # (n, r (r + 1) / 2)
+        of_classes, of_columns = np.empty((C, C), dtype=int), np.empty((r, r), dtype=int)
+        for places, (i, j) in ((of_classes, self.classes), (of_columns, pairs)):
+            places[i, j] = places[j, i] = np.arange(len(i))  # the number of each pair
+        self.places = of_classes[:, None, :, None], of_columns[:, None]
+
+    def __call__(self, p: np.ndarray, precision: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """Return the curvature's inverse times the slope, (V, C, r), for each of V fits.
+
+        p (V, C, n) : the probabilities of the classes.
+        """
+        (V, C, r), (first, second) = slope.shape, self.classes
+        weight = -p[:, first] * p[:, second]
+        weight[:, first == second] += p
+        curvature = (weight.reshape(-1, p.shape[2]) @ self.products).reshape(V, len(first), -1)
+        curvature = curvature[:, *self.places].reshape(V, C * r, C * r)
         diagonal = np.arange(C * r)
         curvature[:, diagonal, diagonal] += precision.reshape(V, C * r)
         return np.linalg.solve(curvature, slope.reshape(V, C * r, 1)).reshape(slope.shape)
+
+
+def _conjugate_gradients(
+    columns: np.ndarray, p: np.ndarray, precision: np.ndarray, slope: np.ndarray
+) -> np.ndarray:
+    """Return what `NewtonStep` does, with the relative error STEP, without the curvature."""
     scale = 1 / ((p - p * p) @ columns**2 + precision)
     step, residual, direction = np.zeros_like(slope), slope.copy(), scale * slope
     size = (residual * direction).sum(axis=(1, 2), keepdims=True)
     least = STEP**2 * size
-    for _ in range(C * r):
+    for _ in range(slope[0].size):
         e = p * (direction @ columns.T)
         curved = (e - p * e.sum(axis=1, keepdims=True)) @ columns + precision * direction
         length = size / np.maximum((direction * curved).sum(axis=(1, 2), keepdims=True), TINY)

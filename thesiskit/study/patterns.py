@@ -561,7 +561,6 @@ class PatternWork(Work):
     ) -> tuple[Any, ...]:
         """Return the arguments of `peers.fit`, or with test samples of `peers.fit_predict`."""
         rng = self.generator("peer", method, block)
-        peers.load()
         task, seed = samples.task(method), int(rng.integers(2**31))
         return method.engine, task, samples.train, samples.train_response, *test, seed
 
@@ -758,7 +757,8 @@ class PatternWork(Work):
         samples = self.samples(block)
         third_party = self.third_party_methods.get(name)
         if third_party is not None:
-            peers.load()  # packages, and below files, before the clock starts
+            # packages, and below files, before the clock starts
+            peers.load(third_party.engine, samples.task(third_party).kind)
             started = time.process_time()
             inputs = self._third_party_inputs(third_party, block, samples, samples.test)
             predicted = _scored(peers.fit_predict(*inputs), samples)

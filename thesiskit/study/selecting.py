@@ -733,9 +733,9 @@ class SelectionWork(Work):
         self, method: str, split: Split, k: int
     ) -> tuple[Task, np.ndarray, int]:
         """Return the task of a third-party method in a split, the table of it, and a seed."""
-        peers.load()
         seed = int(generator(self.config.seed, method, *split.place).integers(2**31))
         task = replace(split.task(method, k), groups=split.groups_of(split.train))
+        peers.load(method, task.kind)
         return task, split.table(task), seed
 
     def _predict_third_party(self, method: str, split: Split, k: int) -> Answer:

@@ -12,11 +12,12 @@ from sklearn.ensemble import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from threadpoolctl import threadpool_info
 
 from thesiskit.errors import DataError, UserError
 from thesiskit.models import peers
+from thesiskit.models.folds import stratified
 from thesiskit.models.peers import FEATURES, RESPONSES, Task
 
 METHODS, REGRESSION_METHODS = peers.names(FEATURES), peers.names(RESPONSES)
@@ -91,8 +92,8 @@ def test_logistic_regressions_are_scikit_learns(rng):
     train, test = table(rng, 90, n_values, MISSING), table(rng, 30, n_values, UNSEEN)
     noise = rng.integers(0, 3, 90)
     response = np.where(rng.random(90) < 0.6, (train[:, 0] + train[:, 1]) % 3, noise)
-    p = fit_predict(method, train, response, test, n_values, 3, 5)
-    folds = StratifiedKFold(5, shuffle=True, random_state=5)
+    p = fit_predict(method, train, response, test, n_values, 3, 6)
+    folds = PredefinedSplit(stratified(response, np.random.default_rng(6), 5))
     model = LogisticRegression(max_iter=1000)
     model = GridSearchCV(model, {"C": grid}, scoring="neg_log_loss", cv=folds)
     model.fit(design(train, n_values), response)

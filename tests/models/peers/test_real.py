@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import PredefinedSplit
 
 from thesiskit.models import lasso, peers
+from thesiskit.models.folds import stratified
 from thesiskit.models.peers import REALS, Task
 
 METHODS = peers.names(REALS)
@@ -126,7 +127,7 @@ def test_lasso_is_tuned_where_the_features_are_chosen_again(classes, rng, monkey
         return p / p.sum(axis=1, keepdims=True)
 
     def loss(penalty):
-        folds = StratifiedKFold(5, shuffle=True, random_state=3).split(train, y)
+        folds = PredefinedSplit(stratified(y, np.random.default_rng(3), 5)).split()
         return sum(
             -np.log(twin(train[a], y[a], train[b], penalty)[np.arange(len(b)), y[b]]).sum()
             for a, b in folds

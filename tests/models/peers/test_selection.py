@@ -5,13 +5,14 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegressionCV
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import PredefinedSplit
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from thesiskit.errors import DataError
 from thesiskit.models import peers
+from thesiskit.models.folds import stratified
 from thesiskit.models.peers import BITS, REALS, Task
 
 
@@ -31,7 +32,7 @@ def twin(train, response, test, seed):
     scaler = StandardScaler().fit(train)
     varies = scaler.var_ > 1e-20
     scale = np.sqrt(varies.sum())
-    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    folds = PredefinedSplit(stratified(response, np.random.default_rng(seed), 5))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = LogisticRegressionCV(
@@ -71,7 +72,8 @@ def test_bernoulli_is_scikit_learns(method, rng):
     train, test = bits[:50], bits[50:]
     model = make_pipeline(SelectKBest(f_classif, k=4), BernoulliNB())
     if method == "bernoulli-nb-calibrated":
-        model = CalibratedClassifierCV(model, cv=StratifiedKFold(5, shuffle=True, random_state=3))
+        folds = PredefinedSplit(stratified(response[:50], np.random.default_rng(3), 5))
+        model = CalibratedClassifierCV(model, cv=folds)
     expected = model.fit(train, response[:50]).predict_proba(test)
     task = Task(BITS, keep=4)
     found = peers.fit_predict(method, task, train, response[:50], test, 3)
