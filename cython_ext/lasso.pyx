@@ -51,11 +51,11 @@ cdef class Path:
 
         tolerance : by how much a slope g_j may miss -sign(b_j), or [-1, 1] where b_j is 0.
         """
-        cdef Py_ssize_t step
+        cdef Py_ssize_t _step
         cdef double miss
         self.C = strength
         with nogil:
-            for step in range(MOST_STEPS):
+            for _step in range(MOST_STEPS):
                 miss = self.differentiate()
                 if miss <= tolerance:
                     break
@@ -92,13 +92,13 @@ cdef class Path:
 
     cdef void descend(self, double tolerance) noexcept nogil:
         # the step d; tilt is W x' d
-        cdef Py_ssize_t n = self.y.shape[0], sweep, a, i, j
+        cdef Py_ssize_t n = self.y.shape[0], _sweep, a, i, j
         cdef double slope, moved, target, worst
         cdef double *tilt = &self.tilt[0]
         cdef const double *weight = &self.weight[0]
         cdef const double *x
         self.tilt[:] = 0
-        for sweep in range(MOST_SWEEPS):
+        for _sweep in range(MOST_SWEEPS):
             worst = 0
             for a in range(self.active):
                 j = self.members[a]
@@ -119,7 +119,7 @@ cdef class Path:
 
     cdef bint move(self) noexcept nogil:
         # b by as much of the step as lowers F; return whether any did
-        cdef Py_ssize_t n = self.y.shape[0], a, i, j, halving
+        cdef Py_ssize_t n = self.y.shape[0], a, i, j, _halving
         cdef double length = 1, promised = 0, before = self.loss(0)
         self.along[:] = 0
         for a in range(self.active):
@@ -127,7 +127,7 @@ cdef class Path:
             promised += self.slope[j] * self.d[j] + fabs(self.b[j] + self.d[j]) - fabs(self.b[j])
             for i in range(n):
                 self.along[i] += self.d[j] * self.x[j, i]
-        for halving in range(MOST_HALVINGS):
+        for _halving in range(MOST_HALVINGS):
             if self.loss(length) <= before + DESCENT * length * promised:
                 for a in range(self.active):
                     self.b[self.members[a]] += length * self.d[self.members[a]]

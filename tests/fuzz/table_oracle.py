@@ -6,6 +6,7 @@ import io
 import math
 import re
 import unicodedata
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,7 +100,7 @@ def split(content: bytes, suffix: str, delimiter: str) -> tuple[list[str], list[
             if len(content) > 20_000:
                 raise Refused("a bomb")
             content = gzip.decompress(content)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise Refused("gzip") from error
     if b"\0" in content:
         raise Refused("NUL")
