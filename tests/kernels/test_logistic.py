@@ -711,7 +711,7 @@ def test_the_joint_distribution_finds_a_wrong_tree(prior, harm):
         model.layout.owner[:] = np.roll(model.layout.owner, 1)
     if harm == "kind":
         model.layout.kinds[-1, -1] += 2
-    response, states = replicates(model, slow, 8000, rng, [tree_once] * 2)
+    response, states = replicates(model, slow, REPLICATES, rng, [tree_once] * 2)
     states = functions_of(slow, response, states)
     if harm == "none":
         assert_unchanged(states)
