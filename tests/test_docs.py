@@ -91,12 +91,12 @@ def test_every_command_has_an_example_that_runs_in_an_empty_folder(
         for before, one in pairwise(["", *words])
     ]
     table, joined, more = " ".join(small).partition(" && ")
-    run_line(table)
+    run_line(table, short=True)
     if name in ("thesiskit predict", "thesiskit validate"):  # which choose among all methods
         genes = pd.read_csv("colon.csv")
         genes.iloc[:32, :30].to_csv("colon.csv", index=False)
     if joined:
-        run_line(more)
+        run_line(more, short=True)
 
 
 @pytest.mark.parametrize("page", TEXTS)

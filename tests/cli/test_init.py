@@ -58,6 +58,7 @@ def predictions(name: str, *options, upto: str = "predict") -> tuple[np.ndarray,
     if config.selection:  # the other model, and temperatures, take most of the time
         options = (*options, "--set", "model.methods=[corrected, uncorrected]")
         options = (*options, "--set", "model.temperature=none")
+        options = (*options, "--set", "evaluation.choose=false")
     done = command(upto, "mine.yaml", "--jobs", "0", *options)
     assert done.exit_code == 0, done.output
     folds = []
@@ -178,8 +179,7 @@ def test_configs_run_as_they_are_written(kind, tmp_path, monkeypatch):
     frame.assign(y=y).to_csv("t.csv", index=False)
     looked = command("init", "t.csv", "--output", "mine.yaml")
     assert looked.exit_code == 0, looked.output
-    fewer = ["--set", "evaluation.folds=2"] if "feature" in kind else []
-    done = command("run", "mine.yaml", "--jobs", "0", "--smoke", *fewer)
+    done = command("run", "mine.yaml", "--jobs", "0", "--smoke", "--set", "evaluation.folds=2")
     assert done.exit_code == 0, done.output
     page = next(Path("results").glob("*/report.html")).read_text()
     openings = "On samples it has not seen", "Root mean squared error", "There is no evidence"

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from code_blocks import quickened
 from commands import invoke, must_fail, run
 from new_samples import CONFIGS, NEW, SELECTING, write_config, write_tables
 
@@ -253,7 +254,7 @@ def test_tables_that_do_not_fit(kind, content, words, model, mine):
     path = mine / f"bad{NEW[kind][-4:]}"
     path.write_text(content)
     if model:
-        run("export", f"{kind}.yaml", "mine.model")
+        run("export", f"{kind}.yaml", "mine.model", "--all-methods")
         must_fail(invoke("predict", "--model", "mine.model", "--new", path), path.name, *words)
     else:
         # before anything is fitted: no folder is left behind
@@ -263,7 +264,7 @@ def test_tables_that_do_not_fit(kind, content, words, model, mine):
 
 def test_a_model_of_another_kind_of_table(mine):
     write_config(mine, "features")
-    run("export", "features.yaml", "mine.model")
+    run("export", "features.yaml", "mine.model", "--all-methods")
     done = invoke("predict", "--model", "mine.model", "--new", NEW["naive"])
     must_fail(done, NEW["naive"], "form")
     done = invoke("predict", "--model", "mine.model", "--new", NEW["sequences"])
@@ -547,6 +548,8 @@ def own_table(folder, effect, n=24, p=60):
     table.assign(status=np.where(y, "tumour", "healthy")).to_csv(folder / "own.csv", index=False)
     table.to_csv(folder / "new.csv", index=False)
     run("init", "own.csv", "--response", "status", "--output", "own.yaml")
+    config = folder / "own.yaml"
+    config.write_text(quickened(config.read_text()))
 
 
 def test_where_nothing_is_found_predictions_are_the_class_frequencies(mine):

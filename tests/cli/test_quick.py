@@ -23,9 +23,9 @@ def measurements() -> pd.DataFrame:
 
 def categories(numbers: bool) -> pd.DataFrame:
     rng = np.random.default_rng(2)
-    table = pd.DataFrame(rng.choice(["a", "b", "c"], (60, 4))).add_prefix("f")
+    table = pd.DataFrame(rng.choice(["a", "b", "c"], (40, 4))).add_prefix("f")
     high = (table.f0 == "a").to_numpy()
-    y = (high + rng.normal(size=60)).round(3) if numbers else np.where(high, "yes", "no")
+    y = (high + rng.normal(size=40)).round(3) if numbers else np.where(high, "yes", "no")
     return table.assign(outcome=y)
 
 

@@ -17,6 +17,7 @@ import pytest
 import reference_logistic as twin
 from logistic_samples import (
     LIGHT,
+    MORE_REPLICATES,
     NAMES,
     REPLICATES,
     ArbitraryGroups,
@@ -612,11 +613,12 @@ QUICK = [
     ("features", "gaussian", 3, "log", 2.5),
 ]
 ALL = product(NAMES[:3] + NAMES[4:], PRIORS, CLASSES, logistic.SCALES, (2.5, 0.25))
-SLOW = [pytest.param(*one, marks=pytest.mark.slow) for one in ALL if one not in QUICK]
+CASES = [(*one, REPLICATES) for one in QUICK]
+CASES += [pytest.param(*one, MORE_REPLICATES, marks=pytest.mark.slow) for one in ALL]
 
 
-@pytest.mark.parametrize(("name", "prior", "n_classes", "scale", "shape"), [*QUICK, *SLOW])
-def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, n_classes, scale, shape):
+@pytest.mark.parametrize(("name", "prior", "n_classes", "scale", "shape", "size"), CASES)
+def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, n_classes, scale, shape, size):
     rng = np.random.default_rng([len(name), len(prior), n_classes, len(scale), int(shape)])
     groups = tiny(name, rng)
     options = LIGHT if shape == 2.5 else {"sigma_shape": 0.25, "sigma_mode": 0.1}
@@ -626,7 +628,7 @@ def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, n_classes, sc
     )  # fmt: skip
     together = tree_once if model.moves == "tree" else together_once
     stages = [together, coefficients_twice, widths_twice, iterations_of(model)]
-    assert_unchanged(functions_of(slow, *replicates(model, slow, REPLICATES, rng, stages)))
+    assert_unchanged(functions_of(slow, *replicates(model, slow, size, rng, stages)))
 
 
 @pytest.mark.parametrize("prior", PRIORS)
@@ -709,7 +711,7 @@ def test_the_joint_distribution_finds_a_wrong_tree(prior, harm):
         model.layout.owner[:] = np.roll(model.layout.owner, 1)
     if harm == "kind":
         model.layout.kinds[-1, -1] += 2
-    response, states = replicates(model, slow, 8000, rng, [tree_once] * 2)
+    response, states = replicates(model, slow, REPLICATES, rng, [tree_once] * 2)
     states = functions_of(slow, response, states)
     if harm == "none":
         assert_unchanged(states)
@@ -742,7 +744,7 @@ def test_posterior_of_one_group_by_quadrature(prior, n_classes):
     """Equation eqn-post-sum."""
     groups, response = compress_sequences(np.zeros((7, 1)), 0), np.array([0, 1, 1, 1, 1, 1, 1])
     model, slow = both(
-        groups, response, n_classes, prior=prior, sigma=(3.0,), iterations=40_000, burn_in=0, thin=1
+        groups, response, n_classes, prior=prior, sigma=(3.0,), iterations=20_000, burn_in=0, thin=1
     )
     draws = logistic.sample(model, [np.random.default_rng(1)]).flat[0][:, :, 0]
     u = np.meshgrid(*[midpoints(200 if n_classes == 3 else 20_000)] * model.sets, indexing="ij")
@@ -765,10 +767,10 @@ def test_posterior_of_two_groups_by_quadrature(prior):
     groups = ArbitraryGroups([0, 1, 1, 2, 2], [[0, 2], [1, 2]], [[1, 0], [0, 2]], [0, 1])
     sigma = (2.0, 0.7)
     model, slow = both(
-        groups, response, 2, prior=prior, sigma=sigma, iterations=60_000, burn_in=0, thin=1
+        groups, response, 2, prior=prior, sigma=sigma, iterations=30_000, burn_in=0, thin=1
     )
     draws = logistic.sample(model, [np.random.default_rng(1)]).flat[0][:, 0]
-    u, v = np.meshgrid(midpoints(1500), midpoints(1500), indexing="ij")
+    u, v = np.meshgrid(midpoints(600), midpoints(600), indexing="ij")
     width = (2.0, 1.4) if slow.cauchy else (2.0, 0.7 * np.sqrt(2))
     s, t = width[0] * quantile(slow.cauchy, u), width[1] * quantile(slow.cauchy, v)
     weight = special.expit(s) * special.expit(t) * special.expit(-t)
@@ -787,11 +789,11 @@ def test_posterior_of_a_width_by_quadrature(prior, scale, joint_updates):
     groups = ArbitraryGroups([0] * 6, [[0]], [[1, 2]], [0])
     model, slow = both(
         groups, np.array([1, 1, 1, 1, 1, 0]), 2, prior=prior, sigma_scale=scale, sigma_0=0.3,
-        sigma_shape=1.5, sigma_mode=0.8, joint_updates=joint_updates, iterations=40_000,
+        sigma_shape=1.5, sigma_mode=0.8, joint_updates=joint_updates, iterations=20_000,
         burn_in=0, thin=1, sigma_updates=2,
     )  # fmt: skip
     coefficient, log_sigma = logistic.sample(model, [np.random.default_rng(1)]).flat
-    u, v = np.meshgrid(midpoints(1500), midpoints(1500), indexing="ij")
+    u, v = np.meshgrid(midpoints(600), midpoints(600), indexing="ij")
     sigma = 2.5 * 0.8 / special.gammainccinv(1.5, u)
     width = 0.3 + 2 * sigma if slow.cauchy else np.sqrt(0.09 + 2 * sigma**2)
     s = width * quantile(slow.cauchy, v)
@@ -839,7 +841,7 @@ def test_compressed_and_original_parameters_predict_alike(n_classes, prior):
     for compressed in (True, False):
         groups = compress_sequences(histories, 4, compress=compressed)
         model, slow = both(
-            groups, response, n_classes, prior=prior, iterations=30_500, burn_in=500, thin=5,
+            groups, response, n_classes, prior=prior, iterations=15_500, burn_in=500, thin=5,
             sigma_mode=0.3, sigma_shape=1, sigma_updates=2,
         )  # fmt: skip
         draws = logistic.sample(model, [np.random.default_rng([1, compressed])])

@@ -11,6 +11,7 @@ import pytest
 import reference_logistic as twin
 from logistic_samples import (
     LIGHT,
+    MORE_REPLICATES,
     NAMES,
     REPLICATES,
     ArbitraryGroups,
@@ -289,11 +290,12 @@ QUICK = [
     ("compressed", "gaussian", "log", False),
 ]
 ALL = product(NAMES[:3] + NAMES[4:], PRIORS, logistic.SCALES, (True, False))
-SLOW = [pytest.param(*one, marks=pytest.mark.slow) for one in ALL if one not in QUICK]
+CASES = [(*one, REPLICATES) for one in QUICK]
+CASES += [pytest.param(*one, MORE_REPLICATES, marks=pytest.mark.slow) for one in ALL]
 
 
-@pytest.mark.parametrize(("name", "prior", "scale", "light"), [*QUICK, *SLOW])
-def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, scale, light):
+@pytest.mark.parametrize(("name", "prior", "scale", "light", "size"), CASES)
+def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, scale, light, size):
     rng = np.random.default_rng([len(name), len(prior), len(scale), light])
     groups = tiny(name, rng)
     assert (groups.n_rows < groups.n_samples) == (
@@ -305,7 +307,7 @@ def test_sweeps_leave_the_joint_distribution_as_it_is(name, prior, scale, light)
     )  # fmt: skip
     together = tree_once if model.moves == "tree" else together_once
     stages = [together, coefficients_twice, widths_twice, noise_twice, iterations_of(model)]
-    response, states = replicates(model, slow, REPLICATES, rng, stages)
+    response, states = replicates(model, slow, size, rng, stages)
     assert_unchanged([bounded_functions(slow, response, *state) for state in states])
 
 

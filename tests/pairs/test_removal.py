@@ -76,7 +76,7 @@ def test_an_own_table_is_predicted_and_exported(without):
     without(
         "init t.csv --output own.yaml",
         "check own.yaml",
-        "run own.yaml --jobs 0",
+        "run own.yaml --jobs 0 --set evaluation.folds=2 --set evaluation.choose=false",
         "predict own.yaml --new new.csv --output p.csv --all-methods",
         "export own.yaml own.model --all-methods",
         "predict --model own.model --new new.csv --output again.csv",

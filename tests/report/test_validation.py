@@ -156,14 +156,15 @@ def rows_of(folder):
 )
 def test_classes_by_config_and_by_model_file(mine, kind, column, values):
     write_config(mine, kind)
+    few = ("--set", "evaluation.folds=3")
     y = with_response(kind, column, values)
     said = run("validate", f"{kind}.yaml", "--new", "new.csv", "--all-methods")
     assert "log loss  internal" in said
     found, rows = rows_of(mine / "results/mine-on-new")
     assert rows["internal: value"].isna().all()  # the experiment has not run
     with sketched():
-        run("run", f"{kind}.yaml")
-    run("export", f"{kind}.yaml", "mine.model", "--all-methods")
+        run("run", f"{kind}.yaml", *few)
+    run("export", f"{kind}.yaml", "mine.model", "--all-methods", *few)
     shutil.copy("new.csv", "other.csv")
     run("validate", "mine.model", "--new", "other.csv", "--output", "out")
     again, by_file = rows_of(mine / "out")

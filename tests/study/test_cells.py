@@ -112,8 +112,8 @@ def test_jobs_and_order_change_no_byte(config, tmp_path, whole, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_shares_change_no_byte(config, tmp_path, whole, kind):
     config.write_text(KINDS[kind])
-    for share in (2, 3, 1):
-        text = invoke("batch", "cell", config, "--results", tmp_path / "s", "--share", f"{share}/3")
+    for share in (2, 1):  # each starts a server of workers
+        text = invoke("batch", "cell", config, "--results", tmp_path / "s", "--share", f"{share}/2")
         assert "tasks done" in text
     assert all(row.state == "done" for row in board(opened(config, tmp_path / "s")))
     invoke("batch", "collect", config, "--results", tmp_path / "s")
@@ -221,7 +221,7 @@ def test_ctrl_c_saves_what_the_children_have(config, tmp_path, whole):
 
 
 def test_two_runners_in_one_folder(config, tmp_path):
-    config.write_text(LONG)
+    config.write_text(LONG.replace("iterations: 4000", "iterations: 1500"))
     runner = start(config, tmp_path / "r", "--jobs", "1")
     wait_for(lambda: chains_at_work(tmp_path / "r"))
     text = invoke("run", config, "--results", tmp_path / "r", code=1)
@@ -240,8 +240,8 @@ def test_jobs_that_make_the_same_cells_at_once_do_no_harm(config, tmp_path, whol
     config.write_text(NAIVE)
     command = [sys.executable, "-m", "thesiskit", "batch", "cell", str(config), "--results",
                str(tmp_path / "r"), "--share", "1/1", "--jobs", "2"]  # fmt: skip
-    several = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    for one in several:
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    for one in both:
         assert "8 of 8 tasks done" in one.communicate(timeout=120)[0]
     rows = board(opened(config, tmp_path / "r"))
     assert {row.state for row in rows} == {"done"}

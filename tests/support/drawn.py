@@ -120,6 +120,10 @@ def watched(*, printed=True):
 
     def write(figure, outputs):
         figures[figure.name] = figure.canvas
+        if not printed:  # laid out once, as `Figure.write` does
+            figure.canvas.dpi = PIXELS
+            figure.canvas.get_layout_engine().execute(figure.canvas)
+            figure.canvas.set_layout_engine("none")
         found.extend(f"{figure.name}: {defect}" for defect in defects(figure.canvas))
         if len(SENTENCE.findall(figure.caption)) > 2:
             found.append(f"{figure.name}: a caption of more than two sentences: {figure.caption}")

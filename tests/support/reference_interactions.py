@@ -5,6 +5,7 @@ from functools import cache
 from itertools import combinations, product
 
 
+@cache
 def square(i0, i1, n0, n1):
     n, s = n0 + n1, i0 + i1
     if n0 * n1 * s * (n - s) == 0:
@@ -54,9 +55,9 @@ def candidates(table, y, order):
     return found
 
 
-def likeness(table, f, g):
+def likeness(first, second):
     """The squared correlation of two columns of codes, over the rows where both are known."""
-    both = [(row[f], row[g]) for row in table if row[f] >= 0 and row[g] >= 0]
+    both = [(a, b) for a, b in zip(first, second, strict=True) if a >= 0 and b >= 0]
     n, x, y = len(both), sum(a for a, _ in both), sum(b for _, b in both)
     xx, xy, yy = (sum(a * b for a, b in pairs) for pairs in (
         [(a, a) for a, _ in both], both, [(b, b) for _, b in both]))  # fmt: skip
@@ -67,9 +68,13 @@ def likeness(table, f, g):
 def select(table, y, k, seed, order, cut=None, disjoint=False, ld=None):
     """(numbers, counts, gamma^2, tied, tied kept, rows of those left out, number of candidates)."""
     all_ = candidates(table, y, order)
-    squares = {number: square(*counts) for number, (_, counts) in all_.items()}
+    values = {counts: square(*counts) for _, counts in all_.values()}
+    # fractions are compared once, and then their places among all of them
+    place = {value: i for i, value in enumerate(sorted({*values.values(), *([cut] * (k is None))}))}
+    squares = {number: place[values[counts]] for number, (_, counts) in all_.items()}
+    cut = place.get(cut)
     queue = sorted(all_, key=lambda number: (-squares[number], lot(number, seed)))
-    kept, used, skipped = [], set(), set()
+    kept, used, skipped, columns = [], set(), set(), list(zip(*table, strict=True))
     for number in queue:
         features = set(all_[number][0])
         if len(kept) == k or (k is None and squares[number] <= cut):
@@ -79,8 +84,9 @@ def select(table, y, k, seed, order, cut=None, disjoint=False, ld=None):
         kept.append(number)
         used |= features
         if ld is not None:
-            skipped |= {g for f in features for g in range(len(table[0]))
-                        if g != f and likeness(table, f, g) > ld}  # fmt: skip
+            skipped |= {g for f in features for g in range(len(columns))
+                        if g != f and g not in skipped
+                        and likeness(columns[f], columns[g]) > ld}  # fmt: skip
             skipped -= used
     gamma_squared = min(squares[number] for number in kept) if k is not None else cut
     rows, chosen = {}, set(kept)
@@ -91,5 +97,6 @@ def select(table, y, k, seed, order, cut=None, disjoint=False, ld=None):
     kept.sort(key=lambda number: (-squares[number], number))
     tied = sum(one == gamma_squared for one in squares.values())
     tied_kept = 0 if k is None else sum(squares[number] == gamma_squared for number in kept)
+    gamma_squared = list(place)[gamma_squared]
     return (kept, [all_[number][1] for number in kept], gamma_squared, tied, tied_kept,
             [[*key, rows[key]] for key in sorted(rows)], len(all_))  # fmt: skip

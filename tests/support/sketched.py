@@ -49,7 +49,7 @@ def sketched():
 
 
 @contextmanager
-def drawn():
-    """Draw the pictures of reports, within `sketched`."""
-    with patch.multiple(Figure, **ORIGINAL):
+def drawn(*, printed=True):
+    """Draw the pictures of reports, within `sketched`; unless printed only those of the page."""
+    with patch.multiple(Figure, **(ORIGINAL if printed else {"image": ORIGINAL["image"]})):
         yield

@@ -284,9 +284,11 @@ def _integrate_by(rule: ThetaRule, pairs, n0, n1, alpha, result: PairIntegrals) 
     log_probability = np.empty((len(pairs), len(rule.theta)))
     for k, a in enumerate(alpha):
         kernel.log_pairs_at(ones0, ones1, n0, n1, a, rule.theta, rule.complement, log_probability)
-        total = special.logsumexp(log_probability, axis=1, b=rule.weight)
-        share = np.exp(log_probability - total[:, None]) * rule.weight
-        result.log_marginal[:, k] = total
+        peak = log_probability.max(axis=1, keepdims=True)
+        share = np.exp(log_probability - peak) * rule.weight
+        total = share.sum(axis=1, keepdims=True)
+        share /= total
+        result.log_marginal[:, k] = (peak + np.log(total))[:, 0]
         # a rule with nodes at 0 and 1 can have all weight there; keep the logarithms finite
         result.theta_mean[:, k] = np.maximum(share @ rule.theta, TINY)
         result.complement_mean[:, k] = np.maximum(share @ rule.complement, TINY)
