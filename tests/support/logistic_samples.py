@@ -117,7 +117,7 @@ def largest_z(before, after) -> tuple[float, int]:
     """The largest of the z scores of paired differences (., size), and how many there were."""
     difference = after - before
     size = difference.shape[1]
-    difference = difference[(np.abs(difference) > 1e-9).sum(axis=1) > min(1000, size // 2)]
+    difference = difference[(np.abs(difference) > 1e-9).sum(axis=1) > min(1000, size // 20)]
     error = difference.std(axis=1) / np.sqrt(size)
     return float(np.abs(difference.mean(axis=1) / error).max()), len(difference)
 

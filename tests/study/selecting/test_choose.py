@@ -110,14 +110,9 @@ def test_what_is_chosen_is_predicted(tmp_path, table):
 
 
 def test_a_choice_on_the_test_samples_is_too_good_and_inside_it_is_not(tmp_path):
-    """Labels at random: the best method seems to know something, what was chosen does not.
-
-    The mean gain after the test is 0.018, more than thrice the most that is allowed inside: these
-    seeds are those of the first eight by which the best method gains most, and one by which none
-    does.
-    """
+    """Labels at random: the best method seems to know something, what was chosen does not."""
     gains = []
-    for seed in (3, 4, 5, 7):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
         folder = tmp_path / str(seed)
         folder.mkdir()
@@ -126,7 +121,7 @@ def test_a_choice_on_the_test_samples_is_too_good_and_inside_it_is_not(tmp_path)
         best = min(score.log_loss for score in record.scores)
         gains.append([guessing - best, guessing - record.choice[0].log_loss])
     after, inside = np.mean(gains, axis=0)
-    assert after > 0.015
+    assert after > inside
     assert inside < 0.005
 
 
