@@ -65,6 +65,7 @@ def auc(rows: pd.DataFrame) -> float:
 def by_table(results: Path, name: str) -> pd.DataFrame:
     """Return a row for each published table, number of features and method."""
     frame = read_study(results, name)
+    frame["method"] = frame["method"].str.removesuffix(", some relevant")  # there is no other here
     groups = frame.groupby(["data", "features", "method"], sort=False)
     scores = ["observed error", "predicted error", "log loss", "cross-validated error"]
     means = groups[scores].mean()

@@ -130,3 +130,16 @@ def test_a_table_is_read_and_checked_without_libraries_that_take_seconds_to_load
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.splitlines()[-1] == "heavy:"
+
+
+def test_ridge_lasso_and_pool_need_no_scikit_learn():
+    code = (
+        "import sys, numpy as np; from thesiskit.models import peers;"
+        "x, y = np.random.default_rng(7).normal(size=(30, 12)), np.arange(30) % 3\n"
+        "for name in ('l2-logistic', 'lasso', 'pool'):\n"
+        "    peers.load(name, peers.REALS)\n"
+        "    peers.fit_predict(name, peers.Task(peers.REALS, 3), x, y, x, 1)\n"
+        "print('heavy:', *{'scipy.stats', 'sklearn'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "heavy:"
