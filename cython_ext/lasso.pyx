@@ -1,6 +1,6 @@
 """The path of the lasso for two classes, by Newton's method and coordinate descent."""
 
-from libc.math cimport exp, fabs, log1p
+from libc.math cimport copysign, exp, fabs, log1p
 
 import numpy as np
 
@@ -16,10 +16,6 @@ cdef double DESCENT = 0.01  # of what a step promises, that it must keep
 cdef double LEAST_CURVATURE = 1e-12  # beside penalties of 1
 
 
-cdef double sign(double x) noexcept nogil:
-    return (x > 0) - (x < 0)
-
-
 cdef class Path:
     """The coefficients b (p,) that minimise, for a strength C of the data,
 
@@ -29,7 +25,7 @@ cdef class Path:
     derivatives of the sum over i, one coefficient after the other.
 
     columns, response : x (p, n), and y (n,), 0 or 1.
-    members (active,) : the coefficients that are not 0 or should not be; others wait.
+    members (active,) : the coefficients that a step changes: not 0, or their slopes miss [-1, 1].
     """
 
     cdef const double[:, ::1] x
@@ -41,7 +37,7 @@ cdef class Path:
 
     def __init__(self, columns, response):
         p, n = columns.shape
-        self.x, self.y = np.ascontiguousarray(columns), response
+        self.x, self.y = columns, response
         self.b, self.d, self.slope, self.curvature = np.zeros((4, p))
         self.e, self.weight, self.tilt, self.along = np.zeros((4, n))
         self.members = np.zeros(p, dtype=np.intp)
@@ -79,7 +75,7 @@ cdef class Path:
             if self.b[j] == 0:
                 miss = fabs(self.slope[j]) - 1
             else:
-                miss = fabs(self.slope[j] + sign(self.b[j]))
+                miss = fabs(self.slope[j] + copysign(1, self.b[j]))
             worst = max(worst, miss)
             if self.b[j] == 0 and miss <= 0:
                 continue
@@ -106,7 +102,7 @@ cdef class Path:
                 slope = self.slope[j] + dot(x, tilt, n)
                 slope += LEAST_CURVATURE * self.d[j]
                 target = self.curvature[j] * (self.b[j] + self.d[j]) - slope
-                target = sign(target) * max(fabs(target) - 1, 0) / self.curvature[j]
+                target = copysign(max(fabs(target) - 1, 0), target) / self.curvature[j]
                 moved = target - self.b[j] - self.d[j]
                 if moved == 0:
                     continue

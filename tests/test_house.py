@@ -59,7 +59,7 @@ likeness, predict and export: 1830
     models/likeness fitted/__init__ fitted/methods fitted/file fitted/inputs study/all_samples
 learning curve: 250
     study/learning report/learning
-methods, third-party methods: 1055
+methods, third-party methods: 1060
     models/peers models/lasso
 pairs, SNPs, covariates: 2370
     pairs/__init__ pairs/block pairs/covariates pairs/drafts pairs/fitted pairs/genotypes

@@ -96,6 +96,13 @@ def test_imports_have_no_circle():
     assert list(graphlib.TopologicalSorter(graph).static_order())
 
 
+def printed(code: str, **options) -> str:
+    """Return what a new process prints that runs the code."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, **options)
+    return done.stdout.strip()
+
+
 def test_help_loads_nothing_heavy():
     code = (
         "import sys; from click.testing import CliRunner; from thesiskit.cli import main;"
@@ -103,8 +110,7 @@ def test_help_loads_nothing_heavy():
         "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'sklearn', 'pydantic', 'yaml'};"
         "print(*heavy & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+    assert printed(code) == ""
 
 
 def test_configs_load_no_library_that_few_commands_use():
@@ -112,8 +118,7 @@ def test_configs_load_no_library_that_few_commands_use():
         "import sys, thesiskit.config, thesiskit.study.workers;"
         "print(*{'scipy.stats', 'matplotlib', 'sklearn'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+    assert printed(code) == ""
 
 
 def test_a_table_is_read_and_checked_without_libraries_that_take_seconds_to_load(tmp_path):
@@ -127,9 +132,7 @@ def test_a_table_is_read_and_checked_without_libraries_that_take_seconds_to_load
         "main(['run', '--quick', '--jobs', '1', 'own.yaml'], standalone_mode=False);"
         "print('heavy:', *{'scipy.stats', 'scipy.optimize', 'sklearn'} & set(sys.modules))"
     )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout.splitlines()[-1] == "heavy:"
+    assert printed(code, cwd=tmp_path).splitlines()[-1] == "heavy:"
 
 
 def test_ridge_lasso_and_pool_need_no_scikit_learn():
@@ -141,5 +144,4 @@ def test_ridge_lasso_and_pool_need_no_scikit_learn():
         "    peers.fit_predict(name, peers.Task(peers.REALS, 3), x, y, x, 1)\n"
         "print('heavy:', *{'scipy.stats', 'sklearn'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "heavy:"
+    assert printed(code) == "heavy:"

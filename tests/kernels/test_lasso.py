@@ -27,7 +27,8 @@ def drawn(n, p, together, separated, seed=1):
     y = (signal + (0 if separated else 1) * rng.standard_normal(n) > 0).astype(float)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     steepest = np.abs(X.T @ (y - y.mean())).max()
-    return np.vstack([X.T, np.full(n, 10.0)]), y, PENALTIES / steepest
+    rows = np.vstack([X.T, np.full(n, 10.0)])
+    return np.ascontiguousarray(rows), y, PENALTIES / steepest
 
 
 def objective(b, rows, y, strength):

@@ -60,7 +60,7 @@ def walked(planes, first, form, bound, room, slots):
             scan.emptied()
             returns += 1
             assert returns < 1000
-    names, values = (np.array(one, dtype=int).reshape(-1, 3) for one in (features, values_of))
+    names, values = (np.array(rows, dtype=int).reshape(-1, 3) for rows in (features, values_of))
     numbers = encode(names, values).tolist()
     assert len(set(numbers)) == len(numbers)
     return dict(zip(numbers, counted, strict=True)), tallied

@@ -241,8 +241,8 @@ def test_jobs_that_make_the_same_cells_at_once_do_no_harm(config, tmp_path, whol
     command = [sys.executable, "-m", "thesiskit", "batch", "cell", str(config), "--results",
                str(tmp_path / "r"), "--share", "1/1", "--jobs", "2"]  # fmt: skip
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    for one in both:
-        assert "8 of 8 tasks done" in one.communicate(timeout=120)[0]
+    for process in both:
+        assert "8 of 8 tasks done" in process.communicate(timeout=120)[0]
     rows = board(opened(config, tmp_path / "r"))
     assert {row.state for row in rows} == {"done"}
     invoke("batch", "collect", config, "--results", tmp_path / "r")

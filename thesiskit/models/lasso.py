@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 import numpy as np
+from scipy import special
 from threadpoolctl import threadpool_limits
 
 from thesiskit._kernels.lasso import Path
@@ -54,36 +55,35 @@ def f_statistics(z: np.ndarray, y: np.ndarray) -> np.ndarray:
     return between / (G - 1) / (within / max(1, n - G))
 
 
-def best_columns(columns: np.ndarray, y: np.ndarray, many: int) -> np.ndarray:
-    """Return the columns with the largest F statistics, in the order of the table."""
-    if many >= columns.shape[1]:
-        return np.arange(columns.shape[1])
-    deviation = columns.std(axis=0)
-    deviation[deviation == 0] = np.inf
-    f = f_statistics((columns - columns.mean(axis=0)) / deviation, y)
-    return np.sort(np.argsort(-f, kind="stable")[:many])
+def best_columns(z: np.ndarray, y: np.ndarray, many: int) -> np.ndarray:
+    """Return the standardised columns with the largest F statistics, in the order of the table."""
+    if many >= z.shape[1]:
+        return np.arange(z.shape[1])
+    return np.sort(np.argsort(-f_statistics(z, y), kind="stable")[:many])
 
 
 def lasso_path(
     columns: np.ndarray, codes: np.ndarray, penalties: np.ndarray
 ) -> Iterator[dict[str, np.ndarray]]:
     """Yield a fit of the best columns, standardised, with each of growing penalties C."""
-    best = best_columns(columns, codes, SCREENED)
-    mean, deviation = columns[:, best].mean(axis=0), columns[:, best].std(axis=0)
+    mean, deviation = columns.mean(axis=0), columns.std(axis=0)
     deviation[deviation == 0] = np.inf  # constant in a fold
-    standard = {"best": best, "mean": mean, "deviation": deviation}
-    rows = np.vstack([((columns[:, best] - mean) / deviation).T, np.full(len(columns), INTERCEPT)])
-    members = [codes == g for g in (range(1, 2) if codes.max() == 1 else range(codes.max() + 1))]
-    members = [member.astype(float) for member in members]
+    z = (columns - mean) / deviation
+    best = best_columns(z, codes, SCREENED)
+    standard = {"best": best, "mean": mean[best], "deviation": deviation[best]}
+    rows = np.full((len(best) + 1, len(columns)), INTERCEPT)  # which all paths share
+    rows[:-1] = z[:, best].T
+    first = int(codes.max() == 1)  # of two classes the second one says all
+    members = [(codes == g).astype(float) for g in range(first, codes.max() + 1)]
     steepest = [np.abs(rows[:-1] @ (member - member.mean())).max() for member in members]
     paths = [Path(rows, member) for member in members]
     for penalty in penalties:
         fits = np.zeros((len(members), len(rows)))
-        for g, share in enumerate(member.mean() for member in members):
+        for g, member in enumerate(members):
             if steepest[g]:
                 fits[g] = paths[g].minimise(penalty / steepest[g], TOLERANCE)
             else:
-                fits[g, -1] = np.log(share / (1 - share)) / INTERCEPT
+                fits[g, -1] = special.logit(member.mean()) / INTERCEPT
         yield standard | {"coef_": fits[:, :-1], "intercept_": fits[:, -1] * INTERCEPT}
 
 
@@ -91,14 +91,15 @@ def real_lasso_path(columns: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the coefficients with each penalty, intercepts last, (L, p + 1); 0 of most columns."""
     from sklearn.linear_model import lasso_path
 
-    best = best_columns(columns, y, SCREENED)
-    centre, mean = columns[:, best].mean(axis=0), y.mean()
-    samples, away = columns[:, best] - centre, y - mean
+    centre, mean = columns.mean(axis=0), y.mean()
+    z, away = columns - centre, y - mean
+    best = best_columns(z, y, SCREENED)
+    samples = z[:, best]
     penalties = REAL_PENALTIES * np.abs(samples.T @ away).max() / len(y)
     path = np.zeros((len(penalties), columns.shape[1] + 1))
     if penalties.any():
         path[:, best] = lasso_path(samples, away, alphas=penalties, **REAL_STEPS)[1].T
-    path[:, -1] = mean - path[:, best] @ centre
+    path[:, -1] = mean - path[:, :-1] @ centre
     return path
 
 
@@ -108,6 +109,4 @@ def one_against_others(scores: np.ndarray) -> np.ndarray:
     The probabilities of the classes are divided by their sum, on the log scale: for a sample far
     from the training samples all of them can underflow.
     """
-    from scipy import special
-
     return special.softmax(special.log_expit(scores), axis=1)

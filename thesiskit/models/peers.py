@@ -575,7 +575,8 @@ class GaussianNaiveBayes(FittedObject):
     def learn(self, task: Task, columns: Any, response: np.ndarray, seed: int) -> Fit:
         from sklearn.naive_bayes import GaussianNB
 
-        best = best_columns(columns, response, task.keep)
+        z = pool.standardise(columns, *pool.standardisation(columns))
+        best = best_columns(z, response, task.keep)
         return {"best": best, "model": GaussianNB().fit(columns[:, best], response)}
 
 

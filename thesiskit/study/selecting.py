@@ -640,6 +640,8 @@ class SelectionWork(Work):
         for s, (split, selection) in enumerate(self.pairs(method, block)):
             temperature = Temperature.none(split.classes)
             table = split.values(selection.selected, split.test, self.kind.takes)
+            if method.estimator in PEERS:  # packages, before the clock starts
+                peers.load(method.estimator, split.task(method.estimator, 0).kind)
             started = time.process_time()
             if stored is not None:
                 fitted = self.fitted(stored, s, method, (split, selection), block)
@@ -735,7 +737,6 @@ class SelectionWork(Work):
         """Return the task of a third-party method in a split, the table of it, and a seed."""
         seed = int(generator(self.config.seed, method, *split.place).integers(2**31))
         task = replace(split.task(method, k), groups=split.groups_of(split.train))
-        peers.load(method, task.kind)
         return task, split.table(task), seed
 
     def _predict_third_party(self, method: str, split: Split, k: int) -> Answer:
