@@ -459,15 +459,17 @@ def _rows(file: IO[str], delimiter: str, where: str, skipped: int) -> Rows:
     loose = delimiter in ", "
     lines = (line.strip(" \r\n") + "\n" for line in file) if delimiter == " " else file
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=loose, strict=True)
-    start, empty = 1, list[tuple[int, list[str]]]()
+    start, numbers, empty = 1, list[int](), list[list[str]]()
     try:
         for row in reader:
             if any(map(str.strip, row)):
-                yield from empty
-                empty = []
+                yield from zip(numbers, empty, strict=True)
+                numbers, empty = [], []
                 yield reader.line_num + skipped, row
             elif len(row) > 1:
-                empty.append((reader.line_num + skipped, row))
+                numbers.append(reader.line_num + skipped)
+                # a million lists would be gone through again and again by the garbage collector
+                empty.append(empty[-1] if empty and empty[-1] == row else row)
             start = reader.line_num + 1
     except csv.Error as error:
         line, start = reader.line_num + skipped, start + skipped
