@@ -74,7 +74,7 @@ config, commands, contract of models: 4350
     cli/console cli/data __init__ __main__ _kernels/__init__ datasets/source datasets/__init__
     study/__init__
 engine: cells, workers, files: 1970
-    study/cells study/experiment study/workers study/preload files
+    study/cells study/experiment study/workers study/server files
 Slurm: 750
     study/slurm study/batch cli/batch
 readers of tables, encoders: 2390

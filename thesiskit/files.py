@@ -649,8 +649,7 @@ def imported(modules: Iterable[str]) -> dict[str, Path]:
         name = todo.pop()
         if name in found or name.startswith("thesiskit.config"):
             continue
-        path = _file(name)
-        if path is None:
+        if (path := _file(name)) is None:
             continue
         found[name] = path
         todo.append(name.rpartition(".")[0] or name)  # the folder above it

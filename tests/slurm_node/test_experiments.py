@@ -306,7 +306,7 @@ def test_nothing_is_left(tmp_path):
     """No process of a job, nor the server that forks its workers, is there any more."""
 
     def left():
-        return [line for line in ours().values() if "batch cell" in line or "preload" in line]
+        return [line for line in ours().values() if "batch cell" in line or "forkserver" in line]
 
     wait_for(lambda: not left())
 

@@ -168,7 +168,7 @@ def test_a_killed_worker_costs_one_cell(config, tmp_path, whole):
     os.kill(victim["process"], signal.SIGKILL)
     _, stderr = runner.communicate(timeout=120)
     assert runner.returncode == 1
-    assert "1 of 14 tasks failed: fit, block" in stderr
+    assert "1 of 16 tasks failed: fit, block" in stderr
     assert "killed by SIGKILL: out of memory?" in stderr
     assert "Traceback" not in stderr
     rows = board(opened(config, tmp_path / "r"))
@@ -421,9 +421,9 @@ def test_workers_start_with_what_they_need(tmp_path):
         graph = opened(tmp_path / "c.yaml", tmp_path).graph
         work = graph.work
         opening = pickle.dumps((type(work), work.config, work.folder, graph.results))
-        text = f"""\
+        child = f"""\
 import importlib, os, pickle, sys
-for name in {["thesiskit.study.preload", *work.modules]}:
+for name in {work.modules}:
     importlib.import_module(name)
 print(os.environ["OPENBLAS_NUM_THREADS"])
 before = set(sys.modules)
@@ -431,6 +431,13 @@ kind, config, folder, results = pickle.loads({opening!r})
 from thesiskit.study.cells import Graph
 Graph(kind(config, folder), results)
 print([name for name in set(sys.modules) - before if name.startswith("thesiskit.models")])
+"""
+        text = f"""\
+from thesiskit.study.server import FORKSERVER, start_server
+start_server()
+process = FORKSERVER.Process(target=exec, args=({child!r}, {{}}))
+process.start()
+process.join()
 """
         done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
                               env=env | {"PYTHONPATH": str(ROOT)})  # fmt: skip

@@ -233,7 +233,7 @@ def run(configs, exhibit, asked, force, dry_run) -> None:
                 click.echo(line)
             return
         for stage in experiment.stages:
-            run_stage(experiment, stage, force)
+            run_stage(experiment, stage, force, ahead=True)
         write_report(experiment, force)
 
     failed = asked.for_each(configs, run_all_stages)

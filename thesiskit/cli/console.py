@@ -128,10 +128,10 @@ STRICT = click.option(
 # ---- stages and reports ----
 
 
-def run_stage(experiment, stage: str, force: bool) -> None:
-    """Compute a stage, and print a summary."""
+def run_stage(experiment, stage: str, force: bool, *, ahead: bool = False) -> None:
+    """Compute a stage, and print a summary; ahead : with what else can be done."""
     started = time.perf_counter()
-    made = experiment.run(stage, watch=watch, force=force)
+    made = experiment.run(stage, watch=watch, force=force, ahead=ahead)
     print_notes(experiment.notes)
     state = f"{time.perf_counter() - started:.1f} s" if made else "already done"
     data = experiment.config.data
@@ -334,7 +334,7 @@ class Asked:
         all_samples : as it is fitted to predict new samples.
         """
         if self.jobs != 0:  # the server imports what cells need while this process imports the rest
-            from thesiskit.study.workers import start_server
+            from thesiskit.study.server import start_server
 
             start_server()
         from thesiskit.config import load_config

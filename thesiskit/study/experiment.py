@@ -131,8 +131,10 @@ class Experiment:
         lines.append(f"{many}, at least {memory} of memory in each, and {disk} on disk")
         return lines
 
-    def run(self, stage: str, *, watch: Watch, force: bool = False) -> int:
+    def run(self, stage: str, *, watch: Watch, force: bool = False, ahead: bool = False) -> int:
         """Run a stage and return how many cells had to be made.
+
+        ahead : make cells of later stages, too, that need not wait, so that no processor is idle.
 
         Raises UserError where the stage before is missing or was made from something else.
         """
@@ -156,7 +158,11 @@ class Experiment:
             for block in blocks if force else ():  # once nothing can be refused
                 block.delete_outputs(stage)
             cells = self._missing(stage) if force else cells
-            self._make(stage, cells, watch)
+            others, later = [], self.stages[self.stages.index(stage) :]
+            for cell in self._missing(*later[1:]) if ahead and not force else ():
+                waits = any(need.stage in later for need in self.graph.needs(cell))
+                others += [cell] if cell.stage in later[1:] and not waits else []
+            self._make(stage, [*others, *cells], watch)  # those that need no fit take longest
             self.write_rows(stage, again=True)
             if stage == self.stages[0]:
                 self.notes += [*self._notes_of_data(), *self._work.notes]

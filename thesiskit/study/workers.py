@@ -1,13 +1,12 @@
 """Child processes that make cells, each supervised by itself: one that dies costs one cell.
 
-They are forked by a fork server, which imports what cells need while this process does, and ends
-with it.  The parent hands a child one cell at a time; a child notices that its parent is gone when
-the pipe between them is closed, saves what it has, and ends.
+They are forked by the server of `server`, which ends with the command.  The parent hands a child
+one cell at a time; a child notices that its parent is gone when the pipe between them is closed,
+saves what it has, and ends.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -18,7 +17,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from graphlib import TopologicalSorter
-from multiprocessing import connection, forkserver
+from multiprocessing import connection
 from queue import Empty, SimpleQueue
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -26,31 +25,13 @@ from typing import TYPE_CHECKING, Any
 from thesiskit.errors import ThesiskitError
 from thesiskit.files import remove
 from thesiskit.models import chains
+from thesiskit.study.server import FORKSERVER, ONE_THREAD, SIGNALS, start_server
 
 if TYPE_CHECKING:
     from thesiskit.study.cells import Cell, Graph
 
 PATIENCE = 15.0  # seconds that a child has to save what it has
 STOP_SECONDS = 2.0  # within which all processes of a job hear that it ends
-FORKSERVER = multiprocessing.get_context("forkserver")
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-
-
-def start_server() -> None:
-    """Start the fork server, unless it runs."""
-    signals = {signal.SIGINT, signal.SIGTERM}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # until the server ignores them
-    FORKSERVER.set_forkserver_preload(["thesiskit.study.preload"])
-    usual = dict(os.environ)
-    # It would look in the current folder first, which may hold the sources and no kernels.
-    path = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
-    try:
-        os.environ.update(PYTHONSAFEPATH="1", PYTHONPATH=path)
-        forkserver.ensure_running()
-    finally:
-        os.environ.clear()
-        os.environ.update(usual)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 # Not concurrent.futures: a killed worker breaks a ProcessPoolExecutor, which does not tell its cell
@@ -200,6 +181,7 @@ def _work(pipe, opening: tuple, environment: dict[str, str]) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who asks to stop
     signal.signal(signal.SIGTERM, lambda number, _: chains.stopping.append(number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     # chains of a fit have a thread for each core, for the last fits have no others beside them
     os.environ.clear()
     os.environ.update(environment, **ONE_THREAD)  # libraries may still be loaded
