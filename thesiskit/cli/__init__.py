@@ -221,8 +221,6 @@ def run(configs, exhibit, asked, force, dry_run) -> None:
 
     Example:  thesiskit run naive-simulation --set data.alpha=100
     """
-    from thesiskit.report.page import write_index
-
     configs += [exhibit] if exhibit else []
     if not configs:
         raise click.UsageError("Missing argument 'CONFIG...'.")
@@ -238,6 +236,8 @@ def run(configs, exhibit, asked, force, dry_run) -> None:
 
     failed = asked.for_each(configs, run_all_stages)
     if not dry_run:
+        from thesiskit.report.page import write_index  # once the server of the workers has started
+
         but = " but those that failed" if failed else ""
         click.echo(f"All reports{but}: {write_index(asked.results)}")
     if failed:
