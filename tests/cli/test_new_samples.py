@@ -31,6 +31,34 @@ def mine(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.fixture(scope="module")
+def fits(tmp_path_factory):
+    """A function that makes the fits of all methods of a kind once, and returns their folder."""
+    folders = {}
+
+    def made(kind):
+        if kind not in folders:
+            folders[kind] = tmp_path_factory.mktemp(kind)
+            write_tables(folders[kind])
+            path, model = write_config(folders[kind], kind), folders[kind] / "all.model"
+            run("export", path, model, "--all-methods", "--results", folders[kind] / "results")
+        return folders[kind] / "results"
+
+    return made
+
+
+@pytest.fixture
+def fitted(mine, fits):
+    """A function that writes the config of a kind beside the tables, and its finished fits."""
+
+    def write(kind):
+        write_config(mine, kind)
+        shutil.rmtree(mine / "results", ignore_errors=True)
+        shutil.copytree(fits(kind), mine / "results")
+
+    return write
+
+
 def by_config(kind, *options, new=""):
     """Return the predictions of all methods of a kind as text, and what else was said."""
     options = options if "--method" in options else (*options, "--all-methods")
@@ -40,8 +68,8 @@ def by_config(kind, *options, new=""):
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
-def test_a_model_in_a_file_predicts_as_its_config(kind, mine, tmp_path, monkeypatch):
-    write_config(mine, kind)
+def test_a_model_in_a_file_predicts_as_its_config(kind, mine, fitted, tmp_path, monkeypatch):
+    fitted(kind)
     text, _ = by_config(kind)
     run("export", f"{kind}.yaml", "mine.model", "--all-methods")
     empty = tmp_path / "empty"
@@ -97,10 +125,10 @@ def test_processes_change_no_byte(mine):
         assert path.read_bytes() == (mine / "b" / path.relative_to(mine / "a")).read_bytes()
 
 
-def test_a_sample_is_predicted_alone_as_among_others(mine):
+def test_a_sample_is_predicted_alone_as_among_others(mine, fitted):
     """Also where shares are drawn at random."""
     for kind in ("frequent", "real", "sequences"):
-        write_config(mine, kind)
+        fitted(kind)
         output = ("--all-methods", "--output", "all.csv")
         text = run("predict", f"{kind}.yaml", "--new", NEW[kind], *output)
         whole = pd.read_csv(mine / "all.csv")
@@ -115,8 +143,8 @@ def test_a_sample_is_predicted_alone_as_among_others(mine):
         np.testing.assert_allclose(single[numbers], expected[numbers], rtol=1e-9)
 
 
-def test_samples_have_their_names_and_unseen_values_are_said(mine):
-    write_config(mine, "features")
+def test_samples_have_their_names_and_unseen_values_are_said(mine, fitted):
+    fitted("features")
     text, said = by_config("features")
     frame = pd.read_csv(io.StringIO(text))
     assert list(frame.id[:2]) == ["shape-0", "shape-1"]
@@ -128,8 +156,8 @@ def test_samples_have_their_names_and_unseen_values_are_said(mine):
     assert "Note: " in said
 
 
-def test_some_methods(mine):
-    write_config(mine, "naive")
+def test_some_methods(mine, fitted):
+    fitted("naive")
     method = "3 uncorrected exact"
     whole = pd.read_csv(io.StringIO(by_config("naive")[0]))
     some = pd.read_csv(io.StringIO(by_config("naive", "--method", method)[0]))
@@ -148,9 +176,9 @@ def test_some_methods(mine):
     must_fail(said, f"'{method}'")
 
 
-def test_short_names_of_methods(mine):
+def test_short_names_of_methods(mine, fitted):
     """Words or their beginnings, in any order and sample; messages list all methods in full."""
-    write_config(mine, "naive")
+    fitted("naive")
     run("export", "naive.yaml", "all.model", "--all-methods")
     model, every = thesiskit.load_model("all.model"), []
     for short, name in (
@@ -198,13 +226,13 @@ def test_without_a_name_it_is_the_method_that_predicts_best(mine):
     must_fail(said, "exclude each other. Fix: remove one")
 
 
-def test_methods_of_others_of_patterns_are_exported(mine):
-    write_config(mine, "sequences")
+def test_methods_of_others_of_patterns_are_exported(mine, fitted):
+    fitted("sequences")
     run("export", "sequences.yaml", "peer.model", "--method", "2-n-gram")
     model = thesiskit.load_model("peer.model")
     assert list(model.methods) == ["2-n-gram"]
     assert not model.methods["2-n-gram"].warning
-    write_config(mine, "features")
+    fitted("features")
     run("export", "features.yaml", "all.model", "--all-methods")
     methods = list(thesiskit.load_model("all.model").methods)
     assert methods[-1] == "logistic-regression"
@@ -214,7 +242,7 @@ def test_methods_of_others_of_patterns_are_exported(mine):
 
 def test_what_cannot_be(mine):
     write_config(mine, "naive")
-    run("export", "naive.yaml", "mine.model")
+    run("export", "naive.yaml", "mine.model", "--method", "3 corrected exact")
     new = ("--new", NEW["naive"])
     must_fail(invoke("predict"), "no model is given. Fix: give a CONFIG")
     must_fail(invoke("predict", *new), "Fix: give a CONFIG, or --model")
@@ -249,11 +277,12 @@ def test_what_cannot_be(mine):
         ("two-states", "", ["no samples"]),
     ],
 )
-def test_tables_that_do_not_fit(kind, content, words, model, mine):
+def test_tables_that_do_not_fit(kind, content, words, model, mine, fitted):
     write_config(mine, kind)
     path = mine / f"bad{NEW[kind][-4:]}"
     path.write_text(content)
     if model:
+        fitted(kind)
         run("export", f"{kind}.yaml", "mine.model", "--all-methods")
         must_fail(invoke("predict", "--model", "mine.model", "--new", path), path.name, *words)
     else:
@@ -262,8 +291,8 @@ def test_tables_that_do_not_fit(kind, content, words, model, mine):
         assert not (mine / "results").exists()
 
 
-def test_a_model_of_another_kind_of_table(mine):
-    write_config(mine, "features")
+def test_a_model_of_another_kind_of_table(mine, fitted):
+    fitted("features")
     run("export", "features.yaml", "mine.model", "--all-methods")
     done = invoke("predict", "--model", "mine.model", "--new", NEW["naive"])
     must_fail(done, NEW["naive"], "form")
@@ -272,9 +301,9 @@ def test_a_model_of_another_kind_of_table(mine):
 
 
 @pytest.mark.parametrize("model", [True, False])
-def test_new_tables_of_every_format(model, mine):
+def test_new_tables_of_every_format(model, mine, fitted):
     """The same samples in other files have the same predictions."""
-    write_config(mine, "naive")
+    fitted("naive")
     expected, _ = by_config("naive")
     run("export", "naive.yaml", "mine.model", "--all-methods")
     how = ("--model", "mine.model") if model else ("naive.yaml", "--all-methods")
@@ -288,8 +317,8 @@ def test_new_tables_of_every_format(model, mine):
         assert done.stdout == expected, name
 
 
-def test_tables_with_genes_in_rows(mine):
-    write_config(mine, "naive")
+def test_tables_with_genes_in_rows(mine, fitted):
+    fitted("naive")
     expected, _ = by_config("naive")
     for name in ("tissues.csv", "new-tissues.csv"):
         pd.read_csv(mine / name).T.to_csv(mine / f"turned-{name}", header=[f"s{i}" for i in range(
@@ -397,9 +426,9 @@ def test_samples_unlike_the_training_samples_are_said(mine, rng):
             assert rows["beyond range"].mean() < 0.2
 
 
-def test_a_file_of_an_older_version_compares_no_samples(mine):
-    write_config(mine, "naive")
-    run("export", "naive.yaml", "mine.model")
+def test_a_file_of_an_older_version_compares_no_samples(mine, fitted):
+    fitted("naive")
+    run("export", "naive.yaml", "mine.model", "--method", "3 corrected exact")
     header, found = read_model(mine / "mine.model")
     old = {name: values for name, values in found.items() if not name.startswith("likeness/")}
     write_model(mine / "old.model", header | {"format": 4}, old)
@@ -411,7 +440,7 @@ def test_a_file_of_an_older_version_compares_no_samples(mine):
         thesiskit.load_model("old.model").unlike(NEW["naive"])
     write_model(mine / "old.model", header | {"format": 5}, found)  # it had fewer measures
     assert thesiskit.load_model("old.model").likeness is None
-    write_config(mine, "two-states")  # sequences are not compared
+    fitted("two-states")  # sequences are not compared
     _, said = by_config("two-states")
     assert "unlike" not in said
     assert "compare" not in said
@@ -595,7 +624,7 @@ def test_new_samples_of_a_filtered_table_are_like_the_training_samples(mine, kin
     """Though none of them took part in the filtering; without imitation a third is unlike."""
     rng, y, shares = np.random.default_rng(3), np.arange(40) % 2, []
     text = SELECTING.replace("tissues", "filtered")
-    for number in range(3):
+    for number in range(2):
         X, effect = rng.normal(8, 1, (40, 5000)), np.repeat([1.5, 0], [20, 4980])
         X += y[:, None] * effect
         best = np.argsort(-np.abs(X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)) / X.std(axis=0))
@@ -629,10 +658,13 @@ def moved(frame, classes, shares, training):
     return weighted / weighted.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("kind", ["naive", "three-classes", "features", "sequences"])
-def test_another_prevalence(kind, mine):
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("naive", "features", "sequences")]
+
+
+@pytest.mark.parametrize("kind", ["two-states", "three-classes", *SLOW])
+def test_another_prevalence(kind, mine, fitted):
     """The odds of all methods are multiplied, by config, by model file, and in Python."""
-    write_config(mine, kind)
+    fitted(kind)
     text, said = by_config(kind)
     model_file = ("--model", "mine.model", "--new", NEW[kind])
     run("export", f"{kind}.yaml", "mine.model", "--all-methods")
@@ -665,8 +697,8 @@ def test_another_prevalence(kind, mine):
     assert (model.predict(NEW[kind], **asked) == mine["predicted"].to_numpy()).all()
 
 
-def test_class_frequencies_at_another_prevalence_are_the_prevalence(mine):
-    write_config(mine, "naive")
+def test_class_frequencies_at_another_prevalence_are_the_prevalence(mine, fitted):
+    fitted("naive")
     run("export", "naive.yaml", "mine.model", "--all-methods")
     model = thesiskit.load_model("mine.model")
     only = FrequencyMethod(model.counts)
@@ -700,12 +732,12 @@ def test_a_prevalence_that_cannot_be(prevalence, words, mine):
     assert not (mine / "results").exists()
 
 
-def test_a_prevalence_without_classes_new_samples_or_counts(mine):
+def test_a_prevalence_without_classes_new_samples_or_counts(mine, fitted):
     write_config(mine, "pool-real")
     real = ("predict", "pool-real.yaml", "--new", NEW["pool-real"], "--prevalence", "high=.1")
     must_fail(invoke(*real), "the responses are real numbers, not classes. Fix: ")
     assert not (mine / "results").exists()
-    write_config(mine, "naive")
+    fitted("naive")
     must_fail(invoke("predict", "naive.yaml", "--prevalence", "tumour=.1"), "Fix: add --new TABLE")
     run("export", "naive.yaml", "mine.model", "--all-methods")
     header, found = read_model(mine / "mine.model")
@@ -759,8 +791,8 @@ def test_an_output_never_replaces_an_input_or_a_file_of_somebody_else(mine):
 
 
 def test_a_model_of_a_later_version_is_a_model(mine):
-    write_config(mine, "naive")
-    run("export", "naive.yaml", "mine.model")
+    write_config(mine, "tempered")
+    run("export", "tempered.yaml", "mine.model", "--all-methods")
     header, arrays = read_model(mine / "mine.model")
     write_model(mine / "later.model", header | {"format": 99}, arrays)
     assert is_model(mine / "later.model")

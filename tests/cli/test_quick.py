@@ -48,21 +48,33 @@ def test_a_quick_run_has_at_most_five_folds_and_three_methods(kind, tmp_path, mo
     name, text = TABLES[kind]
     Path(name).write_text(text())
     assert invoke("init", name, "--output", "t.yaml").exit_code == 0
-    done = invoke("run", "t.yaml", "--quick")
+    quick = load_config("t.yaml", quick=True)
+    assert quick.replicates == 1
+    assert not quick.evaluation.choose
+    assert quick.scheme == "test-set" or quick.evaluation.folds <= 5
+    experiment = Experiment(quick, Results(Path("r"), "t"), Path())
+    assert 2 <= len(experiment.graph.work.all_methods) <= 3
+    whole = load_config("t.yaml")
+    assert not whole.quick
+    assert "quick" not in Experiment(whole, Results(Path("r"), "t"), Path())._work.described
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind == "table" else pytest.param(kind, marks=pytest.mark.slow) for kind in TABLES],
+)
+def test_a_quick_run_is_in_a_folder_of_its_own(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name, text = TABLES[kind]
+    Path(name).write_text(text())
+    assert invoke("init", name, "--output", "t.yaml").exit_code == 0
+    done = invoke("run", "t.yaml", "--quick", "--set", "evaluation.folds=2")
     assert done.exit_code == 0, done.output
     (results,) = (path for path in Path("results").iterdir() if path.is_dir())
     assert results.name == "my-t-quick"
     assert (results / "report.html").exists()
     config = json.loads((results / "provenance.json").read_text())["config"]
     assert config["quick"] is True
-    assert config["replicates"] == 1
-    assert not config["evaluation"]["choose"]
-    assert config["scheme"] == "test-set" or config["evaluation"]["folds"] <= 5
-    experiment = Experiment(load_config("t.yaml", quick=True), Results(Path("r"), "t"), Path())
-    assert 2 <= len(experiment.graph.work.all_methods) <= 3
-    whole = load_config("t.yaml")
-    assert not whole.quick
-    assert "quick" not in Experiment(whole, Results(Path("r"), "t"), Path())._work.described
 
 
 def test_the_methods_of_a_quick_run_are_those_that_a_user_compares_first(tmp_path):
@@ -90,9 +102,9 @@ def test_progress_names_the_fold_and_the_method(jobs, tmp_path, monkeypatch):
     monkeypatch.setattr("thesiskit.study.cells.PROGRESS_SECONDS", -1.0)
     measurements().to_csv("t.csv", index=False)
     invoke("init", "t.csv", "--output", "t.yaml")
-    experiment = Experiment(
-        load_config("t.yaml", quick=True), Results(Path("r"), "t"), Path(), jobs
-    )
+    fewer = ("evaluation.folds=2", "model.methods=[uncorrected, pool, l2-logistic]")
+    config = load_config("t.yaml", quick=True, settings=fewer)
+    experiment = Experiment(config, Results(Path("r"), "t"), Path(), jobs)
     seen = []
     progress = type(experiment.graph).progress
 
@@ -111,6 +123,6 @@ def test_progress_names_the_fold_and_the_method(jobs, tmp_path, monkeypatch):
         experiment.run(stage, watch=watch)
     experiment.close()
     if jobs == 0:
-        assert "fold 3 of 5, all pool" in seen
+        assert "fold 2 of 2, all pool" in seen
     else:
         assert any(text.endswith(("all pool", "all l2-logistic")) for text in seen)

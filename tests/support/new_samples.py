@@ -56,8 +56,8 @@ model: { kind: normal, class_prior: [1, 2, 1], temperature: [none, residual] }
 """,
     "normal-real": REAL
     + """
-selection: { features: [3, all] }
-model: { kind: normal, response: gaussian, relevant: [some, all], temperature: [none, residual],
+selection: { features: [3] }
+model: { kind: normal, response: gaussian, relevant: [some, all], temperature: [residual],
          methods: [corrected, uncorrected, ridge, lasso, pls, bayesian-ridge, pool] }
 """,
     "pool-real": REAL
