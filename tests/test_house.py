@@ -120,7 +120,9 @@ def test_every_file_has_one_row():
     assert set(listed) == {*(ROOT / "thesiskit").rglob("*.py")}
 
 
-@pytest.mark.parametrize("config", ENTERED)
+@pytest.mark.parametrize(
+    "config", ["naive-simulation", pytest.param("tic-tac-toe", marks=pytest.mark.slow)]
+)
 def test_the_way_from_a_command_to_its_figure(config):
     """In a process of its own, in which nothing is known before, and without drawing."""
     code = f"import house, sketched\nwith sketched.sketched(): found = house.trace({config!r})"
