@@ -112,11 +112,10 @@ def _overlap(one: Bbox, other: Bbox) -> bool:
 def watched(*, printed=True):
     """Collect the defects of all figures that reports write, and the figures by their names.
 
-    Unless they are printed the files of a figure are sketches, and its drawing on the page is not.
+    Unless they are printed, they are laid out and looked at, and the page has sketches of them.
     """
     found: list[str] = []
     figures = {}
-    image = Figure.image
 
     def write(figure, outputs):
         figures[figure.name] = figure.canvas
@@ -131,5 +130,5 @@ def watched(*, printed=True):
 
     with nullcontext() if printed else sketched():
         original = Figure.write
-        with patch.multiple(Figure, write=write, image=image):
+        with patch.object(Figure, "write", write):
             yield found, figures
