@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import tables
 import yaml
-from code_blocks import PAGES, blocks, prepare, run_block, run_line
+from code_blocks import PAGES, blocks, prepare, prints_scores, run_block, run_line
 from command_reference import (
     RARE_OPTIONS,
     all_commands,
@@ -37,6 +37,15 @@ def test_every_code_block_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for block in blocks(page):
         run_block(block, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if prints_scores(page)])
+def test_scores_on_a_page_are_those_of_the_whole_commands(page, tmp_path, monkeypatch):
+    prepare(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for block in blocks(page):
+        run_block(block, tmp_path, short=False)
 
 
 def test_the_notebook_of_the_tutorial_is_the_page_and_runs(tmp_path, monkeypatch):
