@@ -66,7 +66,7 @@ def test_no_note_is_printed_twice_in_init_run_and_predict(tmp_path, monkeypatch)
     frame.loc[[7, 40], "status"] = ""
     frame.to_csv("t.csv", index=False)
     fewer = ("--set", "model.methods=[corrected,l2-logistic]", "--set", "selection.features=[2]")
-    fewer += ("--set", "evaluation.choose=false", "--jobs", "0")
+    fewer += ("--set", "evaluation.choose=false", "--set", "evaluation.folds=2", "--jobs", "0")
     printed = [command("init", "t.csv", "--output", "mine.yaml")]
     printed.append(command("run", "mine.yaml", *fewer))
     for names in ((), ("--all-methods",)):
@@ -91,6 +91,7 @@ def test_a_warning_is_printed_by_check_and_init_and_counted_by_run(table):
     assert looked.stderr.count("is associated with") == 1
     assert command("check", "mine.yaml").stdout.splitlines() == [line]
     fewer = ("--set", "model.methods=[uncorrected]", "--set", "selection.features=[2]")
+    fewer += ("--set", "evaluation.folds=2")
     done = command("run", "mine.yaml", "--jobs", "0", "--set", "model.temperature=none", *fewer)
     assert done.exit_code == 0, done.output
     note = "Note: checks with warnings: D03 Batch; notes on the table: 1. Details: the report, or "

@@ -58,7 +58,7 @@ def test_run_skips_what_is_done_and_redoes_what_changed(small, tmp_path):
     assert invoke("run", small, *where, "--seed", 5, "--force").output.count("already done") == 0
 
 
-@pytest.mark.parametrize("jobs", [0, 2])
+@pytest.mark.parametrize("jobs", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_stages_write_what_they_selected_and_predicted(small, tmp_path, monkeypatch, jobs):
     where = ("--results", tmp_path / "r", "--jobs", jobs)
     folder = tmp_path / "r" / "small"
@@ -95,9 +95,10 @@ def test_stages_write_what_they_selected_and_predicted(small, tmp_path, monkeypa
 
 
 def test_logistic_experiments_write_predictions(tmp_path):
-    run = invoke("run", "hmm", "--smoke", "--jobs", 0, "--results", tmp_path,
-                 "--set", "model.orders=[1]", "--set", "report.parts=[orders]")  # fmt: skip
-    assert run.exit_code == 0, run.output
+    done = invoke(
+        "predict", "hmm", "--smoke", "--jobs", 0, "--results", tmp_path, "--set", "model.orders=[1]"
+    )
+    assert done.exit_code == 0, done.output
     found = pd.read_csv(tmp_path / "hmm-smoke" / "predictions.csv")
     arrays = Results(tmp_path, "hmm-smoke").load("predict", 0)
     assert len(found) == len(arrays["probability"]) * len(arrays["response"])
@@ -233,7 +234,7 @@ def test_own_table(tmp_path):
     path = own(tmp_path, frame())
     for scheme in ("k-fold", "leave-one-out", "holdout"):
         result = invoke(
-            "run", path, "--results", tmp_path / scheme, "--set", f"evaluation.scheme={scheme}"
+            "predict", path, "--results", tmp_path / scheme, "--set", f"evaluation.scheme={scheme}"
         )
         assert result.exit_code == 0, result.output
         found = Results(tmp_path / scheme, "own").load("predict", 0)
@@ -252,7 +253,7 @@ def test_medians_come_from_the_training_samples_alone(tmp_path):
     answers = []
     for one in (test, far):
         path = own(tmp_path, base, test=one)
-        invoke("run", path, "--results", tmp_path / "r", "--force")
+        invoke("select", path, "--results", tmp_path / "r", "--force")
         answers.append(Results(tmp_path / "r", "own").load("select", 0))
     assert (answers[0]["ones"] == answers[1]["ones"]).all()
     assert (answers[0]["selected"] == answers[1]["selected"]).all()
@@ -266,10 +267,10 @@ def test_training_and_test_columns(tmp_path):
     must_fail(invoke("run", path, *where), "the training table has no feature extra")
     shuffled = frame(1)[["c", "y", "a", "d", "b"]]
     for test in (frame(1), shuffled):
-        assert invoke("run", own(tmp_path, frame(), test=test), *where).exit_code == 0
+        assert invoke("predict", own(tmp_path, frame(), test=test), *where).exit_code == 0
     # the order of columns does not matter
     a = Results(tmp_path / "r", "own").load("predict", 0)["probability"]
-    invoke("run", own(tmp_path, frame(), test=frame(1)), *where)
+    invoke("predict", own(tmp_path, frame(), test=frame(1)), *where)
     b = Results(tmp_path / "r", "own").load("predict", 0)["probability"]
     assert (a == b).all()
 
@@ -322,7 +323,7 @@ def test_an_unforeseen_failure_is_one_line_and_a_trace_on_request(small, monkeyp
 def test_ctrl_c_keeps_finished_blocks_and_the_next_run_resumes(small, tmp_path):
     small.write_text(
         SMALL.replace("replicates: 4\nblock: 2", "replicates: 30000\nblock: 10").replace(
-            "features: 40,", "features: 4000,"
+            "features: 40,", "features: 1000,"
         )
     )
     command = [sys.executable, "-m", "thesiskit", "simulate", str(small), "--results"]
@@ -372,8 +373,15 @@ def click_is(tmp_path, monkeypatch):
     return put
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("when", ["imports", "works"])
+@pytest.mark.parametrize(
+    ("when", "how"),
+    [
+        ("imports", signal.SIGINT),
+        ("works", signal.SIGTERM),
+        pytest.param("imports", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param("works", signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_that_ends_a_command_is_told_in_a_line(how, when, small, tmp_path, click_is):
     """Also while it imports what it needs, and by SIGTERM, of which nothing was said."""
     small.write_text(SMALL.replace("replicates: 4\nblock: 2", "replicates: 30000\nblock: 10"))
@@ -430,10 +438,10 @@ def test_an_edited_response_file_is_noticed(tmp_path):
     path = own(tmp_path, data)
     where = ("--results", tmp_path / "r")
     files = ("--set", "data.path=x.csv", "--set", "data.labels=y.csv", "--set", "data.id=name")
-    assert invoke("run", path, *where, *files).exit_code == 0
-    assert invoke("run", path, *where, *files).output.count("already done") == 5
+    assert invoke("predict", path, *where, *files).exit_code == 0
+    assert invoke("predict", path, *where, *files).output.count("already done") == 4
     labels.assign(y=1 - labels.y).to_csv(tmp_path / "y.csv", index=False)
-    assert "already done" not in invoke("run", path, *where, *files).output
+    assert "already done" not in invoke("predict", path, *where, *files).output
 
 
 def test_report_refuses_stages_that_do_not_belong_together(small, tmp_path):
@@ -470,7 +478,7 @@ def test_columns_of_two_values_keep_their_information(tmp_path):
     scores = []
     for shift, scale in ((0, 1), (1, 1), (-1, 2)):
         table = pd.DataFrame(bits * scale + shift, columns=list("abcdef")).assign(y=y)
-        invoke("run", own(tmp_path, table), "--results", tmp_path / str(shift))
+        invoke("predict", own(tmp_path, table), "--results", tmp_path / str(shift))
         scores.append(Results(tmp_path / str(shift), "own").load("predict", 0)["probability"])
     assert (scores[0] == scores[1]).all()
     assert (scores[0] == scores[2]).all()

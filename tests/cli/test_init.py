@@ -14,7 +14,7 @@ from thesiskit.cli import main
 from thesiskit.config import load_config
 from thesiskit.study.design import Design
 
-SAMPLES, GENES = 60, 3000
+SAMPLES, GENES = 60, 800
 SETTINGS = ("kind: normal", "features: [10, 100]", "folds: 10")
 
 
@@ -92,7 +92,7 @@ def assert_same_samples(found, expected):
 
 def test_a_table_of_expression_is_answered(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    p, text = predictions(write_expression("csv"), upto="run")
+    p, text = predictions(write_expression("csv"), "--set", "evaluation.folds=3", upto="run")
     assert p.shape == (5, SAMPLES)  # two sizes, with and without the correction, and the response
     assert p[-1].sum() == 25
     assert ((p[0] > 0.5) == p[-1]).mean() > 0.8
@@ -163,9 +163,18 @@ def test_labels_of_fasta_are_responses(tmp_path, monkeypatch):
     assert ((p[0] > 0.5) == p[-1]).mean() > 0.9
 
 
-@pytest.mark.usefixtures("drawn")
-@pytest.mark.parametrize("kind", ["three classes", "a number", "one feature", "real features"])
-def test_configs_run_as_they_are_written(kind, tmp_path, monkeypatch):
+# figures of all are drawn by `make test-slow`
+WRITTEN = [
+    pytest.param(kind, pictures, marks=[pytest.mark.slow] * pictures)
+    for kind in ("three classes", "a number", "one feature", "real features")
+    for pictures in (False, True)
+]
+
+
+@pytest.mark.parametrize(("kind", "pictures"), WRITTEN)
+def test_configs_run_as_they_are_written(kind, pictures, tmp_path, monkeypatch, request):
+    if pictures:
+        request.getfixturevalue("drawn")
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(rng.integers(0, 3, (40, 4)), columns=list("abcd"))

@@ -14,7 +14,10 @@ from thesiskit.files import imported
 
 NAIVE_WORK = "thesiskit.study.selecting"
 LOGISTIC_WORK = "thesiskit.study.patterns"
-KINDS = {"naive": NAIVE, "logistic": LOGISTIC.replace("[orders, chain-table]", "[chain-table]")}
+KINDS = {
+    "naive": NAIVE.replace("[methods]", "[timing-table]").replace("replicates: 4", "replicates: 2"),
+    "logistic": LOGISTIC.replace("[orders, chain-table]", "[timing-table]"),
+}  # without figures
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +57,10 @@ def made(root):
             set(),
         ),
         (["_kernels/splitting.*.so"], {"logistic"}),
-        (["models/splitting.py"], {"logistic"}),
         (["models/naive_bayes.py"], {"naive"}),
-        (["_kernels/naive_bayes.*.so"], {"naive"}),
-        (["models/chains.py"], {"naive", "logistic"}),
+        pytest.param(["models/splitting.py"], {"logistic"}, marks=pytest.mark.slow),
+        pytest.param(["_kernels/naive_bayes.*.so"], {"naive"}, marks=pytest.mark.slow),
+        pytest.param(["models/chains.py"], {"naive", "logistic"}, marks=pytest.mark.slow),
     ],
 )
 def test_a_change_makes_those_cells_again_that_run_the_code(finished, changed, again):
