@@ -18,7 +18,7 @@ from interface import run as run_example
 
 from thesiskit.registry import folders, shipped
 
-SMALL = ("correlation-lattice", "colon-pool")  # experiments whose figures are made here
+SMALL = ("correlation-lattice",)  # experiments whose figures are made here
 LOOKS_LIKE_A_LABEL = re.compile(r"\beqn?-[a-zA-Z][\w-]*")
 
 
@@ -142,6 +142,25 @@ def test_every_public_estimator_and_function_has_an_example(site):
     assert (site / "interface/thesiskit.estimators.html").read_text().count(">Example<") == 11
 
 
+# a page of each form: with tables, figures, code, formulae, cards, functions, and the search
+FORMS = ("index", "reading", "evidence", "how-to/tables", "equations", "gallery/chapter2",
+         "interface/thesiskit.estimators", "search")  # fmt: skip
+
+
+def test_axe_finds_nothing_on_a_page_of_each_form(browser, site):
+    found = {}
+    with browser.page(site / "index.html") as page:
+        for name in FORMS:
+            page.goto((site / f"{name}.html").as_uri())
+            found[name] = violations(page, without=("color-contrast",))
+        page.goto((site / "reading.html").as_uri())
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            found[scheme] = violations(page, "color-contrast")
+    assert {name: one for name, one in found.items() if one} == {}
+
+
+@pytest.mark.slow
 def test_axe_finds_nothing(browser, read, site):
     found = {}
     with browser.page(site / "index.html") as page:
