@@ -767,11 +767,10 @@ def test_posterior_of_one_group_by_quadrature(prior, n_classes):
     """Equation eqn-post-sum."""
     groups, response = compress_sequences(np.zeros((7, 1)), 0), np.array([0, 1, 1, 1, 1, 1, 1])
     model, slow = both(
-        groups, response, n_classes, prior=prior, sigma=(3.0,),
-        iterations=20_000 if n_classes == 2 else 8_000, burn_in=0, thin=1,
-    )  # fmt: skip
+        groups, response, n_classes, prior=prior, sigma=(3.0,), iterations=20_000, burn_in=0, thin=1
+    )
     draws = logistic.sample(model, [np.random.default_rng(1)]).flat[0][:, :, 0]
-    u = np.meshgrid(*[midpoints(200 if n_classes == 3 else 20_000)] * model.sets, indexing="ij")
+    u = np.meshgrid(*[midpoints(80 if n_classes == 3 else 20_000)] * model.sets, indexing="ij")
     s = np.stack([3 * quantile(slow.cauchy, one.ravel()) for one in u])
     eta = s if n_classes == 3 else np.vstack([np.zeros_like(s), s])
     log_p = special.log_softmax(eta, axis=0)
