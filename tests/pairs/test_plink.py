@@ -233,9 +233,9 @@ experiment: {name}
 title: Pairs
 about: Two loci of forty.
 data: {data}
-evaluation: {{ folds: 3 }}
+evaluation: {{ folds: 2 }}
 selection: {{ features: [6], order: 2, disjoint: [true, false] }}
-model: {{ kind: naive-bayes, relevant: [some], methods: [corrected, random-forest] }}
+model: {{ kind: naive-bayes, relevant: [some], methods: [corrected, naive-bayes] }}
 report: {{ parts: [summary, data-card, selected-features] }}
 """
 
