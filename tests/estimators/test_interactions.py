@@ -256,7 +256,7 @@ def test_tic_tac_toe_finds_the_eight_lines():
     y = np.array(table.classes)[table.response]
     test = np.random.default_rng(0).permutation(len(y)) < 200
     # One chain may stay with other patterns for thousands of iterations: of four, medians do not.
-    options = {"min_samples": 40, "chains": 4, "iterations": 300, "burn_in": 100}
+    options = {"min_samples": 40, "chains": 4, "iterations": 120, "burn_in": 50}
     model = InteractionClassifier(3, random_state=1, **options)
     model.fit(X[~test], y[~test])
     found = model.largest(8)

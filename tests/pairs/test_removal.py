@@ -72,7 +72,8 @@ def test_an_experiment_runs_and_an_own_table_is_predicted_and_exported(without):
         "run null --smoke --jobs 0",
         "init t.csv --output own.yaml",
         "check own.yaml",
-        "run own.yaml --smoke --jobs 0 --set evaluation.folds=2 --set evaluation.choose=false",
+        "run own.yaml --smoke --jobs 0 --set evaluation.folds=2 --set evaluation.choose=false "
+        "--set model.peers=[naive-bayes]",
         "predict own.yaml --new new.csv --output p.csv --all-methods",
         "export own.yaml own.model --all-methods",
         "predict --model own.model --new new.csv --output again.csv",

@@ -157,7 +157,7 @@ def test_errors_have_the_most_likely_student_distribution(rng):
             return -stats.t.logpdf(errors, np.exp(x[1]), scale=np.exp(x[0])).sum()
 
         bounds = [(np.log(scale) - 3, np.log(scale) + 3), (np.log(3), np.log(n - 1))]
-        best = optimize.differential_evolution(loss, bounds, seed=1, tol=1e-10)
+        best = optimize.differential_evolution(loss, bounds, seed=1, tol=1e-8, popsize=6)
         assert loss(np.log([scale, freedom])) <= best.fun + 1e-3
         assert 3 - 1e-9 <= freedom <= n - 1 + 1e-9
     assert fit_student(np.zeros(9), 2.0)[0] > 0
