@@ -188,8 +188,8 @@ def tied_draws():
     """The same where it is known which of the dropped tie, and where lots were drawn."""
     rng = np.random.default_rng(405)
     return {
-        rule: (joint_draws(rng, 15_000, rule), joint_draws(rng, 8_000, rule))
-        for rule in ("ties", "lot")
+        rule: tuple(joint_draws(rng, size, rule) for size in sizes)
+        for rule, sizes in (("ties", (15_000, 8_000)), ("lot", (30_000, 15_000)))
     }
 
 
