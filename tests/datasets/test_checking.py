@@ -438,9 +438,9 @@ def noise(seed):
 
 def test_false_alarms_are_rare():
     """At most one table of noise in fifty has a finding; that a feature is constant is none."""
-    lines = [line for seed in range(100) for line in findings([noise(seed)])
+    lines = [line for seed in range(50) for line in findings([noise(seed)])
              if "is constant" not in line and "are constant" not in line]  # fmt: skip
-    assert len(lines) <= 2, lines
+    assert len(lines) <= 1, lines
 
 
 def test_p_values_are_those_of_scipy():
@@ -491,7 +491,7 @@ def test_numbers_that_are_dates(tmp_path, kind, name):
 
 @pytest.mark.parametrize("kind", SIZES)
 def test_numbers_that_are_no_dates(tmp_path, kind):
-    for seed in range(50):
+    for seed in range(15):
         rng = np.random.default_rng(seed)
         lines = found(tmp_path, frame(60).assign(x=SIZES[kind](rng, 60)))
         assert not any("looks like" in line for line in lines)
@@ -530,7 +530,7 @@ CELLS = {
 def test_no_column_is_associated_with_a_response_by_chance():
     rng, p_values = np.random.default_rng(7), []
     for kind in CELLS:
-        for n in np.repeat([20, 40, 100], 50).tolist():
+        for n in np.repeat([20, 40, 100], 20).tolist():
             y = rng.permutation(np.arange(n) % 3 // rng.integers(1, 3))
             p_values.append(association(Column.of_texts(kind, CELLS[kind](rng, n)), y))
     assert np.mean(np.array(p_values) < LEVEL) <= 2 * LEVEL
@@ -553,7 +553,7 @@ def draw_groups(rng, labels):
 def test_groups_are_tested_not_samples(labels):
     """Alarms by the order, and by columns that are one for a group or mostly so, are rare."""
     rng, alarms = np.random.default_rng(3), np.zeros(4)
-    for _ in range(200):
+    for _ in range(70):
         group, y = draw_groups(rng, labels)
         rows = independent_rows(group.astype(str).tolist(), y)
         site = rng.choice(list("abcd"), group.max() + 1)[group]
@@ -562,7 +562,7 @@ def test_groups_are_tested_not_samples(labels):
         columns = [Column.of_texts("x", cells).take(rows) for cells in (site, mixed, age)]
         p_values = [follows_order(y[rows]), *(association(column, y[rows]) for column in columns)]
         alarms += np.array(p_values) < LEVEL
-    assert alarms.max() <= 2
+    assert alarms.max() <= 1
 
 
 def test_ten_patients_with_twenty_samples_each():

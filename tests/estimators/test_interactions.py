@@ -24,13 +24,19 @@ REAL = {"check_positive_only_tag_during_fit": "the check subtracts a mean: value
 
 
 @parametrize_with_checks(
-    [
-        InteractionClassifier("all", **QUICK),
-        InteractionRegressor("all", **QUICK),
-    ],
+    [InteractionClassifier(1, **QUICK), InteractionRegressor(1, **QUICK)],
     expected_failed_checks=lambda _: REAL,
 )
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [InteractionClassifier("all", **QUICK), InteractionRegressor("all", **QUICK)],
+    expected_failed_checks=lambda _: REAL,
+)
+def test_scikit_learn_checks_of_all_orders(estimator, check):
     check(estimator)
 
 
@@ -82,7 +88,7 @@ def test_splitting_without_noise_is_what_many_splits_tend_to():
     assert np.array_equal(model.predict_proba(new)[7:19], model.predict_proba(new[7:19]))
 
 
-@pytest.mark.parametrize("prior", ["cauchy", "gaussian"])
+@pytest.mark.parametrize("prior", ["cauchy", pytest.param("gaussian", marks=pytest.mark.slow)])
 def test_compressing_changes_no_prediction(prior):
     X = np.array([[0, 0, 0, 0], [0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 1, 1]] * 4)
     y = np.array([0, 1, 1, 1] * 3 + [0, 1, 0, 1])
@@ -250,7 +256,7 @@ def test_tic_tac_toe_finds_the_eight_lines():
     y = np.array(table.classes)[table.response]
     test = np.random.default_rng(0).permutation(len(y)) < 200
     # One chain may stay with other patterns for thousands of iterations: of four, medians do not.
-    options = {"min_samples": 40, "chains": 4, "iterations": 300, "burn_in": 100}
+    options = {"min_samples": 40, "chains": 4, "iterations": 120, "burn_in": 50}
     model = InteractionClassifier(3, random_state=1, **options)
     model.fit(X[~test], y[~test])
     found = model.largest(8)

@@ -21,9 +21,16 @@ from thesiskit.models.temperature import SEED, fit_temperature, imitated_reals, 
 SAMPLES, COLUMNS = 48, 60
 
 
-@parametrize_with_checks([NormalClassifier(), NormalClassifier(1, correct=False, relevant="all")])
+@parametrize_with_checks([NormalClassifier()])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([NormalClassifier(1, correct=False, relevant="all")])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_contract_without_the_correction(estimator, check):
     check(estimator)
 
 

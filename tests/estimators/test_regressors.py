@@ -19,11 +19,16 @@ TABLES = Path(os.environ.get("THESISKIT_DATA_DIR", "nowhere")) / "regression"
 both = pytest.mark.parametrize("model", MODELS, ids=["normal", "pool"])
 
 
-@parametrize_with_checks(
-    [NormalRegressor(), NormalRegressor(1, correct=False, relevant="all"), PoolRegressor()]
-)
+@parametrize_with_checks([NormalRegressor(1, correct=False, relevant="all"), PoolRegressor()])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([NormalRegressor()])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_checks_of_the_usual_settings(estimator, check):
     check(estimator)
 
 

@@ -131,18 +131,19 @@ def test_chains_that_stay_apart_run_to_the_limit():
 
 @pytest.mark.parametrize("at_once", [1, 17, 10**9])
 def test_blocks_and_interruptions_change_nothing(monkeypatch, at_once):
-    _, _, whole = walk()
+    _, _, whole = walk(memory=0.5)
     monkeypatch.setattr(chains, "AT_ONCE", at_once)
     monkeypatch.setattr(chains, "SAVE_SECONDS", -1)
     monkeypatch.setattr(chains, "SAVE_SHARE", -1)
     monkeypatch.setattr(chains, "BLOCK_SECONDS", 1e-9)  # blocks of one iteration
     states = []
-    made, _, found = walk(save=states.append)
+    made, _, found = walk(save=states.append, memory=0.5)
     most = max(len(state["draws-0-draw"]) for state in states)
     assert most <= made.most  # nothing piles up meanwhile
     monkeypatch.setattr(chains, "BLOCK_SECONDS", 1.0)
-    for state in states[5::97]:
-        _, _, again = walk(saved=state)
+    assert len(states) > 150
+    for state in states[5::37]:
+        _, _, again = walk(saved=state, memory=0.5)
         for one, two, three in zip(whole, found, again, strict=True):
             for name in one:
                 np.testing.assert_array_equal(one[name], two[name], err_msg=name)

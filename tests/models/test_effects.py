@@ -189,7 +189,10 @@ def test_other_models_have_no_effects(kind):
         effects(kind, None)
 
 
-@pytest.mark.parametrize("kind", ["own prior, all relevant: real", "own prior, all relevant: 0/1"])
+@pytest.mark.parametrize("kind", [
+    "own prior, all relevant: real",
+    pytest.param("own prior, all relevant: 0/1", marks=pytest.mark.slow),
+])  # fmt: skip
 def test_intervals_cover_effects_that_are_drawn_from_the_prior(kind, monkeypatch):
     """A small form of benchmarks/effects.py: 40 data sets with 5 of 300 features selected.
 

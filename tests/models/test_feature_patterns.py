@@ -9,6 +9,7 @@ import fim
 import numpy as np
 import pytest
 import reference_logistic as twin
+from cases import few
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -169,7 +170,7 @@ def check_shared(groups, masks, patterns, tests):
 # ---- against all patterns ----
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(problems())
 @example((np.zeros((1, 0), dtype=int), 0, 1, np.zeros((2, 0), dtype=int)))
 @example((np.zeros((5, 3), dtype=int), 0, 5, np.ones((2, 3), dtype=int)))
@@ -209,7 +210,7 @@ class Tight(patterns.Listing):
         self.grow(max(len(self.key), self.n_groups + 1), max(room, used + need))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(tables(6), st.integers(0, 6), st.integers(1, 2))
 @example(np.array([[0, 0, 1], [0, 1, 1]]), 3, 1)
 def test_a_listing_may_stop_anywhere(X, order, least):
@@ -226,10 +227,12 @@ def test_a_listing_may_stop_anywhere(X, order, least):
             assert np.array_equal(getattr(groups, name), getattr(wanted, name)), name
 
 
-@pytest.mark.parametrize(
-    ("n", "p", "values", "order"), [(60, 8, 4, 5), (150, 7, 3, 7), (300, 6, 2, 6), (40, 30, 5, 2)]
-)
-@pytest.mark.parametrize("share", [0, 0.1])
+@pytest.mark.parametrize(("n", "p", "values", "order", "share"), [
+    pytest.param(*case, share, marks=[] if share == kept else [pytest.mark.slow])
+    for *case, kept in [(60, 8, 4, 5, None), (80, 7, 3, 7, 0.1), (300, 6, 2, 6, 0),
+                        (40, 30, 5, 2, None)]
+    for share in (0, 0.1)
+])  # fmt: skip
 def test_groups_of_many_samples(rng, n, p, values, order, share):
     # arrays grow several times, rows are more than 64, equal and missing values are common
     X = rng.integers(0, values, (n, p))
@@ -270,8 +273,9 @@ def test_shared_patterns_do_not_depend_on_room(rng, monkeypatch, block, large, s
 
 @pytest.mark.parametrize(
     ("p", "order", "n_groups", "n_patterns"),
-    [(10, 10, 9_597, 159_236), (10, 4, 9_574, 37_329), (20, 4, 77_942, 744_244)],
-)
+    [(10, 10, 9_597, 159_236), (10, 4, 9_574, 37_329),
+     pytest.param(20, 4, 77_942, 744_244, marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_known_numbers(p, order, n_groups, n_patterns):
     X = np.random.default_rng(0).integers(0, 4, (200, p))
     groups = compress_features(X, order)
@@ -555,7 +559,7 @@ def wide_tables():
     yield np.column_stack([rng.integers(0, k, 300) for k in [2, 3, 5, 9] * 8]), 3
 
 
-@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("which", few(range(4)))
 def test_the_number_of_groups_is_projected(monkeypatch, which):
     # uniform features; many of one value; of little information; of different numbers of values
     X, order = list(wide_tables())[which]

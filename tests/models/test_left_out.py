@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import reference
+from cases import only
 
 from thesiskit.datasets.synthetic import draw_naive_bayes
 from thesiskit.errors import UserError
@@ -34,11 +35,17 @@ def drawn(seed, n=(5, 6), p=30, alpha=2.0):
     return found.train.features, found.train.response, found.test.features
 
 
-@pytest.mark.parametrize("y", [(0, 1), (0, 0, 1, 1), (0, 0, 1, 1, 1), (0, 1, 1, 1, 1)])
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("y", "count"),
+    only(
+        [((0, 1), 1), ((0, 1), 2), ((0, 1), 3), ((0, 0, 1, 1), 1), ((0, 0, 1, 1), 2),
+         ((0, 0, 1, 1), 3), ((0, 0, 1, 1, 1), 1), ((0, 0, 1, 1, 1), 2), ((0, 1, 1, 1, 1), 1),
+         ((0, 1, 1, 1, 1), 2)],
+        ((0, 1), 3), ((0, 0, 1, 1), 2), ((0, 0, 1, 1, 1), 1), ((0, 1, 1, 1, 1), 1),
+    ),
+)  # fmt: skip
 def test_factors_against_every_table_and_every_lot(y, count):
-    """Equations eq-cor-lik and eq-corfact."""
-    count = min(count, 7 - len(y))  # features left out: 32^2 or 16^3 tables
+    """Equations eq-cor-lik and eq-corfact; so many features are left out, in all their tables."""
     n1 = sum(y)
     n0 = len(y) - n1
     squares = {squared_correlation(i, j, n0, n1) for i in range(n0 + 1) for j in range(n1 + 1)}

@@ -1,7 +1,10 @@
 """New samples beside training samples: how many are unlike them by chance, and which are found."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from cases import only
 
 from thesiskit.models.likeness import REASONS, UNLIKE, Likeness, indicators
 
@@ -33,11 +36,16 @@ def learnt(X, y, **more):
 # ---- of samples like the training samples one in a hundred, or fewer ----
 
 
-@pytest.mark.parametrize("noise", ["normal", "correlated", "heavy", "missing"])
-@pytest.mark.parametrize("p", [10, 300])
+@pytest.mark.parametrize(
+    ("noise", "p"),
+    only(
+        product(("normal", "correlated", "heavy", "missing"), (10, 300)),
+        ("normal", 10), ("correlated", 300), ("heavy", 10), ("missing", 300),
+    ),
+)  # fmt: skip
 def test_of_samples_like_the_training_samples_few_are_unlike(rng, noise, p):
     shares = []
-    for n, classes in [(30, 2), (40, 3), (60, 2), (60, 4), (120, 3), (300, 2)] * 2:
+    for n, classes in [(30, 2), (40, 3), (60, 2), (60, 4), (120, 3), (300, 2)]:
         kind = Kind(rng, p, classes, noise)
         found = learnt(*kind.draw(n)).compare(kind.draw(500)[0])
         shares.append((found.p < UNLIKE).mean())
@@ -92,11 +100,10 @@ def discrete(rng, n, p, apart, skew):
             for one in (new, odd, unseen)]  # fmt: skip
 
 
-@pytest.mark.parametrize("n", [100, 400])
-@pytest.mark.parametrize("p", [8, 50])
+@pytest.mark.parametrize(("n", "p"), only(product((100, 400), (8, 50)), (100, 50), (400, 8)))
 def test_discrete_features(rng, n, p):
     """Also where some samples have values that no other has, which is usual of many features."""
-    shares = [discrete(rng, n, p, apart, skew) for apart in (0, 1) for skew in (1, 0.3)] * 2
+    shares = [discrete(rng, n, p, apart, skew) for apart in (0, 1) for skew in (1, 0.3)]
     like, odd, unseen = np.mean(shares, axis=0)
     assert like < 0.04
     assert odd > 6 * like
@@ -169,7 +176,7 @@ def test_another_scale_of_heavy_tailed_samples_that_were_standardised(rng):
 def test_few_samples_of_few_features_with_heavy_tails_or_two_values(rng):
     for noise in ("heavy", "bits"):
         shares = []
-        for _ in range(40):
+        for _ in range(20):
             kind = Kind(rng, 10, noise=noise.replace("bits", "normal"), level=0.0)
             (X, y), (new, _) = kind.draw(30), kind.draw(200)
             if noise == "bits":

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 import reference_interactions as twin
+from cases import only
 
 from thesiskit.errors import UserError
 from thesiskit.models.packed import PackedFeatures
@@ -76,8 +77,14 @@ SAMPLES = {
 }
 
 
-@pytest.mark.parametrize("name", SAMPLES)
-@pytest.mark.parametrize("how", ["best", "threshold", "disjoint", "ld", "both", "both above"])
+HOWS = ("best", "threshold", "disjoint", "ld", "both", "both above")
+# every way of selecting with some tables, and with each table a way
+LESS = [("pairs", how) for how in HOWS] + [
+    (name, HOWS[i % len(HOWS)]) for i, name in enumerate(SAMPLES) if name != "pairs"
+]
+
+
+@pytest.mark.parametrize(("name", "how"), only(product(SAMPLES, HOWS), *LESS))
 def test_against_all_patterns_listed(name, how, monkeypatch):
     sample = dict(SAMPLES[name])
     order, k = sample.pop("order"), sample.pop("k")

@@ -16,6 +16,7 @@ from thesiskit.datasets import SOURCES, checking
 from thesiskit.datasets.source import MISSING
 from thesiskit.errors import DataError
 from thesiskit.fitted import load_model
+from thesiskit.models import peers
 from thesiskit.pairs.interactions import Planes
 from thesiskit.pairs.plink import Genotypes, read_plink
 
@@ -233,7 +234,7 @@ experiment: {name}
 title: Pairs
 about: Two loci of forty.
 data: {data}
-evaluation: {{ folds: 3 }}
+evaluation: {{ folds: 2 }}
 selection: {{ features: [6], order: 2, disjoint: [true, false] }}
 model: {{ kind: naive-bayes, relevant: [some], methods: [corrected, random-forest] }}
 report: {{ parts: [summary, data-card, selected-features] }}
@@ -244,6 +245,7 @@ report: {{ parts: [summary, data-card, selected-features] }}
 def study(tmp_path, monkeypatch):
     """Write the same samples as study.bed and study.csv, a config for each, and new samples."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(peers, "TREES", 20)
     rng = np.random.default_rng(5)
     X = rng.binomial(2, 0.4, (150, 40))
     X[rng.random(X.shape) < 0.02] = MISSING

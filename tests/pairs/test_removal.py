@@ -67,20 +67,18 @@ def test_every_module_is_imported(without):
     without(script=IMPORT_ALL)
 
 
-def test_experiments_run(without):
-    printed = without("run null tic-tac-toe --smoke --jobs 0")
-    assert printed.count("report.html") == 2
-
-
-def test_an_own_table_is_predicted_and_exported(without):
-    without(
+def test_experiments_run_and_an_own_table_is_predicted_and_exported(without):
+    printed = without(
+        "run null --smoke --jobs 0",
+        "run tic-tac-toe --smoke --jobs 0 --set model.peers=[]",
         "init t.csv --output own.yaml",
         "check own.yaml",
-        "run own.yaml --jobs 0 --set evaluation.folds=2 --set evaluation.choose=false",
+        "run own.yaml --smoke --jobs 0 --set evaluation.folds=2 --set evaluation.choose=false",
         "predict own.yaml --new new.csv --output p.csv --all-methods",
         "export own.yaml own.model --all-methods",
         "predict --model own.model --new new.csv --output again.csv",
     )
+    assert printed.count("report.html") == 3
 
 
 def test_what_needs_patterns_is_refused(without):

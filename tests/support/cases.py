@@ -15,3 +15,14 @@ def few(cases: Iterable, keep: int = 2) -> list:
         else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
         for i, case in enumerate(cases)
     ]  # fmt: skip
+
+
+def only(cases: Iterable, *kept) -> list:
+    """Mark all cases of a parametrised test as slow but those that are named."""
+    cases = list(cases)
+    assert all(case in cases for case in kept)
+    return [
+        case if case in kept
+        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
+        for case in cases
+    ]  # fmt: skip

@@ -175,6 +175,9 @@ TABLES = [
          "1 sample without a response ('NA') dropped: line 5"),
     text("a class of one sample", "t.csv", real(response=["1"] + ["0"] * (SAMPLES - 1)), False,
          "'1' in only one sample"),
+    text("names of many alphabets and classes with signs", "t.csv",
+         real(names=["α: b", "#ген", "- 遺伝子", "{ö}", '"status: ""x"" #1"'],
+              response=[["😀 : no", "# yes"][y] for y in Y]), True),
     text("words as the response", "t.csv", real(response=[f"word {i}" for i in range(SAMPLES)]),
          False, "a different text in most samples", "--response"),
     text("few loci in rows", "t.csv", lines(None, TRANSPOSED[:2] + [[f"rs{j}", *(row[j] for row in
