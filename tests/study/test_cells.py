@@ -238,12 +238,7 @@ def test_a_killed_runner_takes_its_children_along(config, tmp_path, whole):
     assert not (tmp_path / "r/small/unfinished").exists()
 
 
-@pytest.mark.parametrize(
-    ("kill", "how"),
-    [(os.killpg, signal.SIGINT), pytest.param(os.kill, signal.SIGTERM, marks=pytest.mark.slow)],
-    ids=["ctrl-c", "kill"],
-)
-def test_ctrl_c_saves_what_the_children_have(config, tmp_path, whole, kill, how):
+def test_ctrl_c_saves_what_the_children_have(config, tmp_path, whole):
     """A terminal sends it to all of them: the server that forks workers hears of it, and stays."""
     config.write_text(LONG)
     runner = start(config, tmp_path / "r", "--jobs", "2")
@@ -256,7 +251,7 @@ def test_ctrl_c_saves_what_the_children_have(config, tmp_path, whole, kill, how)
     assert "is running there. Fix: wait until it is done, or choose another folder" in text
     assert "running" in invoke("batch", "status", config, "--results", tmp_path / "r")
     os.killpg(runner.pid, signal.SIGCONT)
-    kill(runner.pid, how)
+    os.killpg(runner.pid, signal.SIGINT)
     _, stderr = runner.communicate(timeout=60)
     assert runner.returncode == 130
     assert "Interrupted. Completed work is saved" in stderr
@@ -372,6 +367,18 @@ def test_a_full_disk(config, small_disk, whole, jobs):
 
 
 # ---- how workers start ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_no_process_outlives_a_command_that_is_told_to_end(config, tmp_path, how):
+    """Only the command is told; the tests above kill it, and send what a terminal does."""
+    config.write_text(LONG)
+    runner = start(config, tmp_path / "r", "--jobs", "2")
+    wait_for(lambda: chains_at_work(tmp_path / "r"))
+    runner.send_signal(how)
+    runner.communicate(timeout=120)
+    wait_for(lambda: not session(runner.pid))
 
 
 def _make_while_signals_come(pipe):
