@@ -384,6 +384,7 @@ def both(y, p, group, interval):
     return [interval(Score(samples(y, group=one), "x", two(p))) for one in (group, None)]
 
 
+@pytest.mark.slow
 def test_intervals_of_auc_cover_it_where_samples_are_in_groups(rng):
     """Groups share an effect and a label: a true signal, and none."""
     who = np.repeat(np.arange(60), EACH)
@@ -412,6 +413,7 @@ def test_intervals_of_auc_are_narrower_where_groups_have_both_classes(rng):
     assert np.mean(errors) == pytest.approx(np.std(areas), rel=0.2)
 
 
+@pytest.mark.slow
 def test_intervals_of_recalibration_cover_it_where_samples_are_in_groups(rng):
     who = np.repeat(np.arange(120), EACH)
     inside = np.zeros((2, 2))
