@@ -18,7 +18,7 @@ title: Chosen
 about: "A test."
 data: {source: table, path: t.csv, response: y, HOW}
 evaluation: {SCHEME}
-model: {kind: logistic, orders: [1, 2], priors: [gaussian], iterations: 120, burn_in: 40, thin: 1,
+model: {kind: logistic, orders: [1, 2], priors: [gaussian], iterations: 60, burn_in: 20, thin: 1,
         chains: 1, peers: [logistic-regression]}
 report: {parts: [summary]}
 """
