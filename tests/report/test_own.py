@@ -53,6 +53,9 @@ report: { parts: [coefficients, methods] }
 """
 
 
+PRINTED = pytest.mark.parametrize("printed", [False, pytest.param(True, marks=pytest.mark.slow)])
+
+
 def write(folder):
     rng = np.random.default_rng(5)
     y = rng.permutation(np.repeat([0, 1], [16, 24]))
@@ -390,8 +393,9 @@ def test_parts_of_published_or_drawn_data_are_those_of_the_config(tmp_path):
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
+@PRINTED
 @pytest.mark.parametrize("name", ["mine", "loci"])
-def test_one_test_sample_gives_no_warning(folder, tmp_path, name):
+def test_one_test_sample_gives_no_warning(folder, tmp_path, name, printed):
     write(tmp_path)
     file = {"mine": "genes.csv", "loci": "loci.csv"}[name]
     samples = pd.read_csv(tmp_path / file)
@@ -407,7 +411,7 @@ def test_one_test_sample_gives_no_warning(folder, tmp_path, name):
     else:
         text = text.replace("coefficients, ", "coefficients, orders, ")
     (tmp_path / f"{name}.yaml").write_text(text)
-    with drawn(printed=False):
+    with drawn(printed=printed):
         run("run", tmp_path / f"{name}.yaml", "--results", tmp_path / "r")
     assert len(table(tmp_path, name, "predictions").id.unique()) == 1
 
@@ -484,7 +488,8 @@ def test_groups_of_features_are_repetitions_of_the_same_samples(tmp_path):
 
 
 @pytest.mark.filterwarnings("error:.*Glyph")
-def test_any_names_of_classes_are_shown(tmp_path):
+@PRINTED
+def test_any_names_of_classes_are_shown(tmp_path, printed):
     write(tmp_path)
     frame = pd.read_csv(tmp_path / "genes.csv")
     names = {"tumour": "肿瘤 $x_", "normal": "=1+1 <b> \\frac | & " + "long " * 30}
@@ -494,7 +499,7 @@ def test_any_names_of_classes_are_shown(tmp_path):
     text = text.replace("[methods,", "[methods, calibration-table, null-figure,")
     text = text.replace(", l2-logistic", "")
     (tmp_path / "mine.yaml").write_text(text)
-    with drawn(printed=False):
+    with drawn(printed=printed):
         run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
     text = page(tmp_path, "mine")
     assert "&lt;b&gt;" in text
