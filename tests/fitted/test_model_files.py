@@ -5,6 +5,7 @@ import json
 import os
 import re
 import zipfile
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from new_samples import write_config, write_tables
 from thesiskit.errors import DataError, UserError
 from thesiskit.fitted import load_model
 from thesiskit.fitted.file import FORMAT, _digest, read_model, write_model
+
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +103,7 @@ def test_every_cut_and_every_turned_byte_is_noticed(tmp_path, models, rng):
         path.write_bytes(content[:end])
         refused(path)
     expected = load_model(models["real"])
-    for place in rng.integers(0, len(content), 60):
+    for place in rng.integers(0, len(content), 25):
         damaged = bytearray(content)
         damaged[place] ^= 0x55
         path.write_bytes(damaged)
@@ -433,11 +436,20 @@ def test_names_that_are_not_those_of_a_table(kind, change, words, tmp_path, mode
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["naive", "mixture", "normal", "features", "real", "sequences"])
-def test_no_array_has_a_number_that_no_fit_has(kind, tmp_path, models):
+MODELS = ("naive", "mixture", "normal", "features", "real", "sequences")
+
+
+@pytest.mark.parametrize(
+    ("kind", "every"),
+    [*product(MODELS, [False]), *(pytest.param(*x, marks=SLOW) for x in product(MODELS, [True]))],
+)
+def test_no_array_has_a_number_that_no_fit_has(kind, every, tmp_path, models):
+    """Of every method, or of an array of each name."""
     _, found = read_model(models[kind])
     path = tmp_path / "x.model"
-    for name, values in found.items():
+    by_name = {name.rpartition("/")[2]: name for name in found}
+    for name in found if every else by_name.values():
+        values = found[name]
         for wrong in (np.nan, np.inf, -np.inf, 1e308) if values.dtype.kind == "f" else ():
             if not values.size or (wrong == -np.inf and name.endswith("log_joint")):
                 continue  # which a probability of zero has

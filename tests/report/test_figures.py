@@ -157,7 +157,7 @@ report: { parts: [summary] }
 """
 
 
-@pytest.mark.parametrize("kind", ["naive-bayes", "normal"])
+@pytest.mark.parametrize("kind", ["naive-bayes", pytest.param("normal", marks=pytest.mark.slow)])
 def test_the_figure_of_a_filtered_table_is_legible(tmp_path, kind):
     """Methods with and without a temperature have lines of their own, however many there are."""
     rng = np.random.default_rng(8)

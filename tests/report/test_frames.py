@@ -6,10 +6,11 @@ import pytest
 from small import KINDS, opened
 
 
-@pytest.fixture(params=KINDS)
-def record(request, tmp_path):
-    (tmp_path / "small.yaml").write_text(KINDS[request.param])
-    experiment = opened(tmp_path / "small.yaml", tmp_path / "results")
+@pytest.fixture(scope="module", params=KINDS)
+def record(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("frames")
+    (folder / "small.yaml").write_text(KINDS[request.param])
+    experiment = opened(folder / "small.yaml", folder / "results")
     for stage in experiment.stages:
         experiment.run(stage, watch=lambda cells, *_: cells)
     experiment.close()

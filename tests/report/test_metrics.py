@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import few
 from scipy import optimize, special, stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix, roc_auc_score
@@ -141,10 +142,19 @@ def test_auc_of_more_classes_is_a_mean_and_its_error_that_of_a_bootstrap(rng):
     p, y = some(rng, 90, 3)
     area, error = metrics.auc(p, y, np.arange(90))
     assert area == pytest.approx(roc_auc_score(y, p, multi_class="ovr"), rel=1e-12)
+    wins = [(p[y == g, None, g] > p[y != g, g]) + (p[y == g, None, g] == p[y != g, g]) / 2
+            for g in range(3)]  # fmt: skip
     again = []
     for _ in range(1500):  # of the samples of each class
-        mine = np.concatenate([rng.choice(np.flatnonzero(y == g), 30) for g in range(3)])
-        again.append(roc_auc_score(y[mine], p[mine], multi_class="ovr"))
+        drawn = rng.integers(0, 30, (3, 30))
+        areas = []
+        for g, each in enumerate(wins):
+            rest = np.concatenate([
+                np.flatnonzero(y[y != g] == other)[drawn[other]] for other in range(3) if other != g
+            ])  # fmt: skip
+            areas.append(each[np.ix_(drawn[g], rest)].mean())
+        again.append(np.mean(areas))
+    assert np.mean([each.mean() for each in wins]) == pytest.approx(area, rel=1e-12)
     assert error == pytest.approx(np.std(again), rel=0.1)
 
 
@@ -169,8 +179,11 @@ def test_a_sample_of_auc_counts_once(rng):
 
 
 @pytest.mark.parametrize(
-    ("n", "true"), [((5, 25), 0.5), ((5, 25), 0.9), ((25, 25), 0.856), ((100, 20), 0.99)]
-)
+    ("n", "true"),
+    [pytest.param((5, 25), 0.5, marks=pytest.mark.slow), ((5, 25), 0.9),
+     pytest.param((25, 25), 0.856, marks=pytest.mark.slow),
+     pytest.param((100, 20), 0.99, marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_the_interval_of_auc_covers_it(rng, n, true):
     """Scores are normal, so the true AUC is known; DeLong's interval covers it in .93 to .98."""
     y, apart, inside = np.repeat([1, 0], n), stats.norm.ppf(true) * 2**0.5, 0
@@ -371,6 +384,7 @@ def both(y, p, group, interval):
     return [interval(Score(samples(y, group=one), "x", two(p))) for one in (group, None)]
 
 
+@pytest.mark.slow
 def test_intervals_of_auc_cover_it_where_samples_are_in_groups(rng):
     """Groups share an effect and a label: a true signal, and none."""
     who = np.repeat(np.arange(60), EACH)
@@ -399,6 +413,7 @@ def test_intervals_of_auc_are_narrower_where_groups_have_both_classes(rng):
     assert np.mean(errors) == pytest.approx(np.std(areas), rel=0.2)
 
 
+@pytest.mark.slow
 def test_intervals_of_recalibration_cover_it_where_samples_are_in_groups(rng):
     who = np.repeat(np.arange(120), EACH)
     inside = np.zeros((2, 2))
@@ -505,8 +520,9 @@ def cross_validated(rng, n, signal, fold):
     return [Score(tested, "x", two(p)) for tested in each], error, area
 
 
-@pytest.mark.parametrize("signal", [0, 0.9])
-@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize(
+    ("signal", "alone"), few([(0.9, False), (0, False), (0.9, True), (0, True)], keep=1)
+)
 def test_intervals_of_folds_cover_the_score_of_the_model_of_all_samples(rng, signal, alone):
     """Without the factor they cover it too rarely, on noise and with a signal."""
     n, inside = 24, np.zeros((2, 2))

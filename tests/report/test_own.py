@@ -6,18 +6,19 @@ import json
 import re
 import shutil
 import zlib
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from commands import arrays, invoke, must_fail, run
-from sketched import drawn
+from sketched import ORIGINAL, drawn
 
 from thesiskit.datasets.checking import CHECKS
 from thesiskit.files import Results
 from thesiskit.report import stages, summary
-from thesiskit.report.layout import prose, template
+from thesiskit.report.layout import Figure, prose, template
 from thesiskit.report.record import Record
 
 GENES = """
@@ -52,6 +53,9 @@ report: { parts: [coefficients, methods] }
 """
 
 
+PRINTED = pytest.mark.parametrize("printed", [False, pytest.param(True, marks=pytest.mark.slow)])
+
+
 def write(folder):
     rng = np.random.default_rng(5)
     y = rng.permutation(np.repeat([0, 1], [16, 24]))
@@ -74,7 +78,9 @@ def write(folder):
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
     write(folder)
-    with drawn():
+    # those of the pages and the small ones: what is printed takes most of the time
+    small = patch.object(Figure, "thumbnail", ORIGINAL["thumbnail"])
+    with drawn(printed=False), small:
         for name in ("mine", "loci"):
             run("run", folder / f"{name}.yaml", "--results", folder / "r")
     return folder
@@ -386,10 +392,10 @@ def test_parts_of_published_or_drawn_data_are_those_of_the_config(tmp_path):
     assert set(table(tmp_path, "mine", "selected-features").selection) == {3, 8}
 
 
-@pytest.mark.usefixtures("drawn")
 @pytest.mark.filterwarnings("error::RuntimeWarning")
+@PRINTED
 @pytest.mark.parametrize("name", ["mine", "loci"])
-def test_one_test_sample_gives_no_warning(folder, tmp_path, name):
+def test_one_test_sample_gives_no_warning(folder, tmp_path, name, printed):
     write(tmp_path)
     file = {"mine": "genes.csv", "loci": "loci.csv"}[name]
     samples = pd.read_csv(tmp_path / file)
@@ -405,7 +411,8 @@ def test_one_test_sample_gives_no_warning(folder, tmp_path, name):
     else:
         text = text.replace("coefficients, ", "coefficients, orders, ")
     (tmp_path / f"{name}.yaml").write_text(text)
-    run("run", tmp_path / f"{name}.yaml", "--results", tmp_path / "r")
+    with drawn(printed=printed):
+        run("run", tmp_path / f"{name}.yaml", "--results", tmp_path / "r")
     assert len(table(tmp_path, name, "predictions").id.unique()) == 1
 
 
@@ -481,8 +488,8 @@ def test_groups_of_features_are_repetitions_of_the_same_samples(tmp_path):
 
 
 @pytest.mark.filterwarnings("error:.*Glyph")
-@pytest.mark.usefixtures("drawn")
-def test_any_names_of_classes_are_shown(tmp_path):
+@PRINTED
+def test_any_names_of_classes_are_shown(tmp_path, printed):
     write(tmp_path)
     frame = pd.read_csv(tmp_path / "genes.csv")
     names = {"tumour": "肿瘤 $x_", "normal": "=1+1 <b> \\frac | & " + "long " * 30}
@@ -492,7 +499,8 @@ def test_any_names_of_classes_are_shown(tmp_path):
     text = text.replace("[methods,", "[methods, calibration-table, null-figure,")
     text = text.replace(", l2-logistic", "")
     (tmp_path / "mine.yaml").write_text(text)
-    run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
+    with drawn(printed=printed):
+        run("run", tmp_path / "mine.yaml", "--results", tmp_path / "r")
     text = page(tmp_path, "mine")
     assert "&lt;b&gt;" in text
     assert "<b>" not in text

@@ -11,6 +11,7 @@ import pytest
 from commands import arrays, run
 from drawn import defects
 from scipy import stats
+from sketched import sketched
 
 from thesiskit.config import load_config
 from thesiskit.files import Results
@@ -48,7 +49,8 @@ def made(folder, frame):
     folder.mkdir(exist_ok=True)
     frame.to_csv(folder / "t.csv", index=False)
     (folder / "c.yaml").write_text(CONFIG)
-    printed = run("run", folder / "c.yaml", "--results", folder / "r")
+    with sketched():
+        printed = run("run", folder / "c.yaml", "--results", folder / "r")
     config = load_config(folder / "c.yaml")
     return printed, Experiment(config, Results(folder / "r", "mine"), folder).record()
 

@@ -191,37 +191,63 @@ def results_of(tmp_path_factory):
     return cache(lambda *experiment: tmp_path_factory.mktemp("r"))
 
 
+SELECTIONS = ("features: [3]", "features: [3, all]", "features: [all]", "thresholds: [0.4]",
+              "thresholds: [0.1, 0.95]")  # fmt: skip
+OTHERS = "[uncorrected, bernoulli-nb]"
+QUICK = [("features: [3, all]", OTHERS), ("features: [all]", BOTH), ("thresholds: [0.4]", BOTH)]
+EXPERIMENTS = [
+    pytest.param(*each, marks=() if each in QUICK else pytest.mark.slow)
+    for each in product(SELECTIONS, (BOTH, OTHERS))
+]
+
+
+def made(folder, results, parts, selection, methods):
+    """Run an experiment with some parts.
+
+    Parts plot the same of any selection: the figures of one are drawn, and those of others not.
+    """
+    text = BASE.replace("SELECTION", selection).replace("METHODS", methods)
+    text = text.replace("PART", ", ".join(parts)).replace("QUADRATURE", "[exact, simpson-21]")
+    (folder / "t.yaml").write_text(text)
+    whole = selection == "thresholds: [0.4]" and methods == BOTH
+    with nullcontext() if whole else sketched():
+        return CliRunner().invoke(main, ["run", str(folder / "t.yaml"), "--results", str(results)])
+
+
+def assert_refused(result, part):
+    assert result.exit_code == 2, result.output
+    assert f"report.parts: {part} needs" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("selection", "methods"), EXPERIMENTS)
+def test_parts_of_any_experiment_are_made_or_refused_in_one_line(tmp_path, selection, methods):
+    possible = [part for part in PARTS if can_be_made(part, selection, methods)]
+    assert len(possible) > 10
+    result = made(tmp_path, tmp_path / "r", possible, selection, methods)
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "r/t/report.html").read_text()
+    for part in PARTS:
+        if part in possible:
+            assert f'id="part-{part}"' in page
+        else:
+            assert_refused(made(tmp_path, tmp_path / "r", [part], selection, methods), part)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize(
-    "selection",
-    [
-        "features: [3]",
-        "features: [3, all]",
-        "features: [all]",
-        "thresholds: [0.4]",
-        "thresholds: [0.1, 0.95]",
-    ],
-)
-@pytest.mark.parametrize("methods", [BOTH, "[uncorrected, bernoulli-nb]"])
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("methods", [BOTH, OTHERS])
 def test_any_part_of_any_experiment_is_made_or_refused_in_one_line(
     results_of, tmp_path, part, selection, methods
 ):
-    text = BASE.replace("SELECTION", selection).replace("METHODS", methods)
-    text = text.replace("PART", part).replace("QUADRATURE", "[exact, simpson-21]")
-    path = tmp_path / "t.yaml"
-    path.write_text(text)
     results = results_of(selection, methods)
-    # parts plot the same of any selection: the figures of one are drawn, and those of others not
-    whole = selection == "thresholds: [0.4]" and methods == BOTH
-    with nullcontext() if whole else sketched():
-        result = CliRunner().invoke(main, ["run", str(path), "--results", str(results)])
+    result = made(tmp_path, results, [part], selection, methods)
     if can_be_made(part, selection, methods):
         assert result.exit_code == 0, result.output
         assert f'id="part-{part}"' in (results / "t/report.html").read_text()
     else:
-        assert result.exit_code == 2, result.output
-        assert f"report.parts: {part} needs" in result.stderr
-        assert len(result.stderr.strip().splitlines()) == 1
+        assert_refused(result, part)
 
 
 def test_what_an_earlier_report_had_is_removed(tmp_path):

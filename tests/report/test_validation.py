@@ -149,7 +149,7 @@ def rows_of(folder):
 @pytest.mark.parametrize(
     ("kind", "column", "values"),
     [
-        ("normal", "status", ["tumour", "normal", "normal"]),
+        pytest.param("normal", "status", ["tumour", "normal", "normal"], marks=pytest.mark.slow),
         ("three-classes", "status", ["I", "III", "II", "I"]),
         ("features", "status", ["yes", "no"]),
     ],
@@ -188,9 +188,12 @@ def test_classes_by_config_and_by_model_file(mine, kind, column, values):
 
 def test_internal_scores_are_those_of_the_report(mine):
     write_config(mine, "naive")
-    run("run", "naive.yaml")
+    few = ("--set", "model.quadrature=exact", "--set", "evaluation.folds=3")
+    with sketched():
+        run("run", "naive.yaml", *few)
     with_response("naive", "status", ["tumour", "normal"])
-    run("validate", "naive.yaml", "--new", "new.csv", "--all-methods")
+    with sketched():
+        run("validate", "naive.yaml", "--new", "new.csv", "--all-methods", *few)
     _, rows = rows_of(mine / "results/mine-on-new")
     table = pd.read_csv("results/mine/tables/methods.csv").set_index("method")
     names = {"log loss": "log loss", "error": "error", "AUC": "AUC", "Brier": "Brier"}
@@ -206,9 +209,12 @@ def test_internal_scores_are_those_of_the_report(mine):
 def test_real_responses_by_config(mine, kind, column):
     write_config(mine, kind)
     y = with_response(kind, column, np.linspace(10, 30, 7))
-    run("validate", f"{kind}.yaml", "--new", "new.csv", "--all-methods")
+    few = ()
+    if kind == "normal-real":
+        few = ("--set", "model.methods=[corrected, ridge]", "--set", "selection.features=[3]")
+    run("validate", f"{kind}.yaml", "--new", "new.csv", "--all-methods", *few)
     _, rows = rows_of(mine / "results/mine-on-new")
-    done = invoke("predict", f"{kind}.yaml", "--new", NEW[kind], "--all-methods")
+    done = invoke("predict", f"{kind}.yaml", "--new", NEW[kind], "--all-methods", *few)
     predicted = pd.read_csv(io.StringIO(done.stdout))
     rmse = {
         method: np.sqrt(np.mean((y - part["mean"].fillna(part["median"])) ** 2))

@@ -204,9 +204,10 @@ def dependent(rng, data_sets, cells=40):
     return x
 
 
-def test_p_of_a_table_is_uniform_however_its_cells_depend(rng):
+@pytest.mark.parametrize("tables", [250, pytest.param(1000, marks=pytest.mark.slow)])
+def test_p_of_a_table_is_uniform_however_its_cells_depend(rng, tables):
     p = []
-    for _ in range(1000):
+    for _ in range(tables):
         found = thesis.omnibus(frame_of(dependent(rng, 100)))
         assert found["numbers of"].tolist() == ["Table 9", "naive Bayes, all that varies"]
         p.append(found["p"][0])

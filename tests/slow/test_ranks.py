@@ -120,9 +120,13 @@ def test_ranks_are_uniform(name):
 
 SMALL = {"naive": 100, "some": 60, "screened": 100, "ties-6": 60, "normal": 60, "normal-3": 40}
 SMALL |= {"mixture": 20, "mixture-screened": 20, "sequences-gaussian": 5, "responses": 5}
+QUICK = {"naive", "normal-3", "mixture", "sequences-gaussian", "responses"}  # one of each kernel
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SMALL],
+)
 def test_ranks_of_few_data_sets_are_uniform(name):
     assert smallest(run_study(name, SMALL[name]), correct=True) > 1e-4
 

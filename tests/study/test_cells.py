@@ -1,6 +1,8 @@
 """Cells: the same bytes however they are made, and nothing lost whatever dies."""
 
+import importlib
 import json
+import multiprocessing
 import os
 import pickle
 import random
@@ -9,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -17,17 +20,22 @@ import numpy as np
 import pytest
 from commands import ROOT, patched, wait_for
 from commands import run as invoke
-from small import KINDS, LOGISTIC, LONG, MIXTURE, NAIVE, content, make_with_needs, opened
+from small import KINDS, LOGISTIC, MIXTURE, NAIVE, content, make_with_needs, opened
+from small import LONG as EVERY_METHOD
 
 from thesiskit.errors import UserError
 from thesiskit.files import now, read_record, remove_result, write_record
+from thesiskit.study import batch, workers
 from thesiskit.study.batch import board, first_cells, part
+
+FEW = MIXTURE.replace("[2, all]", "[2]").replace(", gibbs]", "]").replace(", bernoulli-nb", "")
+LONG = EVERY_METHOD.replace("[corrected, uncorrected, bernoulli-nb]", "[corrected]")
 
 
 @pytest.fixture
 def config(tmp_path):
     path = tmp_path / "small.yaml"
-    path.write_text(MIXTURE)
+    path.write_text(FEW)
     return path
 
 
@@ -45,14 +53,14 @@ def whole(tmp_path_factory):
     return made
 
 
-def start(config, results, *more, **options):
-    """Start a run whose chains are saved all the time."""
+def start(config, results, *more):
+    """Start a run, in a session of its own, whose chains are saved all the time."""
     command = [*COMMAND, "run", str(config), "--results", str(results)]
     return subprocess.Popen(
         [*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=patched(Path(config).parent / "quick", QUICK_TO_SAVE),
         # in the background, shells have their jobs ignore it
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), start_new_session=True,
     )  # fmt: skip
 
 
@@ -88,10 +96,33 @@ def alive(process):
     return not found.exists() or "Z" not in found.read_text().split()[2]
 
 
+def _read(path):
+    with suppress(OSError):
+        return path.read_text(errors="replace")
+    return ""
+
+
+def session(number):
+    """Return the processes of a session that have not ended."""
+    found = [_read(path).rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat")]
+    return [fields for fields in found if fields and fields[3] == str(number) and fields[0] != "Z"]
+
+
+def children_of(process):
+    return Path(f"/proc/{process}/task/{process}/children").read_text().split()
+
+
 # ---- the same bytes ----
 
 
-@pytest.mark.parametrize("kind", KINDS)
+# chains of mixtures are in the tests of what dies, and test_normal.py has jobs of its model
+OTHERS_SLOW = [
+    kind if kind in ("naive", "logistic") else pytest.param(kind, marks=pytest.mark.slow)
+    for kind in KINDS
+]
+
+
+@pytest.mark.parametrize("kind", OTHERS_SLOW)
 def test_jobs_and_order_change_no_byte(config, tmp_path, whole, kind):
     config.write_text(KINDS[kind])
     expected = content(whole(KINDS[kind]))
@@ -109,7 +140,7 @@ def test_jobs_and_order_change_no_byte(config, tmp_path, whole, kind):
     assert content(tmp_path / "any") == expected
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OTHERS_SLOW)
 def test_shares_change_no_byte(config, tmp_path, whole, kind):
     config.write_text(KINDS[kind])
     for share in (2, 1):  # each starts a server of workers
@@ -137,6 +168,7 @@ def test_shares_are_all_cells_once(config, tmp_path):
 
 def test_a_cell_has_its_own_settings_only(config, tmp_path):
     """What else is done changes no cell; what leads to a cell changes it."""
+    config.write_text(MIXTURE)
 
     def ids(*settings):
         found = list(opened(config, tmp_path, settings=settings).graph.all_cells())
@@ -168,7 +200,7 @@ def test_a_killed_worker_costs_one_cell(config, tmp_path, whole):
     os.kill(victim["process"], signal.SIGKILL)
     _, stderr = runner.communicate(timeout=120)
     assert runner.returncode == 1
-    assert "1 of 16 tasks failed: fit, block" in stderr
+    assert "1 of 8 tasks failed: fit, block" in stderr
     assert "killed by SIGKILL: out of memory?" in stderr
     assert "Traceback" not in stderr
     rows = board(opened(config, tmp_path / "r"))
@@ -195,6 +227,7 @@ def test_a_killed_runner_takes_its_children_along(config, tmp_path, whole):
     os.kill(runner.pid, signal.SIGKILL)
     runner.communicate(timeout=60)
     wait_for(lambda: not any(alive(one["process"]) for one in victims))
+    wait_for(lambda: not session(runner.pid))  # nor the server that forks them
     # they saved what they had, and left no record that anybody is at work
     rows = {row.cell.id: row.state for row in board(opened(config, tmp_path / "r"))}
     assert {rows[one["cell"]] for one in victims} == {"to do"}
@@ -206,40 +239,62 @@ def test_a_killed_runner_takes_its_children_along(config, tmp_path, whole):
 
 
 def test_ctrl_c_saves_what_the_children_have(config, tmp_path, whole):
+    """A terminal sends it to all of them: the server that forks workers hears of it, and stays."""
     config.write_text(LONG)
     runner = start(config, tmp_path / "r", "--jobs", "2")
-    children = [one["process"] for one in wait_for(lambda: chains_at_work(tmp_path / "r"))]
-    os.kill(runner.pid, signal.SIGINT)
+    makers = [one["process"] for one in wait_for(lambda: chains_at_work(tmp_path / "r"))]
+    assert len(children_of(runner.pid)) == 2  # the server, and what cleans up after all of them
+    os.killpg(runner.pid, signal.SIGSTOP)
+    # meanwhile nobody else may write there; others may look
+    text = invoke("run", config, "--results", tmp_path / "r", code=1)
+    assert f"thesiskit (process {runner.pid} on" in text
+    assert "is running there. Fix: wait until it is done, or choose another folder" in text
+    assert "running" in invoke("batch", "status", config, "--results", tmp_path / "r")
+    os.killpg(runner.pid, signal.SIGCONT)
+    os.killpg(runner.pid, signal.SIGINT)
     _, stderr = runner.communicate(timeout=60)
     assert runner.returncode == 130
     assert "Interrupted. Completed work is saved" in stderr
-    assert not any(map(alive, children))
+    assert not any(map(alive, makers))
+    wait_for(lambda: not session(runner.pid))
     assert list((tmp_path / "r/small/unfinished").glob("[0-9a-f]*.npz"))
     assert at_work(tmp_path / "r") == []
     invoke("run", config, "--results", tmp_path / "r")
     assert content(tmp_path / "r") == content(whole(LONG))
+    assert "already done" in invoke("run", config, "--results", tmp_path / "r")
 
 
-def test_two_runners_in_one_folder(config, tmp_path):
-    config.write_text(LONG.replace("iterations: 4000", "iterations: 1500"))
-    runner = start(config, tmp_path / "r", "--jobs", "1")
-    wait_for(lambda: chains_at_work(tmp_path / "r"))
-    text = invoke("run", config, "--results", tmp_path / "r", code=1)
-    assert f"thesiskit (process {runner.pid} on" in text
-    assert "is running there. Fix: wait until it is done, or choose another folder" in text
-    # others may look, and work elsewhere
-    assert "running" in invoke("batch", "status", config, "--results", tmp_path / "r")
-    stdout, stderr = runner.communicate(timeout=120)
-    assert runner.returncode == 0, stderr
-    assert "report:" in stdout
-    text = invoke("run", config, "--results", tmp_path / "r")  # the lock is gone
-    assert "already done" in text
+def _make_all(config, results, seed):
+    experiment = opened(config, results)
+    experiment.results.prepare()
+    cells = list(experiment.graph.all_cells())
+    random.Random(seed).shuffle(cells)
+    for cell in cells:
+        make_with_needs(experiment.graph, cell)
 
 
+@pytest.mark.parametrize("seeds", [(1, 1), (1, 2)], ids=["same order", "other orders"])
+def test_processes_that_make_the_same_cells_at_once_do_no_harm(config, tmp_path, whole, seeds):
+    config.write_text(NAIVE)
+    expected = content(whole(NAIVE))
+    forks = multiprocessing.get_context("fork")
+    both = [forks.Process(target=_make_all, args=(config, tmp_path / "r", seed)) for seed in seeds]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join(timeout=120)
+        assert process.exitcode == 0
+    rows = board(opened(config, tmp_path / "r"))
+    assert {row.state for row in rows} == {"done"}
+    invoke("batch", "collect", config, "--results", tmp_path / "r")
+    assert content(tmp_path / "r") == expected
+
+
+@pytest.mark.slow
 def test_jobs_that_make_the_same_cells_at_once_do_no_harm(config, tmp_path, whole):
     config.write_text(NAIVE)
     command = [sys.executable, "-m", "thesiskit", "batch", "cell", str(config), "--results",
-               str(tmp_path / "r"), "--share", "1/1", "--jobs", "2"]  # fmt: skip
+               str(tmp_path / "r"), "--share", "1/1", "--jobs", "1"]  # fmt: skip
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     for process in both:
         assert "8 of 8 tasks done" in process.communicate(timeout=120)[0]
@@ -250,7 +305,7 @@ def test_jobs_that_make_the_same_cells_at_once_do_no_harm(config, tmp_path, whol
 
 
 def test_a_truncated_cell_is_made_again(config, tmp_path, whole):
-    shutil.copytree(whole(MIXTURE), tmp_path, dirs_exist_ok=True)
+    shutil.copytree(whole(FEW), tmp_path, dirs_exist_ok=True)
     expected = content(tmp_path)
     experiment = opened(config, tmp_path)
     cell = experiment.graph.block(1).cell("predict", "2 corrected collapsed")
@@ -264,7 +319,7 @@ def test_a_truncated_cell_is_made_again(config, tmp_path, whole):
 
 
 def test_a_cell_with_wrong_content_is_made_again(config, tmp_path, whole):
-    shutil.copytree(whole(MIXTURE), tmp_path, dirs_exist_ok=True)
+    shutil.copytree(whole(FEW), tmp_path, dirs_exist_ok=True)
     experiment = opened(config, tmp_path)
     path = experiment.graph.files.path(
         experiment.graph.block(1).cell("predict", "2 corrected collapsed")
@@ -292,7 +347,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("jobs", [0, 2])
+@pytest.mark.parametrize("jobs", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_full_disk(config, small_disk, whole, jobs):
     text = invoke("run", config, "--results", small_disk, "--jobs", jobs, code=1)
     assert "cannot be written: No space left on device" in text
@@ -305,7 +360,7 @@ def test_a_full_disk(config, small_disk, whole, jobs):
     assert kept
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
     invoke("run", config, "--results", small_disk)
-    assert content(small_disk) == content(whole(MIXTURE))
+    assert content(small_disk) == content(whole(FEW))
     for row in board(opened(config, small_disk)):
         if row.cell.id in kept and row.cell.chain is None:
             assert row.about["finished"] == kept[row.cell.id]
@@ -314,61 +369,51 @@ def test_a_full_disk(config, small_disk, whole, jobs):
 # ---- how workers start ----
 
 
-def _read(path):
-    with suppress(OSError):
-        return path.read_text(errors="replace")
-    return ""
-
-
-@pytest.mark.parametrize("how", [None, signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_no_process_outlives_the_command(config, tmp_path, how):
-    """Neither workers nor the server that forks them, whatever ends the command."""
-    config.write_text(LONG if how else NAIVE)
-    runner = start(config, tmp_path / "r", "--jobs", "2", start_new_session=True)
-    if how:
-        wait_for(lambda: chains_at_work(tmp_path / "r"))
-        children = Path(f"/proc/{runner.pid}/task/{runner.pid}/children").read_text().split()
-        assert len(children) == 2  # the server, and what cleans up after all of them
-        runner.send_signal(how)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_no_process_outlives_a_command_that_is_told_to_end(config, tmp_path, how):
+    """Only the command is told; the tests above kill it, and send what a terminal does."""
+    config.write_text(LONG)
+    runner = start(config, tmp_path / "r", "--jobs", "2")
+    wait_for(lambda: chains_at_work(tmp_path / "r"))
+    runner.send_signal(how)
     runner.communicate(timeout=120)
-    wait_for(lambda: not _session(runner.pid))
+    wait_for(lambda: not session(runner.pid))
 
 
-def _session(number):
-    """Return the processes of a session that have not ended."""
-    found = [_read(path).rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat")]
-    return [one for one in found if one and one[3] == str(number) and one[0] != "Z"]
+def _make_while_signals_come(pipe):
+    command = importlib.import_module("thesiskit.cli.batch")
 
+    def again(frame, event, _):
+        if event == "call":  # of whatever the handler calls
+            signal.raise_signal(signal.SIGTERM)
 
-TWICE = """\
-import importlib, signal, sys
-from thesiskit.study import batch
-command = importlib.import_module("thesiskit.cli.batch")
-
-def again(frame, event, _):
-    if event == "call":  # of whatever the handler calls
+    def make(experiment, cells, stop):
+        sys.setprofile(again)
         signal.raise_signal(signal.SIGTERM)
+        sys.setprofile(None)
+        return None if stop else []
 
-def make(experiment, cells, stop):
-    sys.setprofile(again)
-    signal.raise_signal(signal.SIGTERM)
-    sys.setprofile(None)
-    return None if stop else []
-
-batch.make = make
-try:
-    command._make(None, [])
-except KeyboardInterrupt:
-    print("ended")
-"""
+    batch.make = make
+    try:
+        command._make(None, [])
+    except KeyboardInterrupt:
+        pipe.send("ended")
 
 
 def test_a_second_signal_while_the_first_is_handled_blocks_nothing():
     """A cancelled job gets two, of Slurm and of its script: `batch cell` waited for itself."""
-    done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "ended\n", done.stderr
+    forks = multiprocessing.get_context("fork")
+    receiver, sender = forks.Pipe(duplex=False)
+    process = forks.Process(target=_make_while_signals_come, args=(sender,))
+    process.start()
+    process.join(timeout=60)
+    assert process.exitcode == 0
+    assert receiver.poll()
+    assert receiver.recv() == "ended"
 
 
+@pytest.mark.slow
 def test_a_signal_to_the_group_ends_the_workers_with_all_saved(config, tmp_path, whole):
     """As when a job is cancelled: the server that forks workers hears of it, too, and stays."""
     config.write_text(LONG)
@@ -390,38 +435,41 @@ def test_a_signal_to_the_group_ends_the_workers_with_all_saved(config, tmp_path,
     assert content(tmp_path / "r") == content(whole(LONG))
 
 
-def test_a_script_without_a_guard_is_not_run_again(config, tmp_path):
+def test_a_script_of_ones_own_runs_once_and_leaves_nothing(config, tmp_path):
+    """It has no guard, and the current folder has sources, without kernels, of the package.
+
+    Neither workers nor the server that forks them outlive it.
+    """
+    (tmp_path / "thesiskit").mkdir()
+    (tmp_path / "thesiskit/__init__.py").touch()
+    (tmp_path / "scripts").mkdir()
     config.write_text(NAIVE)
-    script = tmp_path / "script.py"
+    script = tmp_path / "scripts/script.py"
     script.write_text(f"""\
 print("begun")
 from thesiskit.cli import main
 main(["run", {str(config)!r}, "--results", {str(tmp_path / "r")!r}, "--jobs", "2"])
 """)
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("begun") == 1
-
-
-def test_workers_import_what_the_command_does(tmp_path, config):
-    """Where the current folder has the sources, without kernels, of a package that is installed."""
-    (tmp_path / "thesiskit").mkdir()
-    (tmp_path / "thesiskit/__init__.py").touch()
-    config.write_text(NAIVE)
-    command = [Path(sys.executable).with_name("thesiskit"), "run", config, "--jobs", "2"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.Popen(
+        [sys.executable, script], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stderr
+    assert stdout.count("begun") == 1
+    wait_for(lambda: not session(process.pid))
 
 
 def test_workers_start_with_what_they_need(tmp_path):
     """It is imported once, by the server, where linear algebra starts no threads."""
     env = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    children = []
     for small in KINDS.values():
         (tmp_path / "c.yaml").write_text(small)
         graph = opened(tmp_path / "c.yaml", tmp_path).graph
         work = graph.work
         opening = pickle.dumps((type(work), work.config, work.folder, graph.results))
-        child = f"""\
+        children.append(f"""\
 import importlib, os, pickle, sys
 for name in {work.modules}:
     importlib.import_module(name)
@@ -431,17 +479,18 @@ kind, config, folder, results = pickle.loads({opening!r})
 from thesiskit.study.cells import Graph
 Graph(kind(config, folder), results)
 print([name for name in set(sys.modules) - before if name.startswith("thesiskit.models")])
-"""
-        text = f"""\
+""")
+    text = f"""\
 from thesiskit.study.server import FORKSERVER, start_server
 start_server()
-process = FORKSERVER.Process(target=exec, args=({child!r}, {{}}))
-process.start()
-process.join()
+for child in {children!r}:
+    process = FORKSERVER.Process(target=exec, args=(child, {{}}))
+    process.start()
+    process.join()
 """
-        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
-                              env=env | {"PYTHONPATH": str(ROOT)})  # fmt: skip
-        assert done.stdout == "1\n[]\n", done.stderr
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
+                          env=env | {"PYTHONPATH": str(ROOT)})  # fmt: skip
+    assert done.stdout == "1\n[]\n" * len(KINDS), done.stderr
 
 
 # ---- what is said ----
@@ -500,33 +549,44 @@ def test_nothing_is_deleted_before_all_can_be_made(config, tmp_path):
     assert (tmp_path / "small/fit/0000.npz").exists()
 
 
-def test_a_share_that_does_not_finish_says_so(config, tmp_path):
+def break_workers(monkeypatch, folder, text):
+    """Let workers begin with some lines; the server that forks them is that of the tests."""
+    text = textwrap.indent(text, "    ")
+    (folder / "broken.py").write_text(f"""\
+def work(*arguments):
+    from thesiskit.study.selecting import SelectionWork
+    from thesiskit.study.workers import _work
+{text}
+    _work(*arguments)
+""")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "broken", raising=False)
+    monkeypatch.setattr(workers, "_work", importlib.import_module("broken").work)
+
+
+def test_a_share_that_does_not_finish_says_so(config, tmp_path, monkeypatch):
     """Its process is told to stop, by nobody who told the command: not done, and not failed."""
     config.write_text(NAIVE.replace("replicates: 4", "replicates: 2"))
-    results = tmp_path / "r"
-    env = patched(tmp_path / "broken", """\
-import os, signal, sys
-from thesiskit.study import workers
-from thesiskit.study.selecting import SelectionWork
-workers.STOP_SECONDS = 0.01
+    share = ["batch", "cell", config, "--share", "1/1", "--results", tmp_path / "r"]
+    with monkeypatch.context() as broken:
+        broken.setattr(workers, "STOP_SECONDS", 0.01)
+        break_workers(broken, tmp_path, """\
+import os, signal
 def die(self, model, method, *others):
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.kill(os.getpid(), signal.SIGTERM if sys.argv[1] == "batch" else signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGTERM)
 SelectionWork._fit = die
 """)  # fmt: skip
-    given = [config, "--results", results, "--jobs", "1"]
-    for command in (["run"], ["batch", "cell", "--share", "1/1"]):
-        done = subprocess.run([*COMMAND, *command, *given], env=env, capture_output=True, text=True)
-        assert done.returncode == 1, done.stdout + done.stderr
-    assert "0 of 4 tasks done" in done.stdout
-    invoke("batch", "cell", config, "--share", "1/1", "--results", results)
+        text = invoke(*share, code=1)
+    assert text.splitlines() == ["0 of 4 tasks done"]
+    assert "4 of 4 tasks done" in invoke(*share)
 
 
-def test_a_cell_that_raises_costs_itself(config, tmp_path, whole):
+def test_a_cell_that_raises_costs_itself(config, tmp_path, whole, monkeypatch):
     """An error that nobody foresaw, in one method: the others are made, and the log is kept."""
     config.write_text(NAIVE)
-    env = patched(tmp_path / "broken", """\
-from thesiskit.study.selecting import SelectionWork
+    with monkeypatch.context() as broken:
+        break_workers(broken, tmp_path, """\
 fit = SelectionWork._fit
 def fail(self, model, method, block):
     if method.label == "5" and method.estimator == "corrected" and block.number == 1:
@@ -534,12 +594,10 @@ def fail(self, model, method, block):
     return fit(self, model, method, block)
 SelectionWork._fit = fail
 """)  # fmt: skip
-    command = [*COMMAND, "run", config, "--results", tmp_path / "r", "--jobs", "2"]
-    done = subprocess.run(command, env=env, capture_output=True, text=True)
-    assert done.returncode == 1
+        text = invoke("run", config, "--results", tmp_path / "r", "--jobs", 2, code=1)
     assert "1 of 10 tasks failed: fit, block 1, 5 corrected exact (ZeroDivisionError: a planted"\
-        in done.stderr  # fmt: skip
-    assert "Traceback" not in done.stderr
+        in text  # fmt: skip
+    assert "Traceback" not in text
     assert (tmp_path / "r/small/fit/0000.npz").exists()
     assert not (tmp_path / "r/small/fit/0001.npz").exists()
     text = invoke("batch", "status", config, "--results", tmp_path / "r")

@@ -134,15 +134,19 @@ def opened(path, results, **options):
     return Experiment(loaded, Results(results, loaded.experiment), path.parent)
 
 
+SHORTER = {"mixture": ["model.collapsed.iterations=80", "model.thesis.iterations=40"],
+           "folded": ["model.iterations=150"]}  # fmt: skip
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_cells_and_disk_are_what_a_run_makes(kind, write, tmp_path):
-    path = write(KINDS[kind])
-    experiment = opened(path, tmp_path / "r")
+    path, settings = write(KINDS[kind]), SHORTER.get(kind, [])
+    experiment = opened(path, tmp_path / "r", settings=tuple(settings))
     needed = experiment.needs()
-    for command in [name for name in ("simulate", "select", "compress") if name in
-                    experiment.stages]:  # fmt: skip
-        run(command, path, "--results", tmp_path / "r")
-    run("run", path, "--results", tmp_path / "r")
+    given = [part for setting in settings for part in ("--set", setting)]
+    for command in ("simulate", "select", "compress", "predict"):  # a report takes longer
+        if command in experiment.stages:
+            run(command, path, "--results", tmp_path / "r", *given)
     assert len(board(experiment)) == needed.cells
     kept = [one for one in (tmp_path / "r" / "small").rglob("*") if
             one.suffix in (".npz", ".nc") or one.parent.parent.name == "cells"]  # fmt: skip
@@ -167,15 +171,19 @@ def test_fits_and_iterations(text, settings, fits, iterations, write, tmp_path):
     assert (needed.fits, needed.iterations) == (fits, iterations)
 
 
+WIDE = ["data.features=100000", "data.test=1000", "block=1", "replicates=1",
+        "selection.features=[10]", "model.quadrature=exact"]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "settings"),
     [
-        (NAIVE, ["data.features=100000", "data.train=[500, 500]", "data.test=1000", "block=1",
-                 "replicates=1", "selection.features=[10]", "model.quadrature=exact"]),
-        (LOGISTIC, ["model.orders=[6]", "model.compress=false", "model.chains=4",
-                    "model.iterations=3000", "model.thin=1"]),
+        (NAIVE, [*WIDE, "data.train=[100, 100]"]),
+        pytest.param(NAIVE, [*WIDE, "data.train=[500, 500]"], marks=pytest.mark.slow),
+        pytest.param(LOGISTIC, ["model.orders=[6]", "model.compress=false", "model.chains=4",
+                                "model.iterations=3000", "model.thin=1"], marks=pytest.mark.slow),
     ],
-    ids=["naive", "logistic"],
+    ids=["naive", "many samples", "logistic"],
 )  # fmt: skip
 def test_memory_is_a_lower_bound(text, settings, write, tmp_path):
     path = write(text)

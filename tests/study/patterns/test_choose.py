@@ -8,6 +8,7 @@ import pytest
 
 from thesiskit.config import load_config
 from thesiskit.files import Results
+from thesiskit.models import peers
 from thesiskit.report.layout import prose
 from thesiskit.report.summary import opening_facts
 from thesiskit.study.experiment import Experiment
@@ -18,10 +19,16 @@ title: Chosen
 about: "A test."
 data: {source: table, path: t.csv, response: y, HOW}
 evaluation: {SCHEME}
-model: {kind: logistic, orders: [1, 2], priors: [gaussian], iterations: 120, burn_in: 40, thin: 1,
+model: {kind: logistic, orders: [1, 2], priors: [gaussian], iterations: 60, burn_in: 20, thin: 1,
         chains: 1, peers: [logistic-regression]}
 report: {parts: [summary]}
 """
+
+
+@pytest.fixture(autouse=True)
+def _few_penalties(monkeypatch):
+    """Choosing the penalty of logistic regression takes most of the time."""
+    monkeypatch.setattr(peers, "CS", np.array([0.01, 1.0]))
 
 
 def made(folder, how="", scheme="folds: 3, choose: true"):

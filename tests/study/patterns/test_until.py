@@ -120,7 +120,7 @@ def test_a_fit_is_one_cell_of_all_chains(config, tmp_path, monkeypatch):
     assert len(names) == 2
 
 
-@pytest.mark.parametrize("left", [3, 700])
+@pytest.mark.parametrize("left", [pytest.param(3, marks=pytest.mark.slow), 700])
 def test_an_interrupted_fit_goes_on_with_the_same_bytes(config, tmp_path, whole, monkeypatch, left):
     from thesiskit.models import chains, logistic
 

@@ -79,7 +79,9 @@ def test_each_model_has_its_own_command(small, tmp_path):
     must_fail(invoke("fit-naive", small, "--results", tmp_path), "use `thesiskit fit-mixture")
 
 
-@pytest.mark.parametrize("stop", [3, 8, 15])
+@pytest.mark.parametrize(
+    "stop", [pytest.param(3, marks=pytest.mark.slow), 8, pytest.param(15, marks=pytest.mark.slow)]
+)
 def test_an_interrupted_fit_goes_on_with_the_same_draws(
     small, tmp_path, monkeypatch, finished, stop
 ):
@@ -127,6 +129,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_a_killed_fit_goes_on_with_the_same_draws(small, tmp_path):
     small.write_text(LONG)
     assert invoke("run", small, "--results", tmp_path / "whole").exit_code == 0
@@ -219,6 +222,8 @@ def test_a_file_of_draws_that_is_gone(small, tmp_path, finished):
 
 def test_thresholds_that_keep_nothing_and_training_sets_of_unequal_size(small, tmp_path):
     text = SMALL.replace("{features: [2, all]}", "{thresholds: [0.5, 0.99]}")
+    text = text.replace("iterations: 60, burn_in: 20", "iterations: 20, burn_in: 5")
+    text = text.replace("[methods, diagnostics, timing-table]", "[methods]")
     small.write_text(text)
     done = invoke("run", small, "--results", tmp_path)
     assert done.exit_code == 0, done.output

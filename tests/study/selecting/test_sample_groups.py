@@ -75,6 +75,7 @@ def test_groups_are_in_one_fold(tmp_path, table, scheme):
         assert np.ptp(sizes, axis=0).max() <= TIMES
 
 
+@pytest.mark.slow
 def test_rows_of_patients_at_random_are_no_evidence(tmp_path, table):
     """Apart the rows of a patient predict each other; together nothing is learnt."""
     others = ("lasso", "l2-logistic")

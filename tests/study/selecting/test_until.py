@@ -67,7 +67,7 @@ def test_chains_run_until_they_agree_in_every_split(small, tmp_path):
     assert np.abs(one - other).max() < 0.1
 
 
-@pytest.mark.parametrize("left", [5, 900])
+@pytest.mark.parametrize("left", [5, pytest.param(900, marks=pytest.mark.slow)])
 def test_an_interrupted_fit_goes_on_with_the_same_draws(small, tmp_path, monkeypatch, left):
     stage = ("fit-mixture", small, "--jobs", 0, "--results")
     assert invoke(*stage, tmp_path / "whole").exit_code == 0
