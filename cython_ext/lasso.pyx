@@ -72,18 +72,15 @@ cdef class Path:
         for j in range(self.b.shape[0]):
             self.d[j] = 0
             self.slope[j] = dot(&self.x[j, 0], &self.tilt[0], n)
-            if self.b[j] == 0:
-                miss = fabs(self.slope[j]) - 1
-            else:
-                miss = fabs(self.slope[j] + copysign(1, self.b[j]))
+            miss = (fabs(self.slope[j] + copysign(1, self.b[j])) if self.b[j]
+                    else fabs(self.slope[j]) - 1)
             worst = max(worst, miss)
-            if self.b[j] == 0 and miss <= 0:
-                continue
-            self.members[self.active] = j
-            self.active += 1
-            self.curvature[j] = LEAST_CURVATURE
-            for i in range(n):
-                self.curvature[j] += self.weight[i] * self.x[j, i] * self.x[j, i]
+            if self.b[j] != 0 or miss > 0:
+                self.members[self.active] = j
+                self.active += 1
+                self.curvature[j] = LEAST_CURVATURE
+                for i in range(n):
+                    self.curvature[j] += self.weight[i] * self.x[j, i] * self.x[j, i]
         return worst
 
     cdef void descend(self, double tolerance) noexcept nogil:
@@ -99,8 +96,7 @@ cdef class Path:
             for a in range(self.active):
                 j = self.members[a]
                 x = &self.x[j, 0]
-                slope = self.slope[j] + dot(x, tilt, n)
-                slope += LEAST_CURVATURE * self.d[j]
+                slope = self.slope[j] + dot(x, tilt, n) + LEAST_CURVATURE * self.d[j]
                 target = self.curvature[j] * (self.b[j] + self.d[j]) - slope
                 target = copysign(max(fabs(target) - 1, 0), target) / self.curvature[j]
                 moved = target - self.b[j] - self.d[j]

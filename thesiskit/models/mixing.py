@@ -13,13 +13,15 @@ In chapter 3 each pattern has a coefficient of its own; here it has the logs of 
 weight that it shares with other patterns.  Up to a constant, log(1 + K n) is the log of the
 relative frequency with 1 / K added to each count.  A weight w_d depends on d, on a power of two of
 the visits of the context, and on whether one, two or more classes followed it.  It is the sum of
-two numbers, one for each length of the longest context with ENOUGH visits, one for each last state.
+five numbers: for each length of the longest context with ENOUGH visits, each of the last three
+states, and the number of known contexts.
 
-Samples are learnt in their order, each once: it is predicted, the weights take a step along the
-gradient of the log of the predicted probability, then the response is counted, and the path of
-contexts gets longer by at most one state.  So the loss of a sample is that of a prediction from
-those before it.  Nothing changes when new samples are predicted.  A member has a step of its own,
-and predictions are means over members.
+Samples are learnt in their order, each once: it is predicted, and the weights take a step along the
+gradient of the log of the predicted probability.  After a block of samples their responses are
+counted, and the path of each gets longer by at most one context.  So a sample is predicted from
+those of the blocks before it: a text resembles itself nearby, and weights that were learnt from the
+nearest samples would trust counts too much where new ones are far away.  Nothing changes when new
+samples are predicted.  A member has a step of its own, and predictions are means over members.
 
 Our own method; mixing by gradient steps is that of Mattern (2013, Data Compression Conference,
 "Linear and geometric mixtures").
@@ -34,12 +36,14 @@ from thesiskit.errors import DataError, UserError
 from thesiskit.models.base import Arrays, check, shaped
 
 MOST_ORDER, MOST_CLASSES, MOST_SAMPLES = 64, 256, 2**30
-STEPS = (0.002, 0.02)  # of the members; the mean needs no choice by the training loss
+STEPS = (0.001, 0.01)  # of the members; the mean needs no choice by the training loss
 SETTLED = 10_000  # samples for which STEPS are; with more they fall as the cube root
 PACE = 0.15  # of the samples: after that many a step is half as long
 START = 0.4  # of the weights, over the root of the number of contexts of a path; of few: sum 1
+BLOCK, MOST_BLOCK = 0.06, 3_000  # of the samples, counted together; at most
 ENOUGH = 8  # visits that make a context reliable
 TABLED = 4096  # counts whose logs are kept
+TOGETHER = 64  # new samples whose contexts are looked up together
 BYTES = 90  # a sample, at most, of text: contexts, and counts while these are moved
 STORED = {"nodes": (np.int32, "N F"), "entries": (np.int32, "E C"), "weights": (float, "W M")}
 
@@ -59,7 +63,8 @@ def check_sizes(order: int, n_states: int, n_classes: int) -> None:
 def memory(n: int, order: int, n_states: int, n_classes: int) -> int:
     """Return the bytes that fitting n samples takes at most, without the samples themselves."""
     per_member = kernel.n_weights(order, n_states)[1] + (order + 1) * n_classes
-    return BYTES * n + 8 * len(STEPS) * per_member
+    of_block = 48 * min(MOST_BLOCK, int(BLOCK * n)) * (order + 2)
+    return BYTES * n + of_block + 8 * len(STEPS) * per_member
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class Mixed:
         arrays = [np.require(self.arrays[name], requirements="W") for name in STORED]
         *tree, weights = arrays
         sizes = self.order, self.n_states, self.n_classes
-        mixer = kernel.Mixer(*sizes, ENOUGH, weights, TABLED)
+        mixer = kernel.Mixer(*sizes, ENOUGH, weights, TABLED, TOGETHER)
         mixer.hold(*tree)
         answer = np.empty((len(histories), self.n_classes))
         mixer.mean_probability(histories.astype(np.int32, copy=False), answer)
@@ -144,9 +149,10 @@ def fit(
     weights = np.zeros((n_weights, len(STEPS)))
     weights[:by_length] = start
     steps, loss = np.array(STEPS) * np.cbrt(SETTLED / n), np.empty(n)
-    mixer, n_learnt = kernel.Mixer(order, n_states, n_classes, ENOUGH, weights, TABLED), 0
-    nodes = np.zeros((n + 2, kernel.NODE), dtype=np.int32)
-    entries = np.zeros((n + order + 3, kernel.ENTRY_WIDTH), dtype=np.int32)
+    block, n_learnt = max(1, min(MOST_BLOCK, int(BLOCK * n))), 0
+    mixer = kernel.Mixer(order, n_states, n_classes, ENOUGH, weights, TABLED, block)
+    nodes = np.zeros((n + 1, kernel.NODE), dtype=np.int32)
+    entries = np.zeros((n + block * (order + 2) + 1, kernel.ENTRY_WIDTH), dtype=np.int32)
     samples = histories.astype(np.int32, copy=False), np.ascontiguousarray(response, dtype=np.int32)
     while True:
         mixer.hold(nodes, entries)
