@@ -162,7 +162,7 @@ class Experiment:
             for cell in self._missing(*later[1:]) if ahead and not force else ():
                 waits = any(need.stage in later for need in self.graph.needs(cell))
                 others += [cell] if cell.stage in later[1:] and not waits else []
-            self._make(stage, [*others, *cells], watch)  # those that need no fit take longest
+            self._make(stage, [*others, *cells], watch)  # methods without a fit take longest
             self.write_rows(stage, again=True)
             if stage == self.stages[0]:
                 self.notes += [*self._notes_of_data(), *self._work.notes]
