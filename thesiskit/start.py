@@ -909,7 +909,7 @@ def _selection(guess: FileGuess) -> str:
     if guess.real:
         rival, temperature = "models of all features", "[none] # residual needs more samples"
         if guess.smallest >= LEAST_TEMPERED:
-            temperature = "# temperature scaling, estimated from residuals\n    [none, residual]"
+            temperature = "[residual] # temperature scaling for correlated features"
         if guess.continuous:
             assumed = "around a line in the response\n  response: gaussian # a real number"
             third_party = "ridge, lasso, pls, pool"

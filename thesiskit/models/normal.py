@@ -681,6 +681,9 @@ NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
 LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
 SKIPPED = 1e-15  # predictions skip points that together have this probability, if they can
 UNLIKELY_PART = 1e-5  # of the probability: temperatures, which average over samples, do without it
+# features times points, from which densities at a few points are interpolated to all others; of the
+# many samples that a temperature is fitted to
+MOST_FACTORS, MOST_OF_MANY = 100_000, 10_000
 
 
 @dataclass(frozen=True)
@@ -693,6 +696,7 @@ class NormalPosterior:
         out if they differ; zeros where nothing was left out, or it is not corrected for.
     log_joint : (C, R, J) log probability of each point; their logsumexp is 0.
     variance : (2,) a and b.
+    most_factors : of which predictive densities are products; of more they are interpolated.
     """
 
     settings: Normal
@@ -702,6 +706,7 @@ class NormalPosterior:
     log_discard: np.ndarray
     log_joint: np.ndarray
     variance: np.ndarray
+    most_factors: int = MOST_FACTORS
 
     @property
     def ratio(self) -> np.ndarray:
@@ -754,9 +759,10 @@ class NormalPosterior:
         return likely.reshape(self.log_joint.shape)
 
     def at_likely_points(self) -> NormalPosterior:
-        """Return the posterior without points that together have probability UNLIKELY_PART."""
+        """Return the posterior for many samples: without UNLIKELY_PART of the probability."""
         log_joint = np.where(self._likely(UNLIKELY_PART), self.log_joint, -np.inf)
-        return replace(self, log_joint=log_joint - special.logsumexp(log_joint))
+        log_joint -= special.logsumexp(log_joint)
+        return replace(self, log_joint=log_joint, most_factors=MOST_OF_MANY)
 
     def _strides(self) -> list[int]:
         """Return which values of rho, and of pi, are enough: every so many.
@@ -1287,8 +1293,7 @@ def _from_products(
     return log_density, reliable
 
 
-# with more features, and more factors, the densities at a few points are interpolated to all others
-FEW_FEATURES, FEW_FACTORS = 30, 100_000
+FEW_FEATURES = 30  # with more, densities at many points are interpolated
 FEW, FEWER = 40, 24  # points at which all samples are looked at; fewer of real responses
 RESPONSES = np.array([-12.0, -4.0, -2.0, -1.0, 0.3, 0.7, 1.5, 3.0, 6.0])  # some real ones
 IMITATED = 128, 512  # values for each class, by which these are chosen; at most
@@ -1489,7 +1494,8 @@ def log_densities(posterior: NormalPosterior, features: np.ndarray) -> np.ndarra
         return np.zeros((len(features), len(posterior.log_prior)))
     k, direct = features.shape[1], posterior.selection.lines is None
     if direct and k > FEW_FEATURES:  # for any number of samples: predictions do not depend on it
-        direct = k * (len(posterior.points[0]) + posterior.skipped[0].size) < FEW_FACTORS
+        factors = k * (len(posterior.points[0]) + posterior.skipped[0].size)
+        direct = factors < posterior.most_factors
     if direct:
         log_density, reliable = _from_products(posterior, features)
     else:

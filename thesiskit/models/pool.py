@@ -70,7 +70,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import ClassVar
 
 import numpy as np
@@ -100,7 +100,7 @@ RIDGES = (0.03, 0.3, 3.0)  # of discriminants
 MOST_WEIGHT = 1000.0  # of a feature, relative to that with the median F
 MOST_NEWTON = 48  # coefficients, above which steps of Newton's method are by conjugate gradients
 MOST_PRODUCTS = 1_000_000  # of two columns, of all samples, in memory
-STEP = 1e-2  # relative error of these
+STEP = 0.1  # relative error of these
 TINY = np.finfo(float).tiny
 INTERCEPT = 1e6  # the prior variance of intercepts
 FOLDS = 5
@@ -464,34 +464,38 @@ def _weights(errors: np.ndarray, method: np.ndarray) -> tuple[np.ndarray, float]
 class Span:
     """Coordinates of samples in the space that the training samples span, in some features.
 
-    K = Z W Z' with weights W of mean 1 / p has eigenvectors U and eigenvalues S; the coordinates of
-    the training samples are `rows` = U S^(1/2), those of other samples K_new U S^(-1/2).
+    A = Z W^(1/2), with weights W of mean 1 / p, has the singular vectors U and V and values S; the
+    coordinates of the training samples are `rows` = U S, which are orthogonal.  Those of samples z
+    are z W^(1/2) V = z W Z' U S^(-1), from the smaller of A'A and AA'.
 
-    columns : which features; weight, samples : of these, (w,) and (n, w).
+    columns : which features; factors : matrices whose product is W^(1/2) V, (w, r).
     """
 
     columns: slice | np.ndarray
-    weight: np.ndarray
-    samples: np.ndarray
     rows: np.ndarray
-    back: np.ndarray
+    factors: tuple[np.ndarray, ...]
 
     @classmethod
     def of(cls, z: np.ndarray, columns: slice | np.ndarray, weight: np.ndarray) -> Span:
         """Return that of standardised training samples, (n, p)."""
-        samples, weight = z[:, columns], weight / weight.sum()
-        square, vectors = np.linalg.eigh((samples * weight) @ samples.T)
-        positive = square > 1e-10 * max(square[-1], np.finfo(float).tiny)
-        length, vectors = np.sqrt(square[positive]), vectors[:, positive]
-        return cls(columns, weight, samples, vectors * length, vectors / length)
+        root = np.sqrt(weight / weight.sum())
+        a = z[:, columns] * root
+        few = a.shape[1] < a.shape[0]  # features
+        square, vectors = np.linalg.eigh(a.T @ a if few else a @ a.T)
+        positive = square > 1e-10 * square.max(initial=TINY)
+        vectors = vectors[:, positive]
+        if few:
+            return cls(columns, a @ vectors, (root[:, None] * vectors,))
+        length = np.sqrt(square[positive])
+        return cls(columns, vectors * length, ((a * root).T, vectors / length))
 
     def coordinates(self, z: np.ndarray) -> np.ndarray:
         """Return those of other samples, (T, r)."""
-        return (z[:, self.columns] * self.weight) @ self.samples.T @ self.back
+        return reduce(np.matmul, self.factors, z[:, self.columns])
 
     def in_features(self, slope: np.ndarray) -> np.ndarray:
         """Return coefficients of features, (G, w), from those of coordinates, (G, r)."""
-        return slope @ self.back.T @ self.samples * self.weight
+        return reduce(np.matmul, (factor.T for factor in reversed(self.factors)), slope)
 
 
 @dataclass(frozen=True)
@@ -575,10 +579,15 @@ def _spans(z: np.ndarray, y: np.ndarray) -> dict[str, Span]:
 
 def _lines(z: np.ndarray, y: np.ndarray) -> Iterator[Line]:
     """Yield the fits with all settings, the same ones for every table of as many columns."""
-    spans = _spans(z, y)
+    spans, scores = _spans(z, y), None
     for span in (spans[name] for name in OF_RIDGE if name in spans):
-        for coefficients in ridges(span.rows, y):
-            yield Line(RIDGE, span, coefficients[:, :-1], coefficients[:, -1])
+        start = None
+        if scores is not None:  # of the last features: these ones can have nearly the same
+            slopes = scores @ (span.rows / (span.rows**2).sum(axis=0))
+            start = np.concatenate([slopes, scores.mean(axis=2, keepdims=True)], axis=2)
+        fits = ridges(span.rows, y, start=start)
+        scores = fits[..., :-1] @ span.rows.T + fits[..., -1:]
+        yield from (Line(RIDGE, span, fit[:, :-1], fit[:, -1]) for fit in fits)
     yield from _lassos(z, y)
     for span in (spans[name] for name in OF_DISCRIMINANTS if name in spans):
         yield from _discriminants(span, y)
@@ -629,6 +638,7 @@ def ridges(
     variances: np.ndarray = VARIANCES,
     intercept: float = INTERCEPT,
     tolerance: float = 1e-6,
+    start: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return coefficients, intercepts last, with each prior variance, (V, G, r + 1), by Newton.
 
@@ -640,6 +650,7 @@ def ridges(
 
     rows, y : coordinates (n, r) and classes (n,) of samples.
     intercept : the prior variance of intercepts.
+    start : coefficients to begin with, shaped like the result; else 0, and the class shares.
     """
     columns, counts = np.column_stack([rows, np.ones(len(rows))]), np.bincount(y)
     first, at = int(len(counts) == 2), np.arange(len(y))
@@ -648,7 +659,10 @@ def ridges(
     precision = np.full((V, C, r), 1 / intercept)
     precision[..., :-1] = 1 / variances[:, None, None]
     solution = np.zeros((V, C, r))
-    solution[..., -1] = np.log(counts[first:] / (counts[0] if first else len(y)))
+    if start is None:
+        solution[..., -1] = np.log(counts[first:] / (counts[0] if first else len(y)))
+    else:
+        solution[:] = start[:, 1:] - start[:, :1] if first else start
 
     small = C * r <= MOST_NEWTON and n * r * r <= MOST_PRODUCTS
     newton_step = NewtonStep(columns, C) if small else partial(_conjugate_gradients, columns)
@@ -713,14 +727,19 @@ class NewtonStep:
 def _conjugate_gradients(
     columns: np.ndarray, p: np.ndarray, precision: np.ndarray, slope: np.ndarray
 ) -> np.ndarray:
-    """Return what `NewtonStep` does, with the relative error STEP, without the curvature."""
+    """Return what `NewtonStep` does, with the relative error STEP, without the curvature.
+
+    Vectors of all fits and classes are multiplied together, by one product of matrices.
+    """
+    n, r = columns.shape
     scale = 1 / ((p - p * p) @ columns**2 + precision)
     step, residual, direction = np.zeros_like(slope), slope.copy(), scale * slope
     size = (residual * direction).sum(axis=(1, 2), keepdims=True)
     least = STEP**2 * size
     for _ in range(slope[0].size):
-        e = p * (direction @ columns.T)
-        curved = (e - p * e.sum(axis=1, keepdims=True)) @ columns + precision * direction
+        e = p * (direction.reshape(-1, r) @ columns.T).reshape(p.shape)
+        e -= p * e.sum(axis=1, keepdims=True)
+        curved = (e.reshape(-1, n) @ columns).reshape(slope.shape) + precision * direction
         length = size / np.maximum((direction * curved).sum(axis=(1, 2), keepdims=True), TINY)
         step += length * direction
         residual -= length * curved

@@ -43,7 +43,7 @@ def pair_blocks(guess: FileGuess) -> str:
         return ""
     keep = min(SELECTED_PAIRS, max(1, guess.width // 2))
     peers = ", logistic-regression, random-forest" if guess.width <= COMPARED else ""
-    temperature = "[none, residual] # temperature scaling, estimated from residuals"
+    temperature = "[residual] # temperature scaling for correlated patterns"
     if guess.smallest < LEAST_TEMPERED:
         temperature = "[none] # residual needs more samples of each class"
     return f"""\
