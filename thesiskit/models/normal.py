@@ -82,7 +82,7 @@ given the others, and L the log of the average of products: computed at `respons
 interpolated by cubic splines in asinh(z / CENTRE), which moves it by about 1e-4; where a sample is
 so far away that a response beyond 10 standard deviations is predicted, this moves its mean by up to
 half of its standard deviation.  Points (c, rho, pi) are thinned to where a sum is as exact
-(`_strides`).  With a temperature it is exp(L(z) / tau).
+(`coarse`).  With a temperature it is exp(L(z) / tau).
 """
 
 from __future__ import annotations
@@ -739,13 +739,10 @@ class NormalPosterior:
 
         In the order of pi, then of the rows.  Of a real response every so many are enough.
         """
-        _, R, J = self.log_joint.shape
         if self.selection.lines is not None:
-            (i, i_weight), (j, j_weight) = map(_coarser, (R, J), self._strides())
-            log = self.log_joint[:, i[:, None], j] + np.log(np.multiply.outer(i_weight, j_weight))
-            log -= special.logsumexp(log)
-            shape, ratio, pi = np.nonzero(log > np.log(UNLIKELY))
-            return shape * R + i[ratio], j[pi], log[shape, ratio, pi]
+            coarse = self.coarse(MOST_STRIDE)
+            shape, ratio, pi = np.nonzero(coarse > np.log(UNLIKELY))
+            return shape * len(self.ratio) + ratio, pi, coarse[shape, ratio, pi]
         log_joint = self.log_joint.reshape(-1, len(self.pi))
         j, row = np.nonzero(self._likely(SKIPPED).reshape(log_joint.shape).T)
         return row, j, log_joint[row, j]
@@ -759,16 +756,22 @@ class NormalPosterior:
         return likely.reshape(self.log_joint.shape)
 
     def at_likely_points(self) -> NormalPosterior:
-        """Return the posterior for many samples: without UNLIKELY_PART of the probability."""
-        log_joint = np.where(self._likely(UNLIKELY_PART), self.log_joint, -np.inf)
+        """Return the posterior for many samples.
+
+        It lacks points that together have probability UNLIKELY_PART, and of few features about
+        three of four others; of many features these would change some temperatures by a tenth.
+        """
+        few = len(self.selection.selected) <= FEW_FEATURES
+        likely = replace(self, log_joint=self.coarse(FEW_STRIDE)) if few else self
+        log_joint = np.where(likely._likely(UNLIKELY_PART), likely.log_joint, -np.inf)
         log_joint -= special.logsumexp(log_joint)
         return replace(self, log_joint=log_joint, most_factors=MOST_OF_MANY)
 
-    def _strides(self) -> list[int]:
-        """Return which values of rho, and of pi, are enough: every so many.
+    def coarse(self, most_stride: int) -> np.ndarray:
+        """Return log probabilities of every so many points, which stand for all, (C, R, J).
 
         The sum over a lattice is as exact if its steps are at most standard deviations, of each
-        given the other.
+        coordinate given the other.
         """
         p = np.exp(self.log_joint).sum(axis=0)
         places = np.indices(p.shape).reshape(2, -1)
@@ -776,7 +779,11 @@ class NormalPosterior:
         squares = np.array([first, second])
         conditional = squares - cross**2 / np.maximum(squares[::-1], LEAST)
         strides = STRIDE * np.sqrt(np.maximum(conditional, 0))
-        return np.clip(strides, 1, MOST_STRIDE).astype(int).tolist()
+        strides = np.clip(strides, 1, most_stride).astype(int).tolist()
+        (i, i_weight), (j, j_weight) = map(_coarser, p.shape, strides)
+        coarse, kept = np.full_like(self.log_joint, -np.inf), np.s_[:, i[:, None], j]
+        coarse[kept] = self.log_joint[kept] + np.log(np.multiply.outer(i_weight, j_weight))
+        return coarse - special.logsumexp(coarse)
 
     @cached_property
     def skipped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -1196,6 +1203,7 @@ MOST_TAU = 1000.0  # of a real response
 FINER = 8  # points between two, where location and scale of a density are looked for
 UNLIKELY = 1e-9  # points of less probability are not looked at
 STRIDE, MOST_STRIDE = 1.25, 4  # values of a grid in a standard deviation are enough; at most
+FEW_STRIDE = 2  # at most, for temperatures of few features
 DRAWN = 2000  # new samples, by which errors are predicted
 MANY = 1 << 18  # products that are made together
 PART = 1 << 20  # features times points of which products are made together

@@ -5,6 +5,7 @@ digest of the settings that matter to the stage, the data, the code, and the set
 before.
 """
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +22,7 @@ from thesiskit.datasets.source import CHECKS
 from thesiskit.errors import ConfigError, ResultsError, UserError, memory_text
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, sweep, write_text
 from thesiskit.registry import all_candidates, candidates_of
-from thesiskit.report.layout import changed, csv_text
+from thesiskit.report.layout import changed, csv_text, load_drawing
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts, parts_without_tests, stage_rows
 from thesiskit.report.record import Record, check_thesis
@@ -54,6 +55,7 @@ class Experiment:
         self.graph, self.stages = Graph(self._work, results), self._work.stages
         self.notes: list[str] = []
         self._workers: Workers | None = None
+        self._ahead: Counter[str] = Counter()  # cells of later stages that are made
         self._checked = False
 
     def check_command(self, stage: str, name: str = "") -> None:
@@ -134,7 +136,8 @@ class Experiment:
     def run(self, stage: str, *, watch: Watch, force: bool = False, ahead: bool = False) -> int:
         """Run a stage and return how many cells had to be made.
 
-        ahead : make cells of later stages, too, that need not wait, so that no processor is idle.
+        ahead : where the stage has methods, make the later stages with it, so that no method waits
+            for another one.  These stages are run afterwards, when they have nothing to make.
 
         Raises UserError where the stage before is missing or was made from something else.
         """
@@ -146,8 +149,11 @@ class Experiment:
                 self.notes.append(f"{path} was damaged and is computed again")
         cells = self._missing(stage)
         if not cells and not force:
-            self.write_rows(stage, again=False)
-            return 0
+            made = self._ahead.pop(stage, 0)
+            self.write_rows(stage, again=made > 0)
+            if made:
+                self._record_stage(stage, made, 0.0)
+            return made
         started = time.perf_counter()
         numbers = {cell.block for cell in cells}
         to_make = blocks if force else [block for block in blocks if block.number in numbers]
@@ -158,11 +164,17 @@ class Experiment:
             for block in blocks if force else ():  # once nothing can be refused
                 block.delete_outputs(stage)
             cells = self._missing(stage) if force else cells
-            others, later = [], self.stages[self.stages.index(stage) :]
-            for cell in self._missing(*later[1:]) if ahead and not force else ():
-                waits = any(need.stage in later for need in self.graph.needs(cell))
-                others += [cell] if cell.stage in later[1:] and not waits else []
-            self._make(stage, [*others, *cells], watch)  # methods without a fit take longest
+            label = stage
+            if ahead and not force and self._work.methods(stage):
+                later = self.stages[self.stages.index(stage) :]
+                cells, label = self._missing(*later), " and ".join(later)
+                to_come = {*cells}
+                waits = {cell for cell in cells if to_come.intersection(self.graph.needs(cell))}
+                # first methods without a fit of ours, which take longest
+                cells.sort(key=lambda cell: cell.stage == stage or cell in waits)
+            self._make(label, cells, watch)
+            self._ahead = Counter(cell.stage for cell in cells)
+            made = self._ahead.pop(stage)
             self.write_rows(stage, again=True)
             if stage == self.stages[0]:
                 self.notes += [*self._notes_of_data(), *self._work.notes]
@@ -173,10 +185,8 @@ class Experiment:
                     )
             with suppress(OSError):  # unless a job is at work there
                 (self.results.folder / "unfinished").rmdir()
-        seconds = round(time.perf_counter() - started, 3)
-        entry = {"finished": now(), "cells_made": len(cells), "seconds": seconds}
-        self.record_run(stages={stage: entry})
-        return len(cells)
+        self._record_stage(stage, made, round(time.perf_counter() - started, 3))
+        return made
 
     def _notes_of_data(self) -> list[str]:
         """Return the notes of the first stage; what `init` prints of a table is summarised."""
@@ -227,6 +237,8 @@ class Experiment:
         if self.jobs:
             if self._workers is None:  # the child processes are kept until the end
                 self._workers = Workers(self.graph, self.jobs)
+                if self.reports:  # a second that passes beside the work of the children
+                    threading.Thread(target=load_drawing).start()
             yield from self._workers.make(cells)
             return
         with threadpool_limits(1):  # more threads add numbers in another order
@@ -301,6 +313,11 @@ class Experiment:
         data, folder = self.config.data, self._work.folder
         names = () if data is None else data.files(folder)
         return {name: sha256(folder / name) or None for name in names}
+
+    def _record_stage(self, stage: str, made: int, seconds: float) -> None:
+        """Keep when a stage was finished, and in what time unless it was made with another one."""
+        entry = {"finished": now(), "cells_made": made, "seconds": seconds}
+        self.record_run(stages={stage: entry})
 
     def record_run(self, **entries) -> None:
         """Keep config, data, code and machine beside the results."""
