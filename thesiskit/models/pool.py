@@ -665,7 +665,7 @@ def ridges(
         solution[:] = start[:, 1:] - start[:, :1] if first else start
 
     small = C * r <= MOST_NEWTON and n * r * r <= MOST_PRODUCTS
-    newton_step = NewtonStep(columns, C) if small else partial(_conjugate_gradients, columns)
+    newton_step = NewtonStep(columns, C) if small else partial(_conjugate_gradients, columns.astype(np.float32))
 
     def log_probability(b: np.ndarray) -> np.ndarray:
         scores = np.zeros((len(b), len(counts), n))
@@ -737,9 +737,10 @@ def _conjugate_gradients(
     size = (residual * direction).sum(axis=(1, 2), keepdims=True)
     least = STEP**2 * size
     for _ in range(slope[0].size):
-        e = p * (direction.reshape(-1, r) @ columns.T).reshape(p.shape)
+        e = p * (direction.reshape(-1, r).astype(np.float32) @ columns.T).reshape(p.shape)
         e -= p * e.sum(axis=1, keepdims=True)
-        curved = (e.reshape(-1, n) @ columns).reshape(slope.shape) + precision * direction
+        product = (e.reshape(-1, n).astype(np.float32) @ columns).reshape(slope.shape)
+        curved = product + precision * direction
         length = size / np.maximum((direction * curved).sum(axis=(1, 2), keepdims=True), TINY)
         step += length * direction
         residual -= length * curved
