@@ -200,7 +200,7 @@ def test_a_killed_worker_costs_one_cell(config, tmp_path, whole):
     os.kill(victim["process"], signal.SIGKILL)
     _, stderr = runner.communicate(timeout=120)
     assert runner.returncode == 1
-    assert "1 of 8 tasks failed: fit, block" in stderr
+    assert "1 of 12 tasks failed: fit, block" in stderr
     assert "killed by SIGKILL: out of memory?" in stderr
     assert "Traceback" not in stderr
     rows = board(opened(config, tmp_path / "r"))
@@ -595,7 +595,7 @@ def fail(self, model, method, block):
 SelectionWork._fit = fail
 """)  # fmt: skip
         text = invoke("run", config, "--results", tmp_path / "r", "--jobs", 2, code=1)
-    assert "1 of 10 tasks failed: fit, block 1, 5 corrected exact (ZeroDivisionError: a planted"\
+    assert "1 of 20 tasks failed: fit, block 1, 5 corrected exact (ZeroDivisionError: a planted"\
         in text  # fmt: skip
     assert "Traceback" not in text
     assert (tmp_path / "r/small/fit/0000.npz").exists()

@@ -920,7 +920,9 @@ def restore(selection: FSelection, settings: Normal, **stored: np.ndarray) -> No
     """Return the posterior that `fit` gave, from the arrays that were stored, those of STORED."""
     settings = settings.for_features(selection.n_features)
     nodes = Nodes.of(settings, max(2, len(selection.class_counts)))
-    return NormalPosterior(settings, selection, nodes, Between.of(selection, nodes.ratio), **stored)
+    between = Between.of(selection, nodes.ratio)
+    log_joint, variance, log_discard = (stored[name] for name in STORED)
+    return NormalPosterior(settings, selection, nodes, between, log_discard, log_joint, variance)
 
 
 def _left_out(

@@ -665,7 +665,8 @@ def ridges(
         solution[:] = start[:, 1:] - start[:, :1] if first else start
 
     small = C * r <= MOST_NEWTON and n * r * r <= MOST_PRODUCTS
-    newton_step = NewtonStep(columns, C) if small else partial(_conjugate_gradients, columns.astype(np.float32))
+    by_gradients = partial(_conjugate_gradients, columns.astype(np.float32))
+    newton_step = NewtonStep(columns, C) if small else by_gradients
 
     def log_probability(b: np.ndarray) -> np.ndarray:
         scores = np.zeros((len(b), len(counts), n))

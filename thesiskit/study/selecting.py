@@ -81,6 +81,7 @@ OF_CLASSES = ("selected", "correlation", "ones", "present", "f", "counts", "mean
 OF_FEATURES = (*OF_CLASSES, "lines")  # the latter, center and spread are of real responses
 OF_NUMBERS = ("n_features", "tied", "tied_kept", "threshold", "n_constant", "unit")
 OF_SELECTIONS = (*OF_NUMBERS, "center", "spread")
+CHOICE_PARTS = 5  # of the pairs of inner folds: cells that processes can share
 OF_SPLITS = ("tau", "tau_errors", "seconds", "inner_losses")  # of predictions
 MOST_EFFECTS = 200  # features, the strongest of a selection: a millisecond each
 MOST_SCATTERED = 200_000  # features of which correlations are kept for a figure
@@ -395,8 +396,8 @@ class SelectionWork(Work):
             raise self.config.wrong(f"model.{name}" if known else "model", text) from None
 
     def methods(self, stage: str) -> dict[str, int]:
-        if stage == "predict":
-            return dict.fromkeys(self.all_methods, 0)
+        if stage == "predict":  # with parts of the pairs of inner folds
+            return dict.fromkeys(self.all_methods, CHOICE_PARTS if self.chooses else 0)
         if stage != "fit":
             return {}
         # chains that have to agree are one cell
@@ -513,6 +514,8 @@ class SelectionWork(Work):
         if not cell.method:
             return self.select(block, unfinished)
         method = self.all_methods[cell.method]
+        if cell.stage == "predict" and cell.chain is not None:
+            return self._judge_pairs(method, cell.chain, block)
         if cell.stage == "predict":
             return self._predict(method, block)
         if method.estimator in PEERS:
@@ -681,20 +684,28 @@ class SelectionWork(Work):
         transform = split.fitted_transform and split.fitted_transform.take(selection.selected)
         return Fitted(model, posterior, selection.selected, temperature, transform)
 
-    def _inner_losses(self, method: Method, block: CellBlock) -> np.ndarray:
-        """Summarise the excess log losses of a method before each split is tested, (splits, 3).
+    def _parts_of_folds(self, block: CellBlock) -> dict[int, np.ndarray]:
+        """Return the part of each sample of each replicate: see `parts_of`."""
+        data = block.load("simulate", ("fold", "response"))
+        divisions = zip(block.replicates, data["fold"], data["response"], strict=True)
+        return {replicate: parts_of(fold, y) for replicate, fold, y in divisions}
+
+    def _judge_pairs(self, method: Method, number: int, block: CellBlock) -> Arrays:
+        """Return excess log losses of a method in every fifth pair of parts of folds.
 
         They are of left-out training samples: see `each_pair`.  Samples for which a class of fewer
-        than two others is left do not count; NaN where these are all.  Of real responses they are
-        excess negative log densities, and three different ones are needed.
+        than two others is left do not count.  Of real responses they are excess negative log
+        densities, and three different ones are needed.
+
+        loss (M,); place (M, 4) : replicate, group, the part that is judged, and the pair.
         """
-        data = block.load("simulate")
-        divisions = zip(block.replicates, data["fold"], data["response"], strict=True)
-        parts = {replicate: parts_of(fold, y) for replicate, fold, y in divisions}
-        losses: dict[tuple[int, int, int], list[np.ndarray]] = {}
+        parts, data = self._parts_of_folds(block), block.load("simulate")
+        places, losses = [np.empty((0, 4), dtype=int)], [np.empty(0)]
         total = PAIRS * len(block.replicates)
-        for number, split in enumerate(self.design.splits(block.replicates, data, each_pair)):
-            block.graph.progress(number, total, "inner fold")
+        for pair, split in enumerate(self.design.splits(block.replicates, data, each_pair)):
+            if pair % CHOICE_PARTS != number:
+                continue
+            block.graph.progress(pair, total, "inner fold")
             least = 2 if split.classes else LEAST_REALS
             if split.class_counts.min() < least or np.ptp(split.response[split.train]) == 0:
                 continue
@@ -703,14 +714,28 @@ class SelectionWork(Work):
             part, groups = parts[split.replicate][split.test], split.groups_of(split.test)
             a, b = np.unique(part)
             for judged_part, other in ((a, b), (b, a)):
-                place, of = (split.replicate, split.group, int(judged_part)), part == other
-                means = group_means(loss[of], None if groups is None else groups[of])
-                losses.setdefault(place, []).append(means)
-        summaries = []
+                of = part == other
+                losses.append(group_means(loss[of], None if groups is None else groups[of]))
+                place = split.replicate, split.group, judged_part, pair
+                places.append(np.tile(place, (len(losses[-1]), 1)))
+        return {"place": np.concatenate(places), "loss": np.concatenate(losses)}
+
+    def _inner_losses(self, method: Method, block: CellBlock) -> np.ndarray:
+        """Summarise the excess log losses of a method before each split is tested, (splits, 3).
+
+        NaN where none was judged.
+        """
+        judged = [block.read("predict", method.name, part) for part in range(CHOICE_PARTS)]
+        place, loss = (
+            np.concatenate([part[name] for part in judged]) for name in ("place", "loss")
+        )
+        parts, summaries = self._parts_of_folds(block), []
+        order = np.argsort(place[:, 3], kind="stable")
+        place, loss = place[order], loss[order]
         for split in self.splits(block):
-            part = int(parts[split.replicate][split.test[0]])
-            place = (split.replicate, split.group, part)
-            summaries.append(summarise_losses(losses.get(place, [])))
+            part = parts[split.replicate][split.test[0]]
+            of_split = (place[:, :3] == (split.replicate, split.group, part)).all(axis=1)
+            summaries.append(summarise_losses([loss[of_split]] if of_split.any() else []))
         return np.array(summaries)
 
     def select_fit_predict(self, method: Method, split: Split) -> tuple[Answer, Temperature]:
