@@ -81,9 +81,9 @@ class LossSummary(NamedTuple):
     signed_rank: np.ndarray
 
 
-def summarise_losses(parts: Sequence[np.ndarray]) -> LossSummary:
-    """Summarise parts of independent excess log losses; NaN where there are none."""
-    loss = np.concatenate(parts or [np.full(2, np.nan)])
+def summarise_losses(loss: np.ndarray) -> LossSummary:
+    """Summarise independent excess log losses; NaN where there are none."""
+    loss = loss if len(loss) else np.full(2, np.nan)
     # mean ranks of equal losses, without scipy.stats, which takes half a second to load
     _, place, ties = np.unique(np.abs(loss), return_inverse=True, return_counts=True)
     rank = np.sign(loss) * (ties.cumsum() - (ties - 1) / 2)[place]

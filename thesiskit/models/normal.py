@@ -681,9 +681,7 @@ NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
 LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
 SKIPPED = 1e-15  # predictions skip points that together have this probability, if they can
 UNLIKELY_PART = 1e-5  # of the probability: temperatures, which average over samples, do without it
-# features times points, from which densities at a few points are interpolated to all others; of the
-# many samples that a temperature is fitted to
-MOST_FACTORS, MOST_OF_MANY = 100_000, 10_000
+MOST_FACTORS, MOST_OF_MANY = 100_000, 10_000  # features times points; of samples of a temperature
 
 
 @dataclass(frozen=True)
@@ -756,13 +754,12 @@ class NormalPosterior:
         return likely.reshape(self.log_joint.shape)
 
     def at_likely_points(self) -> NormalPosterior:
-        """Return the posterior for many samples.
+        """Return the posterior without UNLIKELY_PART of the probability, for many samples.
 
-        It lacks points that together have probability UNLIKELY_PART, and of few features about
-        three of four others; of many features these would change some temperatures by a tenth.
+        Few features leave out every other point, too, which moves temperatures of many by a tenth.
         """
-        few = len(self.selection.selected) <= FEW_FEATURES
-        likely = replace(self, log_joint=self.coarse(FEW_STRIDE)) if few else self
+        narrow = len(self.selection.selected) <= FEW_FEATURES
+        likely = replace(self, log_joint=self.coarse(FEW_STRIDE)) if narrow else self
         log_joint = np.where(likely._likely(UNLIKELY_PART), likely.log_joint, -np.inf)
         log_joint -= special.logsumexp(log_joint)
         return replace(self, log_joint=log_joint, most_factors=MOST_OF_MANY)
@@ -770,8 +767,7 @@ class NormalPosterior:
     def coarse(self, most_stride: int) -> np.ndarray:
         """Return log probabilities of every so many points, which stand for all, (C, R, J).
 
-        The sum over a lattice is as exact if its steps are at most standard deviations, of each
-        coordinate given the other.
+        Sums are as exact if steps are at most standard deviations, of rho given pi, and reversely.
         """
         p = np.exp(self.log_joint).sum(axis=0)
         places = np.indices(p.shape).reshape(2, -1)
@@ -781,8 +777,8 @@ class NormalPosterior:
         strides = STRIDE * np.sqrt(np.maximum(conditional, 0))
         strides = np.clip(strides, 1, most_stride).astype(int).tolist()
         (i, i_weight), (j, j_weight) = map(_coarser, p.shape, strides)
-        coarse, kept = np.full_like(self.log_joint, -np.inf), np.s_[:, i[:, None], j]
-        coarse[kept] = self.log_joint[kept] + np.log(np.multiply.outer(i_weight, j_weight))
+        coarse, at = np.full_like(self.log_joint, -np.inf), np.s_[:, i[:, None], j]
+        coarse[at] = self.log_joint[at] + np.log(np.multiply.outer(i_weight, j_weight))
         return coarse - special.logsumexp(coarse)
 
     @cached_property
@@ -920,9 +916,8 @@ def restore(selection: FSelection, settings: Normal, **stored: np.ndarray) -> No
     """Return the posterior that `fit` gave, from the arrays that were stored, those of STORED."""
     settings = settings.for_features(selection.n_features)
     nodes = Nodes.of(settings, max(2, len(selection.class_counts)))
-    between = Between.of(selection, nodes.ratio)
-    log_joint, variance, log_discard = (stored[name] for name in STORED)
-    return NormalPosterior(settings, selection, nodes, between, log_discard, log_joint, variance)
+    values = stored["log_discard"], stored["log_joint"], stored["variance"]
+    return NormalPosterior(settings, selection, nodes, Between.of(selection, nodes.ratio), *values)
 
 
 def _left_out(
@@ -1205,7 +1200,7 @@ MOST_TAU = 1000.0  # of a real response
 FINER = 8  # points between two, where location and scale of a density are looked for
 UNLIKELY = 1e-9  # points of less probability are not looked at
 STRIDE, MOST_STRIDE = 1.25, 4  # values of a grid in a standard deviation are enough; at most
-FEW_STRIDE = 2  # at most, for temperatures of few features
+FEW_STRIDE = 2  # for temperatures
 DRAWN = 2000  # new samples, by which errors are predicted
 MANY = 1 << 18  # products that are made together
 PART = 1 << 20  # features times points of which products are made together
@@ -1504,8 +1499,8 @@ def log_densities(posterior: NormalPosterior, features: np.ndarray) -> np.ndarra
         return np.zeros((len(features), len(posterior.log_prior)))
     k, direct = features.shape[1], posterior.selection.lines is None
     if direct and k > FEW_FEATURES:  # for any number of samples: predictions do not depend on it
-        factors = k * (len(posterior.points[0]) + posterior.skipped[0].size)
-        direct = factors < posterior.most_factors
+        n_points = len(posterior.points[0]) + posterior.skipped[0].size
+        direct = k * n_points < posterior.most_factors
     if direct:
         log_density, reliable = _from_products(posterior, features)
     else:

@@ -480,13 +480,12 @@ class Span:
         """Return that of standardised training samples, (n, p)."""
         root = np.sqrt(weight / weight.sum())
         a = z[:, columns] * root
-        few = a.shape[1] < a.shape[0]  # features
-        square, vectors = np.linalg.eigh(a.T @ a if few else a @ a.T)
+        narrow = a.shape[1] < a.shape[0]
+        square, vectors = np.linalg.eigh(a.T @ a if narrow else a @ a.T)
         positive = square > 1e-10 * square.max(initial=TINY)
-        vectors = vectors[:, positive]
-        if few:
+        length, vectors = np.sqrt(square[positive]), vectors[:, positive]
+        if narrow:
             return cls(columns, a @ vectors, (root[:, None] * vectors,))
-        length = np.sqrt(square[positive])
         return cls(columns, vectors * length, ((a * root).T, vectors / length))
 
     def coordinates(self, z: np.ndarray) -> np.ndarray:
@@ -581,11 +580,7 @@ def _lines(z: np.ndarray, y: np.ndarray) -> Iterator[Line]:
     """Yield the fits with all settings, the same ones for every table of as many columns."""
     spans, scores = _spans(z, y), None
     for span in (spans[name] for name in OF_RIDGE if name in spans):
-        start = None
-        if scores is not None:  # of the last features: these ones can have nearly the same
-            slopes = scores @ (span.rows / (span.rows**2).sum(axis=0))
-            start = np.concatenate([slopes, scores.mean(axis=2, keepdims=True)], axis=2)
-        fits = ridges(span.rows, y, start=start)
+        fits = ridges(span.rows, y, scores=scores)
         scores = fits[..., :-1] @ span.rows.T + fits[..., -1:]
         yield from (Line(RIDGE, span, fit[:, :-1], fit[:, -1]) for fit in fits)
     yield from _lassos(z, y)
@@ -638,7 +633,7 @@ def ridges(
     variances: np.ndarray = VARIANCES,
     intercept: float = INTERCEPT,
     tolerance: float = 1e-6,
-    start: np.ndarray | None = None,
+    scores: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return coefficients, intercepts last, with each prior variance, (V, G, r + 1), by Newton.
 
@@ -650,7 +645,7 @@ def ridges(
 
     rows, y : coordinates (n, r) and classes (n,) of samples.
     intercept : the prior variance of intercepts.
-    start : coefficients to begin with, shaped like the result; else 0, and the class shares.
+    scores : (V, G, n) to begin near, as from other features; rows are orthogonal then.
     """
     columns, counts = np.column_stack([rows, np.ones(len(rows))]), np.bincount(y)
     first, at = int(len(counts) == 2), np.arange(len(y))
@@ -659,14 +654,15 @@ def ridges(
     precision = np.full((V, C, r), 1 / intercept)
     precision[..., :-1] = 1 / variances[:, None, None]
     solution = np.zeros((V, C, r))
-    if start is None:
+    if scores is None:
         solution[..., -1] = np.log(counts[first:] / (counts[0] if first else len(y)))
     else:
-        solution[:] = start[:, 1:] - start[:, :1] if first else start
+        scores = scores[:, first:] - first * scores[:, :1]
+        solution[..., :-1] = scores @ (rows / (rows**2).sum(axis=0))
+        solution[..., -1] = scores.mean(axis=2)
 
     small = C * r <= MOST_NEWTON and n * r * r <= MOST_PRODUCTS
-    by_gradients = partial(_conjugate_gradients, columns.astype(np.float32))
-    newton_step = NewtonStep(columns, C) if small else by_gradients
+    newton_step = NewtonStep(columns, C) if small else partial(_conjugate_gradients, columns)
 
     def log_probability(b: np.ndarray) -> np.ndarray:
         scores = np.zeros((len(b), len(counts), n))
@@ -728,20 +724,16 @@ class NewtonStep:
 def _conjugate_gradients(
     columns: np.ndarray, p: np.ndarray, precision: np.ndarray, slope: np.ndarray
 ) -> np.ndarray:
-    """Return what `NewtonStep` does, with the relative error STEP, without the curvature.
-
-    Vectors of all fits and classes are multiplied together, by one product of matrices.
-    """
+    """Return what `NewtonStep` does, with the relative error STEP, without the curvature."""
     n, r = columns.shape
     scale = 1 / ((p - p * p) @ columns**2 + precision)
     step, residual, direction = np.zeros_like(slope), slope.copy(), scale * slope
     size = (residual * direction).sum(axis=(1, 2), keepdims=True)
     least = STEP**2 * size
     for _ in range(slope[0].size):
-        e = p * (direction.reshape(-1, r).astype(np.float32) @ columns.T).reshape(p.shape)
+        e = p * (direction.reshape(-1, r) @ columns.T).reshape(p.shape)  # all vectors together
         e -= p * e.sum(axis=1, keepdims=True)
-        product = (e.reshape(-1, n).astype(np.float32) @ columns).reshape(slope.shape)
-        curved = product + precision * direction
+        curved = (e.reshape(-1, n) @ columns).reshape(slope.shape) + precision * direction
         length = size / np.maximum((direction * curved).sum(axis=(1, 2), keepdims=True), TINY)
         step += length * direction
         residual -= length * curved

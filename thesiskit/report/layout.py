@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from itertools import chain, groupby
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -443,12 +442,6 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 
 # ---- figures ----
-
-
-def load_drawing() -> None:
-    """Import what draws and writes figures."""
-    for name in ("figure", "backends.backend_agg", "backends.backend_pdf", "backends.backend_svg"):
-        import_module(f"matplotlib.{name}")
 
 
 @contextmanager

@@ -479,7 +479,7 @@ class Record:
             return -1
         best = min(scores, key=lambda row: scores[row].log_loss)
         excess = scores[best].loss - self.base.loss
-        summary = summarise_losses([self.tested.independent(excess)])
+        summary = summarise_losses(self.tested.independent(excess))
         clear = max(CLEAR, np.sqrt(2 * np.log(len(scores))))
         return best if summary.mean < 0 and summary.signed_rank < -clear else -1
 

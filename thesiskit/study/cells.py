@@ -89,8 +89,8 @@ class Cell:
     """One unit of an experiment.
 
     method : its name; empty of a whole block.
-    chain : of a fit, or part of a choice before predictions, counted from 0; None where there are
-        none, or of what is made of all.
+    chain : of a fit, or part of a choice, from 0; None where there are none, or of what is made of
+        all.
     """
 
     key: str
@@ -104,15 +104,10 @@ class Cell:
         """The first 16 hexadecimal digits of its key."""
         return self.key[:16]
 
-    @property
-    def is_chain(self) -> bool:
-        """Whether it is a chain of a fit, which other machines may make."""
-        return self.stage == "fit" and self.chain is not None
-
     def __str__(self) -> str:
         parts = [self.stage, f"block {self.block}", self.method]
         if self.chain is not None:
-            parts.append(f"{'chain' if self.is_chain else 'part'} {self.chain + 1}")
+            parts.append(f"{'chain' if self.stage == 'fit' else 'part'} {self.chain + 1}")
         return ", ".join(part for part in parts if part)
 
 

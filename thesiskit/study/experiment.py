@@ -5,14 +5,15 @@ digest of the settings that matter to the stage, the data, the code, and the set
 before.
 """
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
+from threading import Thread
 from typing import ClassVar
 
 from threadpoolctl import threadpool_limits
@@ -22,7 +23,7 @@ from thesiskit.datasets.source import CHECKS
 from thesiskit.errors import ConfigError, ResultsError, UserError, memory_text
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, sweep, write_text
 from thesiskit.registry import all_candidates, candidates_of
-from thesiskit.report.layout import changed, csv_text, load_drawing
+from thesiskit.report.layout import changed, csv_text
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts, parts_without_tests, stage_rows
 from thesiskit.report.record import Record, check_thesis
@@ -151,8 +152,6 @@ class Experiment:
         if not cells and not force:
             made = self._ahead.pop(stage, 0)
             self.write_rows(stage, again=made > 0)
-            if made:
-                self._record_stage(stage, made, 0.0)
             return made
         started = time.perf_counter()
         numbers = {cell.block for cell in cells}
@@ -163,18 +162,11 @@ class Experiment:
                     block.require(block.cell(before))
             for block in blocks if force else ():  # once nothing can be refused
                 block.delete_outputs(stage)
-            cells = self._missing(stage) if force else cells
-            label = stage
-            if ahead and not force and self._work.methods(stage):
-                later = self.stages[self.stages.index(stage) :]
-                cells, label = self._missing(*later), " and ".join(later)
-                to_come = {*cells}
-                waits = {cell for cell in cells if to_come.intersection(self.graph.needs(cell))}
-                # first methods without a fit of ours, which take longest
-                cells.sort(key=lambda cell: cell.stage == stage or cell in waits)
-            self._make(label, cells, watch)
-            self._ahead = Counter(cell.stage for cell in cells)
-            made = self._ahead.pop(stage)
+            ahead = ahead and not force and bool(self._work.methods(stage))
+            together = self.stages[self.stages.index(stage) :] if ahead else [stage]
+            cells = self._missing(*together)
+            self._make(" and ".join(together), cells, watch)
+            counts = self._ahead = Counter(cell.stage for cell in cells)
             self.write_rows(stage, again=True)
             if stage == self.stages[0]:
                 self.notes += [*self._notes_of_data(), *self._work.notes]
@@ -185,8 +177,9 @@ class Experiment:
                     )
             with suppress(OSError):  # unless a job is at work there
                 (self.results.folder / "unfinished").rmdir()
-        self._record_stage(stage, made, round(time.perf_counter() - started, 3))
-        return made
+        entry = {"finished": now(), "seconds": round(time.perf_counter() - started, 3)}
+        self.record_run(stages={name: entry | {"cells_made": n} for name, n in counts.items()})
+        return counts[stage]
 
     def _notes_of_data(self) -> list[str]:
         """Return the notes of the first stage; what `init` prints of a table is summarised."""
@@ -237,8 +230,8 @@ class Experiment:
         if self.jobs:
             if self._workers is None:  # the child processes are kept until the end
                 self._workers = Workers(self.graph, self.jobs)
-                if self.reports:  # a second that passes beside the work of the children
-                    threading.Thread(target=load_drawing).start()
+                # what draws reports takes a second to load, while the children work
+                Thread(target=import_module, args=["matplotlib.backends.backend_pdf"]).start()
             yield from self._workers.make(cells)
             return
         with threadpool_limits(1):  # more threads add numbers in another order
@@ -313,11 +306,6 @@ class Experiment:
         data, folder = self.config.data, self._work.folder
         names = () if data is None else data.files(folder)
         return {name: sha256(folder / name) or None for name in names}
-
-    def _record_stage(self, stage: str, made: int, seconds: float) -> None:
-        """Keep when a stage was finished, and in what time unless it was made with another one."""
-        entry = {"finished": now(), "cells_made": made, "seconds": seconds}
-        self.record_run(stages={stage: entry})
 
     def record_run(self, **entries) -> None:
         """Keep config, data, code and machine beside the results."""

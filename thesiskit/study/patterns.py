@@ -781,13 +781,13 @@ class PatternWork(Work):
         They are left out in PARTS parts; NaN where the samples cannot be divided.
         """
         samples, n = self.samples(block), len(self.samples(block).train)
-        X, y, losses = samples.train, samples.train_response, []
+        X, y, losses = samples.train, samples.train_response, [np.empty(0)]
         groups = None if samples.groups is None else samples.groups[:n]
         rng = generator(self.config.seed, "parts", *block.replicates)
         try:
             part = folds(X, y, PARTS, rng, () if groups is None else [*map(str, groups)])
         except DataError:  # too few
-            return np.array([summarise_losses([])])
+            return np.array([summarise_losses(np.empty(0))])
         for number in range(PARTS):
             train, test = part != number, part == number
             counts = np.array([train.sum()])
@@ -804,7 +804,7 @@ class PatternWork(Work):
                 else:
                     loss = excess_log_density(predicted["log_density"], y[test], y[train])
                 losses.append(group_means(loss, test_groups))
-        return np.array([summarise_losses(losses)])
+        return np.array([summarise_losses(np.concatenate(losses))])
 
     def _fit_predict(
         self, name: str, block: CellBlock, samples: DividedSamples, number: int

@@ -697,15 +697,14 @@ class SelectionWork(Work):
         than two others is left do not count.  Of real responses they are excess negative log
         densities, and three different ones are needed.
 
-        loss (M,); place (M, 4) : replicate, group, the part that is judged, and the pair.
+        losses (M, 4) : replicate, group, the part that is judged, and a loss.
         """
-        parts, data = self._parts_of_folds(block), block.load("simulate")
-        places, losses = [np.empty((0, 4), dtype=int)], [np.empty(0)]
-        total = PAIRS * len(block.replicates)
-        for pair, split in enumerate(self.design.splits(block.replicates, data, each_pair)):
+        parts, losses = self._parts_of_folds(block), [np.empty((0, 4))]
+        pairs = self.design.splits(block.replicates, block.load("simulate"), each_pair)
+        for pair, split in enumerate(pairs):
             if pair % CHOICE_PARTS != number:
                 continue
-            block.graph.progress(pair, total, "inner fold")
+            block.graph.progress(pair, PAIRS * len(block.replicates), "inner fold")
             least = 2 if split.classes else LEAST_REALS
             if split.class_counts.min() < least or np.ptp(split.response[split.train]) == 0:
                 continue
@@ -715,27 +714,19 @@ class SelectionWork(Work):
             a, b = np.unique(part)
             for judged_part, other in ((a, b), (b, a)):
                 of = part == other
-                losses.append(group_means(loss[of], None if groups is None else groups[of]))
-                place = split.replicate, split.group, judged_part, pair
-                places.append(np.tile(place, (len(losses[-1]), 1)))
-        return {"place": np.concatenate(places), "loss": np.concatenate(losses)}
+                means = group_means(loss[of], None if groups is None else groups[of])
+                place = np.tile((split.replicate, split.group, judged_part), (len(means), 1))
+                losses.append(np.column_stack([place, means]))
+        return {"losses": np.concatenate(losses)}
 
     def _inner_losses(self, method: Method, block: CellBlock) -> np.ndarray:
-        """Summarise the excess log losses of a method before each split is tested, (splits, 3).
-
-        NaN where none was judged.
-        """
-        judged = [block.read("predict", method.name, part) for part in range(CHOICE_PARTS)]
-        place, loss = (
-            np.concatenate([part[name] for part in judged]) for name in ("place", "loss")
-        )
+        """Summarise excess log losses of a method before each split is tested, (splits, 3)."""
+        arrays = (block.read("predict", method.name, number) for number in range(CHOICE_PARTS))
+        losses = np.concatenate([part["losses"] for part in arrays])
         parts, summaries = self._parts_of_folds(block), []
-        order = np.argsort(place[:, 3], kind="stable")
-        place, loss = place[order], loss[order]
         for split in self.splits(block):
-            part = parts[split.replicate][split.test[0]]
-            of_split = (place[:, :3] == (split.replicate, split.group, part)).all(axis=1)
-            summaries.append(summarise_losses([loss[of_split]] if of_split.any() else []))
+            place = split.replicate, split.group, parts[split.replicate][split.test[0]]
+            summaries.append(summarise_losses(losses[(losses[:, :3] == place).all(axis=1), 3]))
         return np.array(summaries)
 
     def select_fit_predict(self, method: Method, split: Split) -> tuple[Answer, Temperature]:
