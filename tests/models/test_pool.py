@@ -58,6 +58,36 @@ def test_a_ridge_is_the_mode_of_its_posterior_over_features(G):
         assert loss(mine.ravel()) <= best.fun + 1e-3
 
 
+@pytest.mark.parametrize(("n", "p", "G"), [(24, 8, 2), (24, 8, 3), (30, 90, 2), (30, 90, 3)])
+def test_a_ridge_is_the_same_wherever_it_begins(n, p, G):
+    """Also by conjugate gradients, which have more coefficients than NewtonStep takes."""
+    X, y = drawn(n, p, G)
+    span = pool.Span.of(standardised(X), slice(None), np.ones(p))
+    assert span.rows.shape[1] == min(p, n - 1)
+    squares = span.rows.T @ span.rows
+    np.testing.assert_allclose(squares, np.diag(np.diag(squares)), atol=1e-10)
+    scores = np.random.default_rng(1).standard_normal((len(pool.VARIANCES), G, n))
+    near = pool.ridges(span.rows, y, scores=scores, tolerance=1e-14)
+    expected = pool.ridges(span.rows, y, tolerance=1e-14)
+    np.testing.assert_allclose(near[:6], expected[:6], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("p", [5, 60])
+def test_coordinates_have_the_inner_products_of_weighted_features(p):
+    """Whether features or samples are fewer, and where some features have no weight."""
+    rng = np.random.default_rng(2)
+    z, new, weight = rng.standard_normal((20, p)), rng.standard_normal((7, p)), rng.random(p)
+    weight[1] = 0
+    span = pool.Span.of(z, slice(None), weight)
+    share = weight / weight.sum()
+    np.testing.assert_allclose(span.rows @ span.rows.T, z * share @ z.T, atol=1e-12)
+    np.testing.assert_allclose(span.coordinates(z), span.rows, atol=1e-12)
+    np.testing.assert_allclose(span.coordinates(new) @ span.rows.T, new * share @ z.T, atol=1e-12)
+    slope = rng.standard_normal((2, span.rows.shape[1]))
+    expected = span.coordinates(new) @ slope.T
+    np.testing.assert_allclose(new @ span.in_features(slope).T, expected, atol=1e-12)
+
+
 def test_discriminants_are_those_of_the_covariance_of_features():
     X, y = drawn(30, 6, 3)
     z = standardised(X)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
 from threading import Thread
@@ -23,7 +22,7 @@ from thesiskit.datasets.source import CHECKS
 from thesiskit.errors import ConfigError, ResultsError, UserError, memory_text
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, sweep, write_text
 from thesiskit.registry import all_candidates, candidates_of
-from thesiskit.report.layout import changed, csv_text
+from thesiskit.report.layout import canvas, changed, csv_text
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts, parts_without_tests, stage_rows
 from thesiskit.report.record import Record, check_thesis
@@ -230,8 +229,8 @@ class Experiment:
         if self.jobs:
             if self._workers is None:  # the child processes are kept until the end
                 self._workers = Workers(self.graph, self.jobs)
-                # what draws reports takes a second to load, while the children work
-                Thread(target=import_module, args=["matplotlib.backends.backend_pdf"]).start()
+                if self.reports:  # load what draws figures, beside the work of the children
+                    Thread(target=canvas).start()
             yield from self._workers.make(cells)
             return
         with threadpool_limits(1):  # more threads add numbers in another order
