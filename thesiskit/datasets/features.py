@@ -272,7 +272,8 @@ class TableData(Source):
         return self._read(path, like=like, new=True)
 
     def read_tested(self, path: Path, like: FeatureTable) -> FeatureTable:
-        table = self._read(path, like=like, new=True, tested=True, continuous=not like.classes)
+        options = {"new": True, "tested": True, "continuous": not like.classes}
+        table = self._read(path, like=like, **options)
         groups = self.sample_groups if self.sample_groups in table.aside else None
         return grouped(table, groups, path.name)
 

@@ -118,7 +118,8 @@ class FileData(Source):
         return read_table(path, self.response, like=like, **keys, **options)
 
     def read_tested(self, path: Path, like: Table) -> Table:
-        table = self.read_new(path, like, tested=True, continuous=not like.classes)
+        options = {"tested": True, "continuous": not like.classes}
+        table = self.read_new(path, like, **options)
         groups = self.sample_groups if self.sample_groups in table.aside else None
         return reading.grouped(table, groups, path.name)
 

@@ -424,7 +424,8 @@ class Logistic(Model):
     def lasting(self) -> dict[str, Any]:
         """The settings that must be equal for a chain to be continued."""
         excluded = {"iterations", "chains", *OF_METHODS}
-        excluded |= {"until"} if self.until is None else set()
+        if self.until is None:
+            excluded.add("until")
         return {name: value for name, value in vars(self).items() if name not in excluded}
 
     # ---- fitting: the groups of patterns, chains, and what they come to ----
