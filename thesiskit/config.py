@@ -729,11 +729,9 @@ class Config(Block):
         methods = [method for method in getattr(self.model, key) if method in fitted]
         model = self.model.model_copy(update={key: methods})
         changes: dict[str, Any] = {"model": model, "evaluation": Evaluation()}
-        screened = self.screened
-        files = self.data if hasattr(self.data, "test_path") else None
-        if files and screened:
+        if self.data and self.screened and hasattr(self.data, "test_path"):
             # samples that the screening did not see would need another correction
-            changes["data"] = files.model_copy(update={"test_path": None})
+            changes["data"] = self.data.model_copy(update={"test_path": None})
         whole = self.model_copy(update={"replicates": 1, "block": 1, **changes})
         whole._all_train = True
         return whole

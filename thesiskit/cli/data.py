@@ -283,8 +283,7 @@ def predict(config, asked, force, new, model, output, prevalence, methods, all_m
         raise click.UsageError("no model is given. Fix: give a CONFIG, or --model FILE --new TABLE")
     if new is None:
         values = {"--model": model, "--output": output, "--method": methods}
-        values["--prevalence"] = prevalence
-        values["--all-methods"] = all_methods
+        values |= {"--prevalence": prevalence, "--all-methods": all_methods}
         if option := next((name for name in values if values[name]), None):
             raise click.UsageError(f"{option} is for new samples. Fix: add --new TABLE")
         make_stage(config, asked, force)

@@ -570,21 +570,16 @@ def _of_one_length(
     checked_states: set[str] = set()
     rows = []
     for number, states in zip(numbers, samples, strict=True):
-        n_states = len(states)
+        n_states, first = len(states), len(samples[0])
         if n_states < keep or (n_states > keep and not cut):
-            fault = (
-                f"{n_states} states where others have more (the first sample has {len(samples[0])})"
-            )
+            fault = f"{n_states} states where others have more (the first sample has {first})"
             remedy = "give history: N to keep the N most recent states, or drop the sample"
             if width is not None:
-                fault = (
-                    f"{n_states - 1} states before the response, but the config requires {width}"
-                )
+                history = f"{n_states - 1} states before the response"
+                fault = f"{history}, but the config requires {width}"
                 remedy = f"lower length to {n_states - 1}" if n_states > 1 else "drop the sample"
                 if n_states > width:
-                    fault = (
-                        f"{n_states - 1} states before the response, the training samples {width}"
-                    )
+                    fault = f"{history}, the training samples {width}"
                     remedy = f"give length: {width} to keep the most recent states"
             raise DataError(f"{source}: line {number} has {fault}. Fix: {remedy}")
         row = states[-keep:]

@@ -204,10 +204,8 @@ def draw_mixture(
     else:
         raise DataError(ONE_CLASS)
     theta, phi = _component_probabilities(rng, alpha, features)
-    trained, tested = (
-        Table(_bernoulli(rng, phi, z), y) for z, y in zip(labels, classes, strict=True)
-    )
-    return Drawn(trained, tested, alpha, truth | {"theta": theta})
+    tables = [Table(_bernoulli(rng, phi, z), y) for z, y in zip(labels, classes, strict=True)]
+    return Drawn(tables[0], tables[1], alpha, truth | {"theta": theta})
 
 
 def draw_responses(

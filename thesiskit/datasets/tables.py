@@ -112,15 +112,14 @@ class FileData(Source):
         tables = (train, self.path), (test, self.test_path)
         return [reading.grouped(table, self.sample_groups, where) for table, where in tables]
 
-    def read_new(self, path: Path, like: Table) -> Table:
-        """Return new samples with the features of the training table."""
+    def read_new(self, path: Path, like: Table, **options: Any) -> Table:
+        """Return new samples with the features of the training table; options : of `read_table`."""
         keys = self._keys | {"new": True, "gaps": True, "features": like.encoder.names}
-        return read_table(path, self.response, like=like, **keys)
+        return read_table(path, self.response, like=like, **keys, **options)
 
     def read_tested(self, path: Path, like: Table) -> Table:
-        keys = self._keys | {"new": True, "gaps": True, "features": like.encoder.names}
-        keys |= {"tested": True, "continuous": not like.classes}
-        table = read_table(path, self.response, like=like, **keys)
+        options = {"tested": True, "continuous": not like.classes}
+        table = self.read_new(path, like, **options)
         groups = self.sample_groups if self.sample_groups in table.aside else None
         return reading.grouped(table, groups, path.name)
 

@@ -512,8 +512,7 @@ class InteractionRegressor(RegressorMixin, FeatureModel):
     def predict_interval(self, X, level=0.9, *, split_draws=SPLIT_DRAWS):
         """Return the ends of central intervals, (m, 2), with this probability of a new response."""
         tail = check_level(level)
-        ends = [tail, 1 - tail]
-        return self.predict_quantiles(X, ends, split_draws=split_draws)
+        return self.predict_quantiles(X, [tail, 1 - tail], split_draws=split_draws)
 
     def predict_quantiles(self, X, q, *, split_draws=SPLIT_DRAWS):
         """Return quantiles of the responses, noise included, (m, len(q)).

@@ -193,9 +193,8 @@ class FittedModel:
         if covariates is not None and isinstance(method, SelectedMethod):
             arrays["probability"] = self.covariates.adjusted(arrays["probability"], covariates)
         if prevalence is not None and self.counts is not None:
-            probability = arrays["probability"]
-            moved = at_prevalence(probability, prevalence, self.classes, self.counts)
-            arrays["probability"] = moved
+            p = arrays["probability"]
+            arrays["probability"] = at_prevalence(p, prevalence, self.classes, self.counts)
         lacking = lacks_prediction(arrays)
         return {name: np.where(lacking, np.nan, x.T).T for name, x in arrays.items()}
 

@@ -244,8 +244,7 @@ class LogisticBlock(Block):
                 keys.add("orders")
             for key in sorted(self.model_fields_set - keys):
                 raise ValueError(f"{key} is for engine: chains. Fix: remove it")
-        length = self.iterations, self.burn_in, self.thin
-        check_run(self.until, self.chains, *length, "model.")
+        check_run(self.until, self.chains, self.iterations, self.burn_in, self.thin, "model.")
         return self
 
 
@@ -365,9 +364,7 @@ class Logistic(Model):
     @classmethod
     def methods(cls, block: Any, orders: list[int]) -> list["Logistic"]:
         """Return the models that a block lists; the orders are numbers."""
-        names = [
-            setting.name for setting in fields(cls) if setting.name in type(block).model_fields
-        ]
+        names = {setting.name for setting in fields(cls)} & type(block).model_fields.keys()
         keys = {name: getattr(block, name) for name in names}
         keys["until"] = None if block.until is None else block.until.targets
         lists = {
@@ -384,9 +381,8 @@ class Logistic(Model):
     def name(self) -> str:
         """What files and tables call it."""
         coefficients = "compressed" if self.compress else "original"
-        name = f"{self.order}-{self.prior}-{coefficients}" + "-natural" * (
-            self.sigma_scale == "natural"
-        )
+        name = f"{self.order}-{self.prior}-{coefficients}"
+        name += "-natural" * (self.sigma_scale == "natural")
         if self.joint_updates == defaults.JOINT_UPDATES:
             return name
         return f"{name}-joint-{self.joint_updates}" if self.joint_updates else f"{name}-single"
@@ -427,9 +423,9 @@ class Logistic(Model):
     @property
     def lasting(self) -> dict[str, Any]:
         """The settings that must be equal for a chain to be continued."""
-        excluded = {"iterations", "chains", *OF_METHODS} | (
-            {"until"} if self.until is None else set()
-        )
+        excluded = {"iterations", "chains", *OF_METHODS}
+        if self.until is None:
+            excluded.add("until")
         return {name: value for name, value in vars(self).items() if name not in excluded}
 
     # ---- fitting: the groups of patterns, chains, and what they come to ----
@@ -614,9 +610,8 @@ def shares(
 ) -> np.ndarray:
     """Return what a sample has of a sum in expectation, (D, kinds), of kinds of partial groups."""
     power = np.exp((1 if cauchy else 2) * log_sigma)[:, None]
-    first, second = (
-        _total(power * counts[kinds]) for counts in (overlap.shared_counts, overlap.other_counts)
-    )
+    first = _total(power * overlap.shared_counts[kinds])
+    second = _total(power * overlap.other_counts[kinds])
     return first / (first + second)
 
 

@@ -68,7 +68,6 @@ from thesiskit.models.base import (
     whole,
 )
 from thesiskit.models.chains import (
-    OURS,
     REACHED,
     Arrays,
     DrawGroups,
@@ -883,11 +882,10 @@ def gather(
 ) -> MixtureDraws:
     """Return the draws of all chains, joined in their order."""
     settings, iterations = target.settings, int(chain_draws[0]["iterations"])
-    summed = (*SUMS, *OURS, "iterations")
     stacked = {
         name: np.stack([chain[name] for chain in chain_draws])
-        for name in chain_draws[0]
-        if name not in summed
+        for name in (*KEPT, "exchanged", "theta")
+        if name in chain_draws[0]
     }
     # exchanges of powers 0 and 1, 2 and 3, ... are offered in even iterations, the others in odd
     pairs = np.arange(len(target.powers) - 1)
@@ -899,7 +897,7 @@ def gather(
         stacked["log_posterior"],
         stacked.get("theta"),
         tuple(start_of(settings, number) for number in range(len(chain_draws))),
-        np.stack([chain["exchanged"] for chain in chain_draws]) / offers,
+        stacked["exchanged"] / offers,
         (int(hits), int(misses)),
         iterations,
         judgement,

@@ -609,9 +609,8 @@ class RandomForest(FittedObject):
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
         if task.kind not in REAL_RESPONSES:
-            return {
-                "model": RandomForestClassifier(TREES, random_state=seed).fit(columns, response)
-            }
+            model = RandomForestClassifier(TREES, random_state=seed)
+            return {"model": model.fit(columns, response)}
         model = RandomForestRegressor(TREES, oob_score=True, random_state=seed)
         fit = {"model": model.fit(columns, response)}
         if task.groups is None:

@@ -66,9 +66,8 @@ def _trace_figures(record: Record) -> list[Figure]:
 
 def _draw_traces(record: Record, variant: str):
     rows: list[list[Method | None]] = []
-    for estimator in dict.fromkeys(
-        family.estimator for family in record.families(("corrected", "uncorrected"))
-    ):
+    families = record.families(("corrected", "uncorrected"))
+    for estimator in dict.fromkeys(family.estimator for family in families):
         drawn_methods = {method for row in rows for method in row}
         methods_by_label = [record.find(label, estimator, variant) for label in record.labels]
         rows.append([None if method in drawn_methods else method for method in methods_by_label])
@@ -109,27 +108,16 @@ def exact_table(record: Record) -> list[PageTable]:
         true = exact[method.estimator]
         row: dict[str, object] = {"method": method.words, "sampler": method.variant}
         for q, name in enumerate(("mean log alpha", "mean agreement")):
-            mean, error = fits["means"][0, j, q], fits["errors"][0, j, q]
-            off = mean - fits["means"][0, true, q]
-            row |= {
-                f"{name}: exact": fits["means"][0, true, q],
-                f"{name}: sampled": mean,
-                f"{name}: error in standard errors": off / error
-                if error > 1e-9 * abs(mean)
-                else np.nan,
-            }
+            means, error = fits["means"][0, [true, j], q], fits["errors"][0, j, q]
+            off = (means[1] - means[0]) / error if error > 1e-9 * abs(means[1]) else np.nan
+            row |= {f"{name}: exact": means[0], f"{name}: sampled": means[1]}
+            row[f"{name}: error in standard errors"] = off
         p, truth = (record.probability(member)[first] for member in (method, record.own[true]))
         row["P(class 1): exact"] = " and ".join(f"{member:.4f}" for member in np.unique(truth))
         row["P(class 1): largest difference"] = np.abs(p - truth).max()
         rows.append(row)
-    return [
-        PageTable(
-            "exact",
-            "Samplers against the exact posterior",
-            pd.DataFrame(rows),
-            layout.caption("exact"),
-        )
-    ]
+    title, frame = "Samplers against the exact posterior", pd.DataFrame(rows)
+    return [PageTable("exact", title, frame, layout.caption("exact"))]
 
 
 # ---- chains of logistic models ----
@@ -229,19 +217,16 @@ def median_scatter(record: Record) -> list[Figure]:
     near = float(f"{far / 5:.1g}") if record.continuous else record.thesis.get("enlarged", 2.0)
     figure, axes = layout.canvas(1, 2, height=3.8)
     for axis, limit in zip(axes.flat, (far, near), strict=True):
-        axis.plot((-limit, limit), (-limit, limit), color=layout.GREY, linewidth=0.8)
+        ends = (-limit, limit)
+        axis.plot(ends, ends, color=layout.GREY, linewidth=0.8)
         axis.plot(x, y, ".", color=layout.INK, markersize=3, alpha=0.5, rasterized=True)
         if limit == far:  # few coefficients are huge: on a linear scale all others are one dot
             for scaled in (axis.set_xscale, axis.set_yscale):
                 scaled("symlog", linthresh=near)
             for axis_ticks in (axis.xaxis, axis.yaxis):
                 axis_ticks.set_major_formatter("{x:g}")
-        axis.set(
-            xlim=(-limit, limit),
-            ylim=(-limit, limit),
-            xlabel="median with Cauchy priors",
-            ylabel="median with Gaussian priors",
-        )
+        axis.set(xlim=ends, ylim=ends)
+        axis.set(xlabel="median with Cauchy priors", ylabel="median with Gaussian priors")
     axes[0, 1].locator_params(nbins=5)
     axes[0, 0].indicate_inset((-near, -near, 2 * near, 2 * near))
     title = f"Posterior medians of the compressed coefficients, order {order}"

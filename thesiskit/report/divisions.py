@@ -155,10 +155,8 @@ def _binned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _scatters(record: Record, frame: pd.DataFrame) -> list[Figure]:
     """Return predicted against observed error, and scores with the correction against without."""
-    about, more = (
-        "Each point is a group of the first division; below the line ",
-        _which_shown(record),
-    )
+    about = "Each point is a group of the first division; below the line "
+    more = _which_shown(record)
     errors, axes = canvas(1, 2, height=3.6, sharex=True, sharey=True, framed=True)
     rates = {m: [f"{m}: error", f"{m}: expected error"] for m in ("uncorrected", "corrected")}
     for (method, names), axis in zip(rates.items(), axes.flat, strict=True):

@@ -267,9 +267,8 @@ def auc(
     np.add.at(samples, (group, place), 1)
     means = np.bincount(place, of_sample) / samples.sum(axis=0)
     np.add.at(sums, (group, place), of_sample - means[place])
-    n_groups = np.full(
-        (len(present), len(present)), float(len(samples))
-    )  # groups with both classes
+    # groups with both classes
+    n_groups = np.full((len(present), len(present)), float(len(samples)))
     np.fill_diagonal(n_groups, (samples > 0).sum(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = (sums.T @ sums * (n_groups / (n_groups - 1))).sum()

@@ -45,20 +45,18 @@ def _parameter_table(record: Record) -> PageTable:
 def _parameter_figure(record: Record) -> Figure:
     figure, axes = layout.canvas(2, 2, height=5.6)
     order = np.argsort(record.compression["order"])
-    x, groups, patterns = (
-        record.compression[name][order] for name in ("order", "groups", "patterns")
-    )
+    names = ("order", "groups", "patterns")
+    x, groups, patterns = (record.compression[name][order] for name in names)
     axes[0, 0].plot(x, patterns, label="original", **layout.ORIGINAL)
     axes[0, 0].plot(x, groups, label="compressed", **layout.COMPRESSED)
     axes[0, 0].set_ylabel("parameters" + ("" if record.continuous else " for each class"))
     axes[0, 1].plot(x, groups / patterns, **layout.COMPRESSED)
     axes[0, 1].set(ylabel="compressed / original", ylim=(0, 1.05))
     for words, methods in record.lines(record.own).items():
+        orders = [method.order for method in methods]
         for axis, stage in ((axes[1, 0], "train"), (axes[1, 1], "predict")):
             seconds = [record.timings[stage][method.row] for method in methods]
-            axis.plot(
-                [method.order for method in methods], seconds, label=words, **_style(methods[0])
-            )
+            axis.plot(orders, seconds, label=words, **_style(methods[0]))
     axes[1, 0].set_ylabel("processor seconds to train")
     axes[1, 1].set_ylabel("processor seconds to predict")
     layout.legend(figure, axes[0, 0], axes[1, 0])

@@ -134,9 +134,8 @@ def render(record: Record, by_part: dict[str, list], facts: dict[str, object]) -
                 hidden.append((item, exhibit))
     claimed = opening(record) if record.config["report"].get("thesis") else {}
     if claimed:  # the figure that shows the claims comes first
-        about_claims = [
-            item for item in items if item["title"].startswith(f"{claimed['exhibit']}:")
-        ]
+        start = f"{claimed['exhibit']}:"
+        about_claims = [item for item in items if item["title"].startswith(start)]
         first = [*about_claims, *(item for item in items if "image" in item)][:1]
         items.sort(key=lambda item: item not in first)
     glossary = explain_once(items)

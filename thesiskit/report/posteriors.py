@@ -56,10 +56,9 @@ def log_alpha(record: Record) -> list[Figure]:
     ]
     panels: Panels = {}
     for label, options in product(partial, record.untempered_options):
-        corrected = record.find(label, "corrected", options=options)
-        uncorrected = record.find(label, "uncorrected", options=options)
+        pair = [record.find(label, name, options=options) for name in ("corrected", "uncorrected")]
         whole = [method for method in complete if method.options == options]
-        for method in [*whole[:1], *filter(None, (corrected, uncorrected))]:
+        for method in [*whole[:1], *filter(None, pair)]:
             words = "all features" if method.estimator == "complete" else method.estimator
             column = record.own.index(method)
             density = np.exp(record.fit_arrays["log_density"][column])
@@ -184,11 +183,7 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[PageTable]:
     frames: list[pd.DataFrame] = []
     signed = record.continuous or record.n_classes == 2
     score = "correlation" if signed else "correlation ratio"
-    names = (
-        ["slope"]
-        if record.continuous
-        else [f"mean: {record.class_words(y)}" for y in range(record.n_classes)]
-    )
+    names = [f"mean: {record.class_words(y)}" for y in range(record.n_classes)] or ["slope"]
     for label, selections in _kept_by_size(record).items():
         if record.config["drawn"] and not fitted:
             selections = [selection for selection in selections if selection.replicate == 0]
@@ -225,8 +220,7 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[PageTable]:
     words = {"sets": sets, "unit": record.unit, "positive": positive}
     words |= {"two": signed, "score": score, "stable": stability(record)}
     words |= {"raw": any(name.startswith("raw ") for name in frame), "bits": not record.real}
-    words["line"] = record.continuous
-    caption = prose("selected", **words)
+    caption = prose("selected", **words, line=record.continuous)
     more = [name for name in frame if name.startswith((f"{score} range: ", "mean: "))]
     hidden = ("raw 95%",) if signed else ("raw ", "95% interval, ")
     more += [name for name in frame if name.startswith(hidden)]

@@ -294,10 +294,8 @@ class Record:
     def keys(self, method: Method) -> dict[str, object]:
         """Return what a method is, for the columns of tables."""
         if self.logistic:
-            return {
-                "model": method.words,
-                "order": str(method.order) if method.order >= 0 else "all",
-            }
+            order = str(method.order) if method.order >= 0 else "all"
+            return {"model": method.words, "order": order}
         keys: dict[str, object] = {"features": method.label, "method": method.words}
         return keys | ({self.variant_name: method.variant} if len(self.variants) > 1 else {})
 
@@ -560,12 +558,11 @@ class Record:
         With all features there is one method, which counts as corrected and as uncorrected.
         """
         variants = (variant or self.variants[0], NONE)
+        estimators = (estimator, "complete") if estimator in OURS else (estimator,)
         for method in self.methods_with_predictions:
-            has_method = method.estimator == estimator or (
-                method.estimator == "complete" and estimator in OURS
-            )
             fits = options is None or method.options in (options, replace(options, relevant=NONE))
-            if has_method and fits and method.label == label and method.variant in variants:
+            fits = fits and method.estimator in estimators
+            if fits and method.label == label and method.variant in variants:
                 return method
         return None
 
@@ -583,16 +580,11 @@ class Record:
             by_words.setdefault(method.words, []).append(method)
         return by_words
 
-    def of_order(
-        self, order: int, prior: str, *, compress: bool = True, sampler: str | None = None
-    ):
-        """Return one of our models of patterns, None where it was not fitted.
-
-        sampler : in the words of `Method.sampler`, the first of the config unless given.
-        """
+    def of_order(self, order: int, prior: str, *, compress: bool = True):
+        """Return one of our models of patterns, of its first sampler; None if it was not fitted."""
         for method in self.own:
             alike = (method.order, method.prior, method.compress, method.engine)
-            if alike == (order, prior, compress, "slice") and sampler in (None, method.sampler):
+            if alike == (order, prior, compress, "slice"):
                 return method
         return None
 

@@ -157,22 +157,16 @@ def _drawn(
     for p in nodes:
         order, codes = np.count_nonzero(p), np.where(np.array(p) > 0, np.array(p) - 1, UNSEEN)
         n_shared, _ = groups.shared_patterns(codes)
-        places = np.flatnonzero(
-            n_shared[:, order]
-        )  # the group of the pattern; none if not expressed
-        text = (
-            "[" + "".join(map(str, p)) + "]  " + (f"{{{texts[places[0]]}}}" if len(places) else "–")
-        )
-        if len(places):
-            text += f"  {chr(65 + places[0])}"
-        face = SHADES[places[0] % len(SHADES)] if len(places) else "white"
-        edge = layout.INK if len(places) else layout.GREY
+        label, face, edge = "–", "white", layout.GREY
+        for g in np.flatnonzero(n_shared[:, order])[:1]:  # the group; none if not expressed
+            label, edge = f"{{{texts[g]}}}  {chr(65 + g)}", layout.INK
+            face = SHADES[g % len(SHADES)]
+        text = f"[{''.join(map(str, p))}]  {label}"
         box = {"boxstyle": "round", "edgecolor": edge, "linewidth": 0.7, "facecolor": face}
         axis.text(order, height[p], text, ha="center", va="center", bbox=box)
         if p in above:
-            axis.plot(
-                [order - 1, order], [height[above[p]], height[p]], color=layout.GREY, zorder=0
-            )
+            heights = [height[above[p]], height[p]]
+            axis.plot([order - 1, order], heights, color=layout.GREY, zorder=0)
     axis.set(xlim=(-0.4, len(p) + 0.4), ylim=(0.1 - len(leaves), 0.7), yticks=[])
     axis.set(xticks=range(len(p) + 1), xlabel="order of the pattern")
     axis.spines["left"].set_visible(False)

@@ -108,10 +108,8 @@ def _calibration_block(record: Record, label: str, variant: str) -> pd.DataFrame
         frame[f"{title}: Actual"] = calibration["actual"]
         thesis = record.thesis_calibration if record.comparable else None
         if thesis is not None and family.options == Method(relevant="all"):
-            theirs = thesis[
-                (thesis.features_selected == label) & (thesis.method == family.estimator)
-            ]
-            theirs = theirs.set_index("category").reindex(range(10))
+            rows = (thesis.features_selected == label) & (thesis.method == family.estimator)
+            theirs = thesis[rows].set_index("category").reindex(range(10))
             names = {"#": "cases", "Pred": "mean_predicted", "Actual": "fraction_actual"}
             for name, column in names.items():
                 frame[f"{title}, thesis: {name}"] = theirs[column].to_numpy()
@@ -172,11 +170,9 @@ def _reliability_tables(record: Record) -> list[PageTable]:
     shared = len(record.response) > record.predictions["replicate"].nunique()
     repeated = record.tested.repetition.any()
     words = layout.caption("bands", record=record, level=LEVEL, shared=shared, repeated=repeated)
-    frame = pd.concat(parts, ignore_index=True)
+    counts, frame = pd.DataFrame(rows), pd.concat(parts, ignore_index=True)
     return [
-        PageTable(
-            "reliability-summary", "Calibration: inside the bands?", pd.DataFrame(rows), words
-        ),
+        PageTable("reliability-summary", "Calibration: inside the bands?", counts, words),
         PageTable("reliability", "Calibration with exact bands", frame, words, long=True),
     ]
 
@@ -187,23 +183,19 @@ def _reliability_figures(record: Record) -> list[Figure]:
     x_label, y_label = f"mean probability of {class_name}", f"fraction in {class_name}"
     if record.n_classes > 2:
         x_label, y_label = "mean confidence", "fraction that is right"
+    predicting = record.methods_with_predictions
 
     def of_variant(variant: str):
-        methods = [
-            method
-            for method in record.methods_with_predictions
-            if method.variant in (variant, NONE)
-        ]
+        methods = [method for method in predicting if method.variant in (variant, NONE)]
         sizes = {"width": lambda n: 2.9 * n + 0.5, "height": lambda n: 3.1 * n + 0.7}
         figure, axes = layout.grid(len(methods), 3, **sizes, sharex=True, sharey=True)
         for axis, method in zip(axes.flat, methods, strict=False):
             frame = reliability(record, method)
             frame = frame[frame.samples > 0]
-            x, low, high = frame.predicted, frame["band low"], frame["band high"]
-            axis.vlines(x, low, high, color=layout.PALE, linewidth=7, zorder=0)
-            axis.vlines(
-                x, frame["actual low"], frame["actual high"], color=layout.INK, linewidth=0.7
-            )
+            x, low, high = frame.predicted, frame["actual low"], frame["actual high"]
+            look = {"color": layout.PALE, "linewidth": 7, "zorder": 0}
+            axis.vlines(x, frame["band low"], frame["band high"], **look)
+            axis.vlines(x, low, high, color=layout.INK, linewidth=0.7)
             axis.plot([0, 1], [0, 1], color=layout.GREY, linewidth=0.7)
             for inside, colour, size in (("yes", layout.INK, 9), ("no", layout.WARNING, 13)):
                 part = frame[frame.inside == inside]
@@ -307,10 +299,8 @@ def _error_rates(record: Record) -> list[Figure]:
 
     def draw(variant: str):
         rows = len(record.options)
-        methods = ("uncorrected", "corrected")
-        families = [
-            replace(options, estimator=method) for options in record.options for method in methods
-        ]
+        pairs = product(record.options, ("uncorrected", "corrected"))
+        families = [replace(options, estimator=method) for options, method in pairs]
         figure, axes = layout.canvas(rows, 2, height=2.9 * rows + 0.5, sharey=True)
         for family, axis in zip(families, axes.flat, strict=True):
             lines = [(family, name, style(family) | look) for name, look in looks.items()]

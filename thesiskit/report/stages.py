@@ -291,7 +291,6 @@ def _short_names(record: Record, arrays: Arrays) -> list[str]:
 def reached_table(record: Record) -> list[PageTable]:
     """How long the chains of each method ran, and how well they agreed when they ended."""
     model = record.config["model"]
-    until = model["until"]
     limit = (model if record.logistic else model["collapsed"])["iterations"]
     rows = [
         {name: value for name, value in record.keys(method).items() if name != record.variant_name}
@@ -309,7 +308,7 @@ def reached_table(record: Record) -> list[PageTable]:
             "reached",
             "Convergence of the chains",
             pd.DataFrame(rows),
-            caption("reached", limit=limit, compared=COMPARED[model["kind"]], **until),
+            caption("reached", limit=limit, compared=COMPARED[model["kind"]], **model["until"]),
             long=len(rows) > 25,
         )
     ]

@@ -275,22 +275,19 @@ def simulation_rows(record: Record, of: str, numbers: Tree) -> Iterator[Row]:
     """Yield the rows of gammas, of the calibration table, and of seconds."""
     gammas = record.by_size("gamma")
     for size, printed in numbers["gamma"].items():
-        key, title = (
-            f"{of}.gamma.{size}",
-            f"gamma, {size} feature{'s' if size > 1 else ''} selected",
-        )
+        key = f"{of}.gamma.{size}"
+        title = f"gamma, {size} feature{'s' if size > 1 else ''} selected"
         if str(size) in gammas:
             yield replicated(key, title, printed, gammas[str(size)].to_numpy(), 2)
         else:
             yield row(key, title, "replicated", printed, UNSELECTED)
     yield from calibration_rows(record, of)
     n = int(record.predictions["replicate"].max()) + 1
-    trained_only = of == "mixture_simulation"
+    stage, title = "fit and predict", "seconds to fit and predict"
+    if of == "mixture_simulation":
+        stage, title = "fit", "seconds to train"
     seconds = record.timings.drop_duplicates(["features", "method"])  # the first variant counts
-    seconds = seconds.set_index(["features", "method"])[
-        "fit" if trained_only else "fit and predict"
-    ]
-    title = "seconds to train" if trained_only else "seconds to fit and predict"
+    seconds = seconds.set_index(["features", "method"])[stage]
     for estimator, column in numbers["seconds"].items():
         for size, printed in column.items():
             value = seconds.get((str(size), estimator if size != "all" else "complete"), np.nan) / n
@@ -306,9 +303,8 @@ def calibration_rows(record: Record, of: str) -> Iterator[Row]:
     first = OWN_WAY[of] if OWN_WAY[of] in record.variants else record.variants[0]
     second = next((variant for variant in record.variants if variant != first), "")
     for (label, estimator), cells in table.groupby(["features_selected", "method"], sort=False):
-        fitted = (
-            "corrected" if estimator == "complete" else estimator
-        )  # complete data need no correction
+        # complete data need no correction
+        fitted = "corrected" if estimator == "complete" else estimator
         methods = [record.find(label, fitted, variant) for variant in (first, second) if variant]
         calibrations = [calibration(record, method) for method in methods if method]
         for cell, name in product(cells.itertuples(), COLUMNS):
@@ -587,11 +583,9 @@ def _page_counts(numbers: pd.DataFrame) -> Row:
 
 def _shown(numbers: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of the page's tables."""
-    placed, words = (
-        numbers["mean"].notna(),
-        numbers[["thesis", "here"]].map(
-            lambda cell: ", ".join(map(str, cell)) if isinstance(cell, list) else cell
-        ),
+    placed = numbers["mean"].notna()
+    words = numbers[["thesis", "here"]].map(
+        lambda cell: ", ".join(map(str, cell)) if isinstance(cell, list) else cell
     )
     columns = {
         "section": [SECTIONS[of].short for of in numbers["of"]],
@@ -688,9 +682,8 @@ def _calibration_table(of: str, title: str, cells: pd.DataFrame) -> PageTable:
     rows = ["column", "features", "method"]
     frame = frame.pivot(index=rows, columns="category", values="place")
     frame = frame.reindex(columns=map(str, range(10))).fillna("")
-    frame = (
-        frame.rename_axis(columns=None).reset_index().rename(columns={"column": "percentile of"})
-    )
+    frame = frame.rename_axis(columns=None).reset_index()
+    frame = frame.rename(columns={"column": "percentile of"})
     variant = cells["by"].iloc[0]
     about = caption("table-cells", by=variant and f", by {VARIANTS.get(variant, variant)}")
     title = f"{title}: calibration ({cells['exhibit'].iloc[0]})"
