@@ -261,7 +261,7 @@ def test_the_response_is_guessed(here):
         assert config_of(table(**columns))[0].data.response == response
 
 
-REAL = {"kind": "normal", "temperature": ["none", "residual"]}
+REAL = {"kind": "normal", "temperature": ["residual"]}
 BITS = {"kind": "naive-bayes", "temperature": ["none"]}
 
 
