@@ -149,9 +149,8 @@ class Experiment:
                 self.notes.append(f"{path} was damaged and is computed again")
         cells = self._missing(stage)
         if not cells and not force:
-            made = self._ahead.pop(stage, 0)
-            self.write_rows(stage, again=made > 0)
-            return made
+            self.write_rows(stage, again=False)
+            return self._ahead.pop(stage, 0)
         started = time.perf_counter()
         numbers = {cell.block for cell in cells}
         to_make = blocks if force else [block for block in blocks if block.number in numbers]
@@ -166,7 +165,8 @@ class Experiment:
             cells = self._missing(*together)
             self._make(" and ".join(together), cells, watch)
             counts = self._ahead = Counter(cell.stage for cell in cells)
-            self.write_rows(stage, again=True)
+            for name in together:
+                self.write_rows(name, again=True)
             if stage == self.stages[0]:
                 self.notes += [*self._notes_of_data(), *self._work.notes]
                 left_out = ", ".join(parts_without_tests(self._work.described))
