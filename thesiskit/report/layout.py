@@ -42,6 +42,7 @@ LEAST_SIZE = 0.01  # a column of smaller numbers has more than three decimals
 SMALL, LEAST_DPI = np.array([300, 200]), 20  # of thumbnails: pixels at most; letters need some
 LOSSY = {"quality": 55, "method": 6}
 PAGE_DPI = 150
+DRAWING = "matplotlib.backends.backend_pdf"  # with all that draws: a second to load
 MOST_SVG = 300_000  # bytes of a drawing in a page; clouds of more points are pixels there
 RUNS = tuple("=+-@\t\r")  # a spreadsheet takes a cell that begins so for a formula
 UPRIGHT, TURNED = 345, 550  # points: the text width of LaTeX's class article, upright or turned

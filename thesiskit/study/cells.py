@@ -89,8 +89,7 @@ class Cell:
     """One unit of an experiment.
 
     method : its name; empty of a whole block.
-    chain : of a fit, or part of a choice, from 0; None where there are none, or of what is made of
-        all.
+    chain : of a fit, or part of a choice, from 0; None of what is made of all, or without any.
     """
 
     key: str
@@ -396,7 +395,7 @@ class Work(ABC):
         """Return what a block of so many replicates needs, but for the number of cells."""
 
     def methods(self, stage: str) -> dict[str, int]:
-        """Return a stage's methods and their numbers of chains; it is one cell without any."""
+        """Return a stage's methods and their numbers of chains or parts; else it is one cell."""
         return {}
 
     def draws_name(self, stage: str, method: str) -> str | None:

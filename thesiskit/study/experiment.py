@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
+from importlib import import_module
+from itertools import product
 from pathlib import Path
 from pkgutil import resolve_name
 from threading import Thread
@@ -22,7 +24,7 @@ from thesiskit.datasets.source import CHECKS
 from thesiskit.errors import ConfigError, ResultsError, UserError, memory_text
 from thesiskit.files import Results, code_digest, now, sha256, surroundings, sweep, write_text
 from thesiskit.registry import all_candidates, candidates_of
-from thesiskit.report.layout import canvas, changed, csv_text
+from thesiskit.report.layout import DRAWING, changed, csv_text
 from thesiskit.report.page import write_report
 from thesiskit.report.parts import check_parts, parts_without_tests, stage_rows
 from thesiskit.report.record import Record, check_thesis
@@ -137,15 +139,17 @@ class Experiment:
         """Run a stage and return how many cells had to be made.
 
         ahead : where the stage has methods, make the later stages with it, so that no method waits
-            for another one.  These stages are run afterwards, when they have nothing to make.
+            for another one; run afterwards, they have nothing to make.
 
         Raises UserError where the stage before is missing or was made from something else.
         """
         self.check_command(stage)
         self.check()
         blocks = [self.graph.block(number) for number in self.graph.blocks]
-        for block in () if force else blocks:
-            for path in block.remove_damaged(stage):
+        with_later = ahead and not force and bool(self._work.methods(stage))
+        together = self.stages[self.stages.index(stage) :] if with_later else [stage]
+        for block, name in () if force else product(blocks, together):
+            for path in block.remove_damaged(name):
                 self.notes.append(f"{path} was damaged and is computed again")
         cells = self._missing(stage)
         if not cells and not force:
@@ -160,11 +164,17 @@ class Experiment:
                     block.require(block.cell(before))
             for block in blocks if force else ():  # once nothing can be refused
                 block.delete_outputs(stage)
-            ahead = ahead and not force and bool(self._work.methods(stage))
-            together = self.stages[self.stages.index(stage) :] if ahead else [stage]
+            if ahead and self.jobs and self._workers is None:  # it passes beside their work
+                Thread(target=import_module, args=[DRAWING], daemon=True).start()
             cells = self._missing(*together)
-            self._make(" and ".join(together), cells, watch)
             counts = self._ahead = Counter(cell.stage for cell in cells)
+            try:
+                self._make(" and ".join(together), cells, watch)
+            finally:
+                entry = {"finished": now(), "seconds": round(time.perf_counter() - started, 3)}
+                finished = [name for name in together if not self._missing(name)]
+                entries = {name: entry | {"cells_made": counts[name]} for name in finished}
+                self.record_run(stages=entries)
             for name in together:
                 self.write_rows(name, again=True)
             if stage == self.stages[0]:
@@ -176,9 +186,7 @@ class Experiment:
                     )
             with suppress(OSError):  # unless a job is at work there
                 (self.results.folder / "unfinished").rmdir()
-        entry = {"finished": now(), "seconds": round(time.perf_counter() - started, 3)}
-        self.record_run(stages={name: entry | {"cells_made": n} for name, n in counts.items()})
-        return counts[stage]
+        return counts.pop(stage)
 
     def _notes_of_data(self) -> list[str]:
         """Return the notes of the first stage; what `init` prints of a table is summarised."""
@@ -229,8 +237,6 @@ class Experiment:
         if self.jobs:
             if self._workers is None:  # the child processes are kept until the end
                 self._workers = Workers(self.graph, self.jobs)
-                if self.reports:  # load what draws figures, beside the work of the children
-                    Thread(target=canvas).start()
             yield from self._workers.make(cells)
             return
         with threadpool_limits(1):  # more threads add numbers in another order
