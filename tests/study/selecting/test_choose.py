@@ -10,7 +10,7 @@ from scipy import stats
 from small import CHOSEN
 
 from thesiskit.config import load_config
-from thesiskit.files import Results
+from thesiskit.files import Results, remove_result
 from thesiskit.models import normal
 from thesiskit.models.folds import LossSummary
 from thesiskit.models.selection import select_by_f
@@ -66,6 +66,29 @@ def test_parts_of_single_samples_have_all_classes():
     y = np.arange(60) % 5 == 4  # every fifth, as the parts would be
     part = parts_of(np.arange(60), y.astype(int))
     assert all(2 <= y[part == a].sum() <= 3 for a in range(5))
+
+
+def test_a_damaged_part_is_computed_again_beside_the_fits(tmp_path, table):
+    experiment = made(tmp_path, *table, methods="[corrected]")
+    expected = experiment.record().prediction_arrays["inner_losses"]
+    graph, block = experiment.graph, experiment.graph.block(0)
+    name = next(iter(graph.work.methods("predict")))
+    for cell in (block.cell("fit"), block.cell("predict"), block.cell("predict", name)):
+        remove_result(graph.files.path(cell))
+    part = block.cell("predict", name, 2)
+    graph.make(part)
+    path = graph.files.path(part)
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 255
+    path.write_bytes(damaged)
+    again = Experiment(experiment.config, experiment.results, tmp_path)
+    counts = [again.run(stage, watch=lambda cells, *_: cells, ahead=True) for stage in again.stages]
+    assert counts == [0, 0, 1, 7]  # the stage fit; five parts, their method and the stage predict
+    assert f"{path} was damaged and is computed again" in again.notes
+    np.testing.assert_array_equal(again.record().prediction_arrays["inner_losses"], expected)
+    assert [again.run(stage, watch=lambda cells, *_: cells) for stage in again.stages] == [0] * 4
+    recorded = experiment.results.provenance()["stages"]
+    assert [recorded[stage]["cells_made"] for stage in ("fit", "predict")] == [1, 7]
 
 
 def test_methods_are_judged_by_fits_without_both_parts(tmp_path, table):
