@@ -69,11 +69,11 @@ claims and verify: 1210
 records, pages, sentences: 4670
     report/record report/layout report/page report/parts report/metrics report/scores
     report/posteriors report/stages report/summary report/curves report/__init__
-config, commands, contract of models: 4350
+config, commands, contract of models: 4345
     config blocks defaults errors registry yamlfile models/base models/__init__ cli/__init__
     cli/console cli/data __init__ __main__ _kernels/__init__ datasets/source datasets/__init__
     study/__init__
-engine: cells, workers, files: 1980
+engine: cells, workers, files: 1995
     study/cells study/experiment study/workers study/server files
 Slurm: 750
     study/slurm study/batch cli/batch

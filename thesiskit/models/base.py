@@ -267,7 +267,8 @@ class SelectingModel(Model):
         self, posterior: Any, table: np.ndarray, softened: Temperature | None = None
     ) -> np.ndarray:
         """Return P(class), (T, G), perhaps with a temperature."""
-        return as_probability(self.predict_log(posterior, table, softened))
+        p = np.exp(self.predict_log(posterior, table, softened))
+        return np.clip(p, CLOSEST, 1 - CLOSEST)  # and so it stays below 1
 
     def predict_log(
         self, posterior: Any, table: np.ndarray, softened: Temperature | None = None
@@ -460,11 +461,6 @@ def block_of(model: type[SelectingModel]) -> type[SelectingBlock]:
 def of_log_odds(log_odds: np.ndarray) -> np.ndarray:
     """Return probabilities that stay CLOSEST away from 0 and 1, (T,)."""
     return np.clip(special.expit(log_odds), CLOSEST, 1 - CLOSEST)
-
-
-def as_probability(log_probability: np.ndarray) -> np.ndarray:
-    """Return probabilities that stay CLOSEST away from 0, and so below 1, (T, G)."""
-    return np.clip(np.exp(log_probability), CLOSEST, 1 - CLOSEST)
 
 
 def splitmix64(numbers: np.ndarray, seed: int) -> np.ndarray:

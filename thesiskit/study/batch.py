@@ -191,8 +191,7 @@ def first_cells(graph: Graph) -> list[Cell]:
         if len(methods) > 1:
             del methods[""]  # what all methods need is made on the way
         for cells in methods.values():
-            chains = [cell for cell in cells if cell.chain is not None and cell.stage == "fit"]
-            first += chains or cells[-1:]
+            first += [cell for cell in cells if cell.is_chain] or cells[-1:]
     return first
 
 
@@ -217,8 +216,7 @@ def unfinished(graph: Graph, cells: Sequence[Cell]) -> list[Cell]:
         for cell in graph.block(number).cells():
             if cell.method not in names or graph.done(cell):
                 continue
-            is_chain = cell.chain is not None and cell.stage == "fit"
-            of_other_share = is_chain and cell not in share
+            of_other_share = cell.is_chain and cell not in share
             if not of_other_share and all(
                 need in undone or graph.done(need) for need in graph.needs(cell)
             ):

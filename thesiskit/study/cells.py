@@ -103,10 +103,15 @@ class Cell:
         """The first 16 hexadecimal digits of its key."""
         return self.key[:16]
 
+    @property
+    def is_chain(self) -> bool:
+        """Whether it is a chain of a fit, and no part of a choice."""
+        return self.stage == "fit" and self.chain is not None
+
     def __str__(self) -> str:
         parts = [self.stage, f"block {self.block}", self.method]
         if self.chain is not None:
-            parts.append(f"{'chain' if self.stage == 'fit' else 'part'} {self.chain + 1}")
+            parts.append(f"{'chain' if self.is_chain else 'part'} {self.chain + 1}")
         return ", ".join(part for part in parts if part)
 
 

@@ -57,22 +57,19 @@ class Experiment:
         self.graph, self.stages = Graph(self._work, results), self._work.stages
         self.notes: list[str] = []
         self._workers: Workers | None = None
-        self._ahead: Counter[str] = Counter()  # cells of later stages that are made
+        self._ahead: Counter[str] = Counter()  # cells made of stages that were not run yet
         self._checked = False
 
     def check_command(self, stage: str, name: str = "") -> None:
         """Raise UserError where there is no such stage, or `name` is not its command."""
+        experiment, kind = self.config.experiment, self.config.model.kind
         if stage not in self.stages:
-            kind = self.config.model.kind
             has = "no data" if self.config.data is None else f"model.kind: {kind}, and nothing"
-            raise UserError(
-                f"{self.config.experiment} has {has} to {stage}. Fix: use `thesiskit run CONFIG`"
-            )
-        if name and name != self._work.command(stage):
-            raise UserError(
-                f"{self.config.experiment} has model.kind: {self.config.model.kind}. Fix: "
-                f"use `thesiskit {self._work.command(stage)} CONFIG`"
-            )
+            raise UserError(f"{experiment} has {has} to {stage}. Fix: use `thesiskit run CONFIG`")
+        command = self._work.command(stage)
+        if name and name != command:
+            fix = f"use `thesiskit {command} CONFIG`"
+            raise UserError(f"{experiment} has model.kind: {kind}. Fix: {fix}")
 
     def check(self) -> None:
         """Raise what can be known to be wrong before any work is done."""
@@ -145,16 +142,20 @@ class Experiment:
         """
         self.check_command(stage)
         self.check()
+        if self._ahead[stage] and not force:
+            return self._ahead.pop(stage)
         blocks = [self.graph.block(number) for number in self.graph.blocks]
-        with_later = ahead and not force and bool(self._work.methods(stage))
-        together = self.stages[self.stages.index(stage) :] if with_later else [stage]
-        for block, name in () if force else product(blocks, together):
-            for path in block.remove_damaged(name):
-                self.notes.append(f"{path} was damaged and is computed again")
+        if not force:
+            self._remove_damaged(stage)
         cells = self._missing(stage)
         if not cells and not force:
             self.write_rows(stage, again=False)
-            return self._ahead.pop(stage, 0)
+            return 0
+        together: tuple[str, ...] = (stage,)
+        if ahead and not force and self._work.methods(stage):
+            together = self.stages[self.stages.index(stage) :]
+            self._remove_damaged(*together[1:])
+            cells = self._missing(*together)
         started = time.perf_counter()
         numbers = {cell.block for cell in cells}
         to_make = blocks if force else [block for block in blocks if block.number in numbers]
@@ -164,10 +165,10 @@ class Experiment:
                     block.require(block.cell(before))
             for block in blocks if force else ():  # once nothing can be refused
                 block.delete_outputs(stage)
-            if ahead and self.jobs and self._workers is None:  # it passes beside their work
+            if ahead and self.jobs and self._workers is None:  # beside the work of the children
                 Thread(target=import_module, args=[DRAWING], daemon=True).start()
-            cells = self._missing(*together)
-            counts = self._ahead = Counter(cell.stage for cell in cells)
+            cells = self._missing(stage) if force else cells
+            counts = Counter(cell.stage for cell in cells)
             try:
                 self._make(" and ".join(together), cells, watch)
             finally:
@@ -180,13 +181,12 @@ class Experiment:
             if stage == self.stages[0]:
                 self.notes += [*self._notes_of_data(), *self._work.notes]
                 left_out = ", ".join(parts_without_tests(self._work.described))
-                if left_out and self.reports:
-                    self.notes.append(
-                        f"report.parts: {left_out}: dropped, because no sample is tested"
-                    )
+                dropped = f"report.parts: {left_out}: dropped, because no sample is tested"
+                self.notes += [dropped] if left_out and self.reports else []
             with suppress(OSError):  # unless a job is at work there
                 (self.results.folder / "unfinished").rmdir()
-        return counts.pop(stage)
+        made, self._ahead = counts.pop(stage), counts
+        return made
 
     def _notes_of_data(self) -> list[str]:
         """Return the notes of the first stage; what `init` prints of a table is summarised."""
@@ -202,6 +202,12 @@ class Experiment:
             where = "the report, or `thesiskit check CONFIG`"
             lines.insert(0, f"{'; '.join(counts)}. Details: {where}")
         return [line for line in lines if line not in of_reading]
+
+    def _remove_damaged(self, *stages: str) -> None:
+        """Remove damaged files of stages, so that they are made again, with a note for each."""
+        for number, stage in product(self.graph.blocks, stages):
+            for path in self.graph.block(number).remove_damaged(stage):
+                self.notes.append(f"{path} was damaged and is computed again")
 
     def _missing(self, *stages: str) -> list[Cell]:
         """Return the cells to make for stages, each after those that it needs."""

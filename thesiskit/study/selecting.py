@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -691,7 +691,7 @@ class SelectionWork(Work):
         return {replicate: parts_of(fold, y) for replicate, fold, y in divisions}
 
     def _judge_pairs(self, method: Method, number: int, block: CellBlock) -> Arrays:
-        """Return excess log losses of a method in every fifth pair of parts of folds.
+        """Return excess log losses of a method in one of CHOICE_PARTS parts of the pairs of folds.
 
         They are of left-out training samples: see `each_pair`.  Samples for which a class of fewer
         than two others is left do not count.  Of real responses they are excess negative log
@@ -701,9 +701,7 @@ class SelectionWork(Work):
         """
         parts, losses = self._parts_of_folds(block), [np.empty((0, 4))]
         pairs = self.design.splits(block.replicates, block.load("simulate"), each_pair)
-        for pair, split in enumerate(pairs):
-            if pair % CHOICE_PARTS != number:
-                continue
+        for pair, split in islice(enumerate(pairs), number, None, CHOICE_PARTS):
             block.graph.progress(pair, PAIRS * len(block.replicates), "inner fold")
             least = 2 if split.classes else LEAST_REALS
             if split.class_counts.min() < least or np.ptp(split.response[split.train]) == 0:
