@@ -433,7 +433,9 @@ def find_response(
     few_valued = [column for column in free if column.class_like]
     pairs = [column for column in few_valued if column.kind == "text" and len(column.counts) == 2]
     last = free[-1]
-    if pairs and (last is not columns[-1] or not last.class_like or last.kind == "whole"):
+    if last is columns[-1] and last.class_like and (last.kind != "whole" or not pairs):
+        return last, "the last column"
+    if pairs:
         return pairs[0], "the first column of two words"
     return last, "the last column"
 
@@ -587,6 +589,8 @@ def _names_columns(first: list[str], frame: Frame, wanted: Wanted) -> bool:
     """
     cells = reading.text_column("", first, wanted)
     words = cells.words | {j: "" for j, cell in enumerate(first) if not cell.strip()}
+    if not words:
+        return False
     if len(words) == len(first):
         return True
     return not all(frame.columns[j].counts[word] for j, word in words.items())

@@ -681,7 +681,8 @@ NO_SHARE = 1e-9  # a node of less probability says nothing of (a, b)
 LIGHT = 1e-9  # points of less probability are not looked at while (a, b) moves
 SKIPPED = 1e-15  # predictions skip points that together have this probability, if they can
 UNLIKELY_PART = 1e-5  # of the probability: temperatures, which average over samples, do without it
-MOST_FACTORS, MOST_OF_MANY = 100_000, 10_000  # features times points; of samples of a temperature
+MOST_FACTORS = 100_000  # features times points, up to which densities are multiplied
+MOST_FACTORS_OF_MANY = 10_000  # the same for the many samples that temperatures are fitted to
 
 
 @dataclass(frozen=True)
@@ -694,7 +695,7 @@ class NormalPosterior:
         out if they differ; zeros where nothing was left out, or it is not corrected for.
     log_joint : (C, R, J) log probability of each point; their logsumexp is 0.
     variance : (2,) a and b.
-    most_factors : of which predictive densities are products; of more they are interpolated.
+    most_factors : features times points, above which predictive densities are interpolated.
     """
 
     settings: Normal
@@ -754,20 +755,22 @@ class NormalPosterior:
         return likely.reshape(self.log_joint.shape)
 
     def at_likely_points(self) -> NormalPosterior:
-        """Return the posterior without UNLIKELY_PART of the probability, for many samples.
+        """Return the posterior at its likely points, for the densities of many samples.
 
-        Few features leave out every other point, too, which moves temperatures of many by a tenth.
+        With at most FEW_FEATURES features, every other point of the lattice is enough; with more,
+        temperatures of some tables would change by a tenth.
         """
         narrow = len(self.selection.selected) <= FEW_FEATURES
         likely = replace(self, log_joint=self.coarse(FEW_STRIDE)) if narrow else self
         log_joint = np.where(likely._likely(UNLIKELY_PART), likely.log_joint, -np.inf)
         log_joint -= special.logsumexp(log_joint)
-        return replace(self, log_joint=log_joint, most_factors=MOST_OF_MANY)
+        return replace(self, log_joint=log_joint, most_factors=MOST_FACTORS_OF_MANY)
 
     def coarse(self, most_stride: int) -> np.ndarray:
-        """Return log probabilities of every so many points, which stand for all, (C, R, J).
+        """Return log probabilities of a coarser lattice, -inf at the other points, (C, R, J).
 
-        Sums are as exact if steps are at most standard deviations, of rho given pi, and reversely.
+        A sum over it is as exact if its steps, of rho given pi and of pi given rho, are at most
+        standard deviations.
         """
         p = np.exp(self.log_joint).sum(axis=0)
         places = np.indices(p.shape).reshape(2, -1)
@@ -1200,7 +1203,7 @@ MOST_TAU = 1000.0  # of a real response
 FINER = 8  # points between two, where location and scale of a density are looked for
 UNLIKELY = 1e-9  # points of less probability are not looked at
 STRIDE, MOST_STRIDE = 1.25, 4  # values of a grid in a standard deviation are enough; at most
-FEW_STRIDE = 2  # for temperatures
+FEW_STRIDE = 2  # at most, for temperatures
 DRAWN = 2000  # new samples, by which errors are predicted
 MANY = 1 << 18  # products that are made together
 PART = 1 << 20  # features times points of which products are made together

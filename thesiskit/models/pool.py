@@ -233,7 +233,7 @@ def fit(
         left_out[s] = _mixed(left_out[s], sharpness[s], mixing[s], share)
     left_out = _raised(left_out, n)
     moved, size = (scores * _log_odds(left_out)).sum(axis=(1, 2)), (scores**2).sum(axis=(1, 2))
-    damping = moved / np.maximum(size, np.finfo(float).tiny)
+    damping = moved / np.maximum(size, TINY)
     losses = -np.log(left_out[:, np.arange(n), y]).sum(axis=1)
     within = _weights_within(losses, family)
     weight, pooled = within.sum(axis=0), np.tensordot(within, left_out, 1)
@@ -279,7 +279,7 @@ def _fit_reals(
             slopes = np.array([lines[s].coefficient(p)[0] for s in used])
             of_lasso = weight[used] * (family[used] == OF_LASSO)
             coefficient = weight[used] @ slopes
-            use = of_lasso / max(of_lasso.sum(), np.finfo(float).tiny) @ (slopes != 0)
+            use = of_lasso / max(of_lasso.sum(), TINY) @ (slopes != 0)
     return {
         "mean": mean,
         "scale": scale,
@@ -357,7 +357,7 @@ def _probability(family: int, scores: np.ndarray) -> np.ndarray:
 
 def _log_odds(p: np.ndarray) -> np.ndarray:
     """Return logs of probabilities (..., G), less their mean over classes."""
-    log = np.log(np.maximum(p, np.finfo(float).tiny))
+    log = np.log(np.maximum(p, TINY))
     return log - log.mean(axis=-1, keepdims=True)
 
 
@@ -368,14 +368,14 @@ def _raised(p: np.ndarray, n: int) -> np.ndarray:
 
 def _mixed(p: np.ndarray, sharpness: float, mixing: float, share: np.ndarray) -> np.ndarray:
     """Return probabilities (T, G) with log odds times `sharpness`, mixed with the class shares."""
-    log = np.log(np.maximum(p, np.finfo(float).tiny))
+    log = np.log(np.maximum(p, TINY))
     return (1 - mixing) * special.softmax(sharpness * log, axis=1) + mixing * share
 
 
 def _softened(p: np.ndarray, y: np.ndarray, share: np.ndarray) -> tuple[float, float]:
     """Return sharpness and mixing with the least log loss of left-out probabilities p (n, G)."""
     n, rows = len(y), np.arange(len(y))
-    log = np.log(np.maximum(p, np.finfo(float).tiny))
+    log = np.log(np.maximum(p, TINY))
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         sharpness, mixing = np.exp(x[0]), special.expit(x[1])
@@ -419,7 +419,7 @@ def _shrunken(log: np.ndarray, y: np.ndarray, share: np.ndarray) -> tuple[float,
     shrinkage = float(special.expit(np.log(PRIOR_ODDS * (len(share) - 1) ** 2) - gain))
     plain, mixed = _log_odds(p), _log_odds(_mixed(p, 1.0, shrinkage, share))
     plain -= plain.mean(axis=0)  # the shares move all samples alike
-    size = max((plain**2).sum(), np.finfo(float).tiny)
+    size = max((plain**2).sum(), TINY)
     return shrinkage, float((plain * mixed).sum() / size)
 
 
@@ -570,7 +570,7 @@ def _spans(z: np.ndarray, y: np.ndarray) -> dict[str, Span]:
     order = np.argsort(-f, kind="stable")
     sizes = {name: int(name) for name in KERNELS[:3] if int(name) < p}
     spans = {name: Span.of(z, order[:size], np.ones(size)) for name, size in sizes.items()}
-    weight = np.minimum(f / max(np.median(f), np.finfo(float).tiny), MOST_WEIGHT)
+    weight = np.minimum(f / max(np.median(f), TINY), MOST_WEIGHT)
     spans["all"] = Span.of(z, slice(None), np.ones(p))
     spans["weighted"] = Span.of(z, slice(None), weight) if weight.any() else spans["all"]
     return spans
@@ -645,7 +645,8 @@ def ridges(
 
     rows, y : coordinates (n, r) and classes (n,) of samples.
     intercept : the prior variance of intercepts.
-    scores : (V, G, n) to begin near, as from other features; rows are orthogonal then.
+    scores : (V, G, n) of fits to other features, near which these begin; the columns of `rows`
+        must be orthogonal.
     """
     columns, counts = np.column_stack([rows, np.ones(len(rows))]), np.bincount(y)
     first, at = int(len(counts) == 2), np.arange(len(y))
@@ -657,7 +658,7 @@ def ridges(
     if scores is None:
         solution[..., -1] = np.log(counts[first:] / (counts[0] if first else len(y)))
     else:
-        scores = scores[:, first:] - first * scores[:, :1]
+        scores = scores[:, 1:] - scores[:, :1] if first else scores
         solution[..., :-1] = scores @ (rows / (rows**2).sum(axis=0))
         solution[..., -1] = scores.mean(axis=2)
 

@@ -183,7 +183,8 @@ def selected_table(record: Record, *, fitted: bool = True) -> list[PageTable]:
     frames: list[pd.DataFrame] = []
     signed = record.continuous or record.n_classes == 2
     score = "correlation" if signed else "correlation ratio"
-    names = [f"mean: {record.class_words(y)}" for y in range(record.n_classes)] or ["slope"]
+    names = [f"mean: {record.class_words(y)}" for y in range(record.n_classes)]
+    names = ["slope"] if record.continuous else names
     for label, selections in _kept_by_size(record).items():
         if record.config["drawn"] and not fitted:
             selections = [selection for selection in selections if selection.replicate == 0]
