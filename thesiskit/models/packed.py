@@ -293,9 +293,12 @@ class Transform:
 
 def _departure(X: np.ndarray) -> float:
     """Return how far the median feature (n, p) that varies is from normal: see `Transform`."""
-    have = np.maximum(1, (~np.isnan(X)).sum(axis=0))
-    away = X - np.nansum(X, axis=0) / have
-    square, cube, fourth = (np.nansum(away**power, axis=0) / have for power in (2, 3, 4))
+    missing = np.isnan(X)
+    have = np.maximum(1, len(X) - missing.sum(axis=0))
+    away = np.where(missing, 0, X - np.nansum(X, axis=0) / have)
+    squared = away * away  # ten times as fast as powers
+    factors = (away, away), (squared, away), (squared, squared)
+    square, cube, fourth = (np.einsum("ij,ij->j", *pair) / have for pair in factors)
     if not (varies := square > np.finfo(float).eps).any():
         return 0.0
     square, cube, fourth = square[varies], cube[varies], fourth[varies]
