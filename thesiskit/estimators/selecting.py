@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
     column_or_1d,
     validate_data,
 )
+from threadpoolctl import threadpool_limits
 
 from thesiskit import defaults
 from thesiskit.defaults import LOG, RESIDUAL, SCORES
@@ -125,7 +126,8 @@ class SelectingEstimator(BaseEstimator):
             words = f'temperature="{RESIDUAL}": {reason}; tau is 1'
             warnings.warn(words, UnreliableWarning, stacklevel=2)
         tempered = self.temperature is not None
-        self._fitted = Fitted.of(self._model, training, self._transform, tempered=tempered)
+        with threadpool_limits(1):  # small matrices; more threads add numbers in another order
+            self._fitted = Fitted.of(self._model, training, self._transform, tempered=tempered)
         self._posterior = self._fitted.posterior
         softened = self._fitted.temperature or Temperature.none(len(getattr(self, "classes_", ())))
         self.tau_, self.offset_ = softened.tau, softened.offset

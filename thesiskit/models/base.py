@@ -531,7 +531,8 @@ def lacks_prediction(arrays: Arrays) -> np.ndarray:
     """
     if "probability" in arrays:
         p = np.asarray(arrays["probability"])
-        p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+        if p.ndim == 1:
+            return ~((p >= 0) & (p <= 1))
         inside = ((p >= 0) & (p <= 1 + SUM)).all(axis=1)
         return ~(inside & (np.abs(p.sum(axis=1) - 1) <= SUM))
     rows = [values for name, values in arrays.items() if name not in ("mean", "sd")]

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from thesiskit.models.base import SelectingModel, Training
 from thesiskit.models.density import Density
@@ -103,7 +102,6 @@ class Fitted:
     transform: Transform | None = None
 
     @classmethod
-    @threadpool_limits.wrap(limits=1)  # small matrices; more threads add numbers in another order
     def of(
         cls,
         model: SelectingModel,
