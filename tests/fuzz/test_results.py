@@ -73,7 +73,11 @@ def _remove(path: Path, rng: random.Random) -> None:
 
 def _swap(path: Path, rng: random.Random) -> None:
     """Put another file of the same kind in its place."""
-    others = [one for one in path.parents[1].rglob(f"*{path.suffix}") if one.name[0] != "."]
+    others = [
+        one
+        for one in path.parents[1].rglob(f"*{path.suffix}")
+        if one.is_file() and one.name[0] != "."
+    ]
     path.write_bytes(rng.choice(sorted(others)).read_bytes())
 
 
