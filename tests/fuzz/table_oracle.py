@@ -76,32 +76,37 @@ def see(made: Made, content: bytes) -> Seen:
 def rows_of(content: bytes, made: Made) -> tuple[list[str], list[list[str]]]:
     """Return names and cells, stripped; or refuse."""
     usual, found = ("\t" if made.suffix.startswith(".t") else ","), made.delimiter
+    if made.suffix.endswith(".gz"):
+        content = unpacked(content)
     separator = re.match(rb"sep=(.)(\r\n|\r|\n)", content)  # as spreadsheets write it
     if separator is not None:
-        return split(content[separator.end() :], made.suffix, separator[1].decode("latin-1"))
+        return split(content[separator.end() :], separator[1].decode("latin-1"))
     if found == usual:
-        return split(content, made.suffix, usual)
+        return split(content, usual)
     try:  # what the suffix says comes first, where every line has it equally often
-        width = len(split(content, made.suffix, usual)[0])
+        width = len(split(content, usual)[0])
     except Refused:
         width = 1
     if width > 1:
         raise Either("delimiters")
     try:
-        return split(content, made.suffix, found)
+        return split(content, found)
     except Refused:
         raise Either("delimiters") from None
 
 
-def split(content: bytes, suffix: str, delimiter: str) -> tuple[list[str], list[list[str]]]:
+def unpacked(content: bytes) -> bytes:
+    """Return what a packed file holds; or refuse."""
+    if len(content) > 20_000:
+        raise Refused("a bomb")
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Refused("gzip") from error
+
+
+def split(content: bytes, delimiter: str) -> tuple[list[str], list[list[str]]]:
     """Return names and cells between delimiters, stripped; or refuse."""
-    if suffix.endswith(".gz"):
-        try:
-            if len(content) > 20_000:
-                raise Refused("a bomb")
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            raise Refused("gzip") from error
     if b"\0" in content:
         raise Refused("NUL")
     try:

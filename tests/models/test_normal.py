@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 import reference_normal as slow
 from cases import only
+from commands import run
 from scipy import stats
+from small import KINDS
 from statistical import z_score
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from thesiskit.defaults import normal_grids
 from thesiskit.errors import DataError, UserError
+from thesiskit.estimators import NormalClassifier
 from thesiskit.models import normal
-from thesiskit.models.base import Training
-from thesiskit.models.pipeline import Fitted
 from thesiskit.models.selection import (
     LARGEST,
     Screened,
@@ -422,26 +423,36 @@ def test_the_search_for_the_variances_does_not_overflow():
             assert np.isfinite(fitted.variance).all()
 
 
-def test_sums_do_not_depend_on_the_number_of_threads(monkeypatch):
-    X, y, rng = drawn(5)
-    threads = set()
+@pytest.fixture
+def threads(monkeypatch):
+    """The numbers of threads of linear algebra while the model is computed."""
+    counts = set()
 
-    def watched(of):
+    def watched(function):
         def called(*given):
-            threads.update(one["num_threads"] for one in threadpool_info())
-            return of(*given)
+            counts.update(pool["num_threads"] for pool in threadpool_info())
+            return function(*given)
 
         return called
 
     for name in ("_log_likelihood", "log_densities", "_shares", "means_of"):
         monkeypatch.setattr(normal, name, watched(getattr(normal, name)))
     with threadpool_limits(2):
-        selection = select_by_f(X, y, 5, rng)
-        training = Training(selection, y, lambda: X[:, selection.selected])
-        fitted = Fitted.of(normal.Normal(), training, tempered=True)
-        fitted.predict(X[:, :5])
-        assert fitted.posterior.relevance.shape == (5,)
-        assert max(one["num_threads"] for one in threadpool_info()) == 2
+        yield counts
+        assert max(pool["num_threads"] for pool in threadpool_info()) == 2
+
+
+def test_sums_do_not_depend_on_the_number_of_threads(threads):
+    X, y, _ = drawn(5)
+    fitted = NormalClassifier(n_features=5, temperature="residual", random_state=0).fit(X, y)
+    fitted.predict_proba(X)
+    assert fitted.relevance_.shape == (5,)
+    assert threads == {1}
+
+
+def test_sums_of_an_experiment_do_not_depend_on_the_number_of_threads(threads, tmp_path):
+    (tmp_path / "c.yaml").write_text(KINDS["normal"])
+    run("run", tmp_path / "c.yaml", "--results", tmp_path / "results", "--jobs", 0)
     assert threads == {1}
 
 
