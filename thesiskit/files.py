@@ -45,7 +45,7 @@ import thesiskit
 from thesiskit.errors import ResultsError, UserError, list_some
 
 # what reading a damaged .npz may raise; OSError is for the caller to tell apart
-DAMAGES = (KeyError, ValueError, EOFError, NotImplementedError, TypeError, zipfile.BadZipFile,
+DAMAGES = (KeyError, ValueError, EOFError, RuntimeError, TypeError, zipfile.BadZipFile,
            zlib.error)  # fmt: skip
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 BOMB_BYTES, BOMB_TIMES = 2**28, 200  # what unpacks to so much, and so many times its size
@@ -119,7 +119,11 @@ def read_npz(
     OSError: it cannot be opened; one of DAMAGES: it is not such a file.
     """
     with open_regular(path) as file, zipfile.ZipFile(file) as archive:
-        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        infos = archive.infolist()
+        members = {info.filename.removesuffix(".npy"): info for info in infos}
+        # what is read as a comment may be the next array
+        if len(members) < len(infos) or any(info.comment for info in infos):
+            raise ValueError("its list of arrays is damaged. Fix: save it with numpy.savez")
         wanted = [name for name in members if names is None or name in names]
         return {name: _read_member(archive, members[name]) for name in wanted}, sorted(members)
 

@@ -212,6 +212,25 @@ def test_any_flipped_bit_of_a_large_members_header_is_damage(tmp_path):
             read_arrays(path)
 
 
+def test_any_flipped_bit_of_a_small_file_is_damage_or_changes_nothing(tmp_path):
+    """A comment hides the next array, a name becomes another, or a password is asked for."""
+    path, arrays = tmp_path / "a.npz", {"x": np.arange(3), "y": np.ones((2, 2))}
+    write_arrays(path, "key", arrays)
+    whole, n_refused = path.read_bytes(), 0
+    for place in range(8 * len(whole)):
+        flipped = bytearray(whole)
+        flipped[place // 8] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        try:
+            found, key = read_arrays(path)
+        except ResultsError:
+            n_refused += 1
+            continue
+        assert (list(found), key) == (list(arrays), "key"), place
+        assert all(np.array_equal(found[name], arrays[name]) for name in arrays), place
+    assert n_refused > 4 * len(whole)
+
+
 @pytest.mark.parametrize("header", ["-" * 8001 + "1", "(" * 9000, "1" * 5000, "{'shape': " * 200])
 def test_a_header_that_no_parser_takes_is_damage(tmp_path, header):
     """Python's own parser raises MemoryError where it is nested too deeply."""
