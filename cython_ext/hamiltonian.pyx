@@ -348,15 +348,8 @@ cdef class Hamiltonian(Tree):
                            + self.sigma_rate[o] * exp(-self.log_sigma[o]))
         return result / 2 - self.log_likelihood
 
-    cdef void average_sigmas(self, double share) noexcept nogil:
-        # averages, in which the place where a trajectory ended has this share
-        cdef Py_ssize_t o
-        cdef double *x
-        for o in range(1, self.orders):
-            x = &self.usual_square[o]
-            x[0] += share * (self.scale_slope[o] * self.scale_slope[o] - x[0])
-
     cdef void average_stiffness(self, double share) noexcept nogil:
+        # averages, in which the place where a trajectory ended has this share
         cdef Py_ssize_t g, k, S = self.eta.shape[0]
         cdef double w
         cdef double *x
@@ -426,8 +419,9 @@ cdef class Hamiltonian(Tree):
             self.tuning[STEP] += (((1 if change > 0 else exp(change)) if possible else 0)
                                   - TARGET) / (1 + self.tuning[COUNT] / 25)
             share = 2 / (self.tuning[COUNT] + 20)
-            if accepted:
-                self.average_sigmas(share)
+            for o in range(1, self.orders if accepted else 0):
+                self.usual_square[o] += share * (self.scale_slope[o] * self.scale_slope[o]
+                                                 - self.usual_square[o])
             if possible:
                 self.average_stiffness(share)
             self.tuning[COUNT] += 1

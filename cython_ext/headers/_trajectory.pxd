@@ -133,7 +133,8 @@ cdef extern from *:
         const tk_groups t = *groups;
         for (ptrdiff_t g = 0; g < size && t.sets > 1; ++g)
             tk_move(&t, g, slope + t.sets * g, kick, drift);
-        for (ptrdiff_t g = 0; g < size && t.sets == 1; ++g) {
+        #pragma GCC ivdep
+        for (ptrdiff_t g = 0; g < (t.sets == 1 ? size : 0); ++g) {
             double pull = t.width[t.kind[g]] * t.a[g] * slope[g];
             t.p[g] -= kick * (t.z[g] - pull);
             t.pulled[g] = pull * t.z[g];
@@ -146,9 +147,12 @@ cdef extern from *:
     static void tk_values(const tk_groups *groups, ptrdiff_t size, double *s)
     {
         const tk_groups t = *groups;
-        for (ptrdiff_t g = 0; g < size; ++g)
-            for (ptrdiff_t i = t.sets * g; i < t.sets * (g + 1); ++i)
-                s[i] = t.width[t.kind[g]] * t.a[i] * t.z[i];
+        for (ptrdiff_t g = 0; g < size && t.sets > 1; ++g)
+            for (ptrdiff_t i = t.sets * g; i < t.sets * (g + 1); i += 4)
+                *(tk_four *)(s + i) = t.width[t.kind[g]] * TK_FOUR(t.a + i) * TK_FOUR(t.z + i);
+        #pragma GCC ivdep
+        for (ptrdiff_t g = 0; g < (t.sets == 1 ? size : 0); ++g)
+            s[g] = t.width[t.kind[g]] * t.a[g] * t.z[g];
     }
 
     /* cases of the second class less those expected, n / (1 + exp(-eta)) */

@@ -38,6 +38,5 @@ cdef class Hamiltonian(Tree):
     cdef void leap(self, double kick, double drift) noexcept nogil
     cdef void move_sigmas(self, double kick, double drift) noexcept nogil
     cdef double energy(self) noexcept nogil
-    cdef void average_sigmas(self, double share) noexcept nogil
     cdef void average_stiffness(self, double share) noexcept nogil
     cdef void begin_learning(self) noexcept nogil
