@@ -222,12 +222,12 @@ def test_any_flipped_bit_of_a_small_file_is_damage_or_changes_nothing(tmp_path):
         flipped[place // 8] ^= 1 << place % 8
         path.write_bytes(flipped)
         try:
-            found, key = read_arrays(path)
+            contents, key = read_arrays(path)
         except ResultsError:
             n_refused += 1
             continue
-        assert (list(found), key) == (list(arrays), "key"), place
-        assert all(np.array_equal(found[name], arrays[name]) for name in arrays), place
+        assert (list(contents), key) == (list(arrays), "key"), place
+        assert all(np.array_equal(contents[name], arrays[name]) for name in arrays), place
     assert n_refused > 4 * len(whole)
 
 

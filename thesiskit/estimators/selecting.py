@@ -96,6 +96,7 @@ class SelectingEstimator(BaseEstimator):
 
     # ---- fit ----
 
+    @threadpool_limits.wrap(limits=1)  # small matrices; more threads add numbers in another order
     def fit(self, X, y, groups=None):
         """Fit to features X (n, p) and labels y (n,), or the numbers y of a regressor.
 
@@ -126,8 +127,7 @@ class SelectingEstimator(BaseEstimator):
             words = f'temperature="{RESIDUAL}": {reason}; tau is 1'
             warnings.warn(words, UnreliableWarning, stacklevel=2)
         tempered = self.temperature is not None
-        with threadpool_limits(1):  # small matrices; more threads add numbers in another order
-            self._fitted = Fitted.of(self._model, training, self._transform, tempered=tempered)
+        self._fitted = Fitted.of(self._model, training, self._transform, tempered=tempered)
         self._posterior = self._fitted.posterior
         softened = self._fitted.temperature or Temperature.none(len(getattr(self, "classes_", ())))
         self.tau_, self.offset_ = softened.tau, softened.offset
