@@ -419,9 +419,10 @@ cdef class Hamiltonian(Tree):
             self.tuning[STEP] += (((1 if change > 0 else exp(change)) if possible else 0)
                                   - TARGET) / (1 + self.tuning[COUNT] / 25)
             share = 2 / (self.tuning[COUNT] + 20)
-            for o in range(1, self.orders if accepted else 0):
-                self.usual_square[o] += share * (self.scale_slope[o] * self.scale_slope[o]
-                                                 - self.usual_square[o])
+            if accepted:
+                for o in range(1, self.orders):
+                    self.usual_square[o] += share * (self.scale_slope[o] * self.scale_slope[o]
+                                                     - self.usual_square[o])
             if possible:
                 self.average_stiffness(share)
             self.tuning[COUNT] += 1

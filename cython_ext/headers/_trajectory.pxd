@@ -125,7 +125,8 @@ cdef extern from *:
         }
     }
 
-    /* moves groups of one set of coefficients, or a multiple of four, of the slopes given */
+    /* moves groups of one set of coefficients, or a multiple of four, of the slopes given.  A
+       compiler is told that no array overlaps another, or it computes single numbers one by one */
     TK_CLONES
     static void tk_move_all(const tk_groups *groups, ptrdiff_t size, const double *slope,
                             double kick, double drift)
